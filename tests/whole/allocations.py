@@ -39,7 +39,7 @@ def allocated(case, *flags, arguments=(), profile='none', **more):
 
 # Rows M-44, M-46.
 @test
-def the_whole_family_is_told():
+def all_allocation_functions_raise_events():
     allocated('family')
 
 
@@ -50,7 +50,7 @@ def a_block_keeps_its_number_when_it_is_reallocated():
 
 
 @test
-def calls_that_fail_are_not_told():
+def failed_allocations_raise_no_event():
     allocated('failing')
 
 
@@ -65,7 +65,7 @@ def blocks_are_given_back_by_other_threads():
 
 
 @test
-def a_child_goes_on_whatever_other_threads_did():
+def a_fork_child_allocates_whatever_other_threads_did():
     allocated('forks')
 
 
@@ -87,7 +87,7 @@ def all_of_many_blocks_are_found():
 
 # Row M-46.
 @test
-def operator_new_is_told_from_malloc():
+def events_distinguish_operator_new_from_malloc():
     path = new_directory('kinds') + '/kinds.cc'
     with open(path, 'w') as file:
         file.write(KINDS)
@@ -156,7 +156,7 @@ int main()
 
 # Rows 42 to 44 of section 2.1.
 @test
-def mappings_are_told_in_their_parts():
+def partial_unmaps_raise_events_for_their_parts():
     program = compile('mapping.c', 'gcc', '-O1', FLAGS)
     done = run([program], new_directory('recording'), 'none')
     expect_equal((done.status, done.stdout, done.stderr), (0, '', ''),
@@ -165,7 +165,7 @@ def mappings_are_told_in_their_parts():
 
 # Row M-45.
 @test
-def nobody_is_told_who_has_not_asked_and_calls_pass_us_by():
+def calls_bypass_shim_without_subscribers():
     allocated('unheard')
     allocated('unheard', '-Wl,-z,now')
     allocated('unheard', '-no-pie')
@@ -189,7 +189,7 @@ def before_main_and_after_exit_handlers():
 
 # A library's constructors run before ours.
 @test
-def what_libraries_allocated_before_us_is_told():
+def allocations_before_the_start_raise_events():
     early = library('libearly.so', """
 #include <stdlib.h>
 static void *volatile kept;

@@ -186,7 +186,7 @@ SHIM_PROFILER_MODULE(refused)
 
 
 @test
-def what_is_not_async_is_refused_in_sample_hit():
+def sample_hit_refuses_functions_that_are_not_async():
     lines = told('refused', REFUSED, [compile('allocates.c', optimize='-O1')])
     expect_equal(lines[0], 'hits 1', 'samples')
     wrong = []
@@ -434,7 +434,7 @@ SHIM_PROFILER_MODULE(throws)
 
 
 @test
-def whatever_throws_the_program_goes_on():
+def the_program_continues_when_a_callback_throws():
     lines = told('throws', THROWS, suffix='.cc', log=[
         'runtime_initialized threw an exception',
         'shim_stack_snapshot threw', 'shim_block_walk threw',
@@ -751,7 +751,7 @@ LATER = LATE.replace('MODULE(late)', 'MODULE(later)').replace(
 
 
 @test
-def a_filter_that_is_set_late_is_asked_for_what_others_were_asked():
+def a_late_filter_decides_about_functions_already_seen():
     first, second = new_file(), new_file()
     with Target(4, profile='none') as target:
         for name, text, path, reached in (('late', LATE, first, 1),
@@ -1149,7 +1149,7 @@ def without_lines_a_function_with_hooks_has_a_count_called_or_not():
 
 
 @test
-def parts_of_functions_are_told_as_their_functions():
+def cold_parts_count_as_their_functions():
     lines = told('parts', PARTS, parts([], 'parted'))
     clauses = [line for line in lines if line.startswith('clause')]
     expect_equal(len(clauses), 2, 'clauses: %s' % clauses)
@@ -1232,7 +1232,7 @@ SHIM_PROFILER_MODULE(finds)
 
 
 @test
-def any_address_leads_to_its_function_also_in_stripped_programs():
+def addresses_map_to_functions_in_stripped_programs_too():
     for family in ('gcc', 'clang'):
         for flags, name in (([], 'allocates'), (['-s'], 'allocates_stripped')):
             program = [compile('allocates.c', family, '-O1', flags, name),
@@ -1333,7 +1333,7 @@ def begins():
 
 
 @test
-def what_is_there_at_the_start_is_told_before_its_calls():
+def objects_loaded_at_the_start_raise_events_before_calls():
     program = begins()
     for also in ('', 'calltree:counts;'):
         lines = told('begins', BEGINS, program, also=also)
@@ -1343,7 +1343,7 @@ def what_is_there_at_the_start_is_told_before_its_calls():
 
 
 @test
-def a_program_that_is_its_own_profiler_is_told_what_is_there():
+def a_profiler_in_the_program_gets_events_of_loaded_objects():
     result = load('none', begins(), EMBEDS='1')
     expect_equal(result.stdout, 'own: started 1, loaded 1\n', 'what it saw')
     expect_equal(run(begins(), EMBEDS='1').stdout, '', 'without shim')
@@ -1467,7 +1467,7 @@ SHIM_PROFILER_MODULE(starves)
 
 
 @test
-def what_had_no_memory_is_asked_again():
+def queries_succeed_after_memory_was_exhausted():
     count = 16
     library = compile('half.cc', optimize='-O1', flags=['-shared', '-fPIC'],
                       name='half.so')
@@ -1649,7 +1649,7 @@ SHIM_PROFILER_MODULE(breaks)
 
 
 @test
-def the_checked_mode_names_who_broke_a_contract():
+def the_checked_mode_names_the_caller_that_broke_a_contract():
     wanted = ['create 1', 'info 80131363'] + ['list 80131363'] * 3
     expect_equal(told('breaks', BREAKS), wanted, 'without')
     expect_equal(told('breaks', BREAKS, SHIM_CHECK='1', log=[
@@ -1664,7 +1664,7 @@ def the_checked_mode_names_who_broke_a_contract():
 
 
 @test
-def record_says_when_a_module_does_not_start():
+def record_reports_a_module_that_does_not_start():
     directory = module('unwilling', r'''
 SHIM_PROFILER_MODULE(unwilling)
 {

@@ -421,7 +421,7 @@ def a_forked_child_has_contexts_of_its_own():
 
 
 @test
-def what_is_no_buffer_is_left_alone_and_noted():
+def releasing_a_pointer_that_is_no_buffer_is_logged():
     check_row('frees', 15, log=NO_BUFFER)
 
 

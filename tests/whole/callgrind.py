@@ -152,7 +152,7 @@ def counts_have_no_times():
 
 
 @test
-def samples_are_said_to_be_samples():
+def events_of_samples_are_named_samples():
     program = compile('computes.c', 'gcc', '-O0', name='computes_plain',
                       instrument=False)
     output = record([program], 'sampling:hz=500').output

@@ -126,7 +126,7 @@ def beside_calls_samples_and_memory():
 
 # Each trap has fired once and is not hit again.
 @test
-def calls_of_hooks_are_off_when_all_is_told():
+def hooks_are_off_when_every_function_was_reached():
     x86_only()
     program = compile('reached.c', 'gcc', '-O2', FLAGS, 'reached_hooked', True,
                       ['-ldl'])
@@ -144,7 +144,7 @@ def calls_of_hooks_are_off_when_all_is_told():
 
 # Stacks, jumps, exceptions, threads and processes.
 @test
-def other_programs_do_what_they_do():
+def coverage_leaves_real_programs_unchanged():
     x86_only()
     for source in ('coroutines.c', 'exceptions.cc', 'longjmp.c', 'spawns.c',
                    'threads.c', 'unwind.cc'):
@@ -156,7 +156,7 @@ def other_programs_do_what_they_do():
 
 
 @test
-def what_was_reached_outlives_the_program():
+def coverage_survives_sigkill():
     x86_only()
     program = compile('reached.c', flags=FLAGS, libraries=['-ldl'])
     done = record([program, 'killed'], 'coverage')
@@ -188,7 +188,7 @@ def lines_end_where_traps_cannot_be():
 # From here on the system lets nothing write code, and no earlier call has failed:
 # copies of the code run.
 @test
-def lines_are_seen_where_traps_stay():
+def lines_are_recorded_where_traps_stay():
     x86_only()
     for family in 'gcc', 'clang':
         for optimize in '-O0', '-O2':
@@ -211,7 +211,7 @@ def objects_that_come_and_go():
 
 
 @test
-def without_a_line_table_functions_are_told_and_it_is_said():
+def without_a_line_table_functions_are_recorded_with_a_message():
     x86_only()
     program = compile('reached.c', flags=['-g0', '-rdynamic'],
                       name='reached_without', libraries=['-ldl'])
@@ -246,7 +246,7 @@ def resisting(case, profile='coverage', family='gcc'):
 
 
 @test
-def code_is_put_back_whatever_the_program_does_to_itself():
+def code_is_restored_whatever_the_program_does_to_itself():
     x86_only()
     for family in 'gcc', 'clang':
         for case in ('chroot', 'nofile', 'descriptors', 'dumpable', 'landlock',
@@ -265,7 +265,7 @@ def code_is_put_back_by_the_page_if_it_cannot_be_written():
 
 
 @test
-def where_all_signals_are_blocked_lines_are_seen():
+def lines_are_recorded_where_all_signals_are_blocked():
     x86_only()
     for family in 'gcc', 'clang':
         for case in ('timer', 'raw', 'context', 'attribute', 'inherited',
@@ -388,7 +388,7 @@ int main(int count, char **arguments)
 
 
 @test
-def a_child_that_is_not_recorded_has_its_code_back():
+def an_unrecorded_child_has_the_original_code():
     x86_only()
     directory = new_directory('forks')
     for name, text in ('slow_fork.c', SLOW_FORK), ('forks.c', FORKS):
@@ -564,7 +564,7 @@ objects 0, lines 0
 # shim calls the filters of both profilers and combines their results.  A filter that is
 # set later applies from then on.
 @test
-def who_asks_is_told_lines_and_counts():
+def a_profiler_can_query_lines_and_counts():
     x86_only()
     flags = ['-rdynamic', '-I' + os.path.join(PROGRAMS, '../../include')]
     program = compile('covers.c', flags=flags, libraries=['-ldl'])
@@ -651,7 +651,7 @@ def genhtml_makes_pages_of_it():
 
 
 @test
-def cobertura_has_its_form():
+def cobertura_output_follows_its_dtd():
     x86_only()
     output = reached('plain').output
     root = xml.etree.ElementTree.fromstring(

@@ -92,13 +92,13 @@ def switch(profile, off, on):
 
 
 @test
-def the_trace_of_busy_threads_stops_and_goes_on():
+def trace_stop_and_trace_start_work_on_busy_threads():
     switch('trace', 'trace-stop', 'trace-start')
 
 
 # Seen to fail when only one thread's fast path is stopped.
 @test
-def who_stops_the_trace_stops_it_for_all_at_once():
+def one_trace_stop_ends_the_trace_of_all_threads():
     program = Program('trace', 'alone')
     called = program.end()
     compare(called, program.recorded())

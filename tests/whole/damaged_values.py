@@ -143,7 +143,7 @@ def type_of(size, kind, form=0, parts=()):
 
 
 @test
-def a_type_whose_values_are_not_all_in_their_bytes_is_damage():
+def a_type_with_values_outside_of_its_bytes_is_damage():
     for what, size, kind, form, parts in (
             ('no bytes', 0, STRUCT, 0, ()),
             ('too many', 264, STRUCT, 0, ()),
@@ -157,7 +157,7 @@ def a_type_whose_values_are_not_all_in_their_bytes_is_damage():
 
 
 @test
-def what_is_no_description_ends_its_chunk():
+def an_invalid_description_ends_its_chunk():
     for size in (0, 8, 44, 1 << 20):
         def change(data):
             # The type of letter's argument is the fourth entry.
@@ -171,14 +171,14 @@ def what_is_no_description_ends_its_chunk():
 
 
 @test
-def what_a_reader_does_not_know_it_skips():
+def readers_skip_unknown_descriptions():
     said = check('kind 9', lambda data: set_word(data, first(data, ARGUMENTS), 9),
                  'truth(<unknown>) = true;', UNDESCRIBED)
     expect('.values' not in said.replace('N.values', ''), said)
 
 
 @test
-def all_chunks_are_read_and_those_that_are_elsewhere_are_said():
+def all_chunks_are_read_and_missing_ones_reported():
     def split(data, offset=None):
         at = list(entries(data))[20][0]
         _, size, address = struct.unpack_from('<QQQ', data, CHUNK)
@@ -236,13 +236,13 @@ def records_that_say_less_than_they_should_are_unknown_from_there_on():
 
 
 @test
-def what_had_no_room_is_three_dots_and_so_is_all_behind_it():
+def values_without_room_are_three_dots_to_the_end():
     check('cut', lambda data: append(data, list_of(1, 1, 1)),
           'truth(...) = true;', '', put(GOT[:4] + bytes([CUT, RAW])))
 
 
 @test
-def each_reason_has_its_words():
+def each_reason_of_unavailability_has_a_text():
     for reason, words in enumerate((
             'available', 'none', 'no debug information', 'not understood',
             'optimized out', 'overwritten', 'inlined', 'does not return here',
@@ -252,7 +252,7 @@ def each_reason_has_its_words():
 
 
 @test
-def what_is_of_another_function_or_kind_is_given_to_no_call():
+def values_of_another_function_or_kind_belong_to_no_call():
     check('of a result', lambda data: set_word(data, first(data, ARGUMENTS),
                                                RESULT),
           'truth(<unknown>) = true;', UNDESCRIBED)
@@ -262,7 +262,7 @@ def what_is_of_another_function_or_kind_is_given_to_no_call():
 
 
 @test
-def descriptions_say_whose_they_are():
+def descriptions_name_their_function():
     data = open(files_of(recording(), 'values')[0], 'rb').read()
     of = [(kind, LIST.unpack_from(data, at)[3]) for at, kind, _ in entries(data)
           if kind != TYPE]

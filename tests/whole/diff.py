@@ -77,7 +77,7 @@ def welch(first, second):
 
 
 @test
-def what_has_changed_is_told_from_noise():
+def diff_distinguishes_changes_from_noise():
     first, second = runs(1000, 'old'), runs(100000, 'old')
     functions = by_name(diff(*first, '--', *second))
     expect_equal(functions['changed']['verdict'], 'slower', 'changed')
@@ -148,7 +148,7 @@ def counted(*counts):
 
 
 @test
-def what_runs_cannot_tell_is_not_called_the_same():
+def unknown_changes_are_not_shown_as_equal():
     about = diff('--value', 'calls', *counted(100, 140, 120), '--',
                  *counted(110, 150, 130))
     leaf = by_name(about)['leaf']
@@ -176,7 +176,7 @@ def a_difference_that_is_excluded_is_the_same():
 
 
 @test
-def one_run_each_says_that_noise_is_not_known():
+def diff_of_single_runs_says_that_noise_is_unknown():
     first, second = runs(1000, 'old')[0], runs(100000, 'old')[0]
     about = diff(first, second)
     expect_equal(about['chance'], None, 'chance')

@@ -146,7 +146,7 @@ def samples_that_found_hooks_are_our_own_cost():
 
 
 @test
-def what_has_no_hooks_is_not_between_those_that_have():
+def functions_without_hooks_are_not_between_those_with():
     program = Program()
     recording = program.record(
         node(program['main'], MEMORY, frame=1),
@@ -191,7 +191,7 @@ def nothing_is_shown_longer_than_its_caller():
 
 
 @test
-def what_our_cost_leaves_nothing_of_is_less_than_what_was_seen():
+def times_below_the_cost_are_shown_as_bounds():
     program = Program()
     # Timed exactly: 50 us in all, of which hooks are thought to take 100.
     recording = craft.write(new_directory('recording'), {
@@ -208,7 +208,7 @@ def what_our_cost_leaves_nothing_of_is_less_than_what_was_seen():
 # --- calls ---
 
 @test
-def calls_of_what_is_off_are_estimates_with_an_error():
+def calls_of_functions_switched_off_are_estimates_with_an_error():
     recording = with_estimates(Program())
     some, about = functions(recording)
     off = some['off']
@@ -264,7 +264,7 @@ def too_few_bursts_say_at_least():
 
 
 @test
-def what_could_not_be_switched_off_is_told():
+def functions_that_could_not_be_switched_off_are_reported():
     text = report(with_estimates(Program(), state=2), 'report')
     expect('1 function could not be switched off' in text, text)
     expect('> 9,500' in text, text)
@@ -314,7 +314,7 @@ def a_diff_of_an_exact_and_an_estimated_run_shows_both():
 
 
 @test
-def damage_is_told_and_ends_nowhere():
+def damage_is_reported_and_crashes_no_reader():
     program = Program()
     loop = program.record(
         node(program['main'], MEMORY, frame=1),

@@ -50,14 +50,14 @@ def ten_thousand_short_threads_have_each_event_once_and_in_order():
 
 
 @test
-def threads_have_their_events_when_only_the_last_is_asked_for():
+def thread_events_come_to_a_subscriber_of_the_last_one():
     program = compile('short_threads.c', 'gcc', '-O2')
     stream = stream_of([program, '80'], 'v')
     expect_equal(stream.counts, {'v': 80}, 'events')
 
 
 @test
-def a_thread_that_nobody_asks_for_has_no_frame_of_ours():
+def threads_without_subscribers_have_no_frame_of_shim():
     program = compile('thread_frames.c', 'gcc', '-O0')
     stream_of([program], 'i')
     stream = stream_of([program], 'suv')
@@ -136,7 +136,7 @@ def need_images():
 
 
 @test
-def a_file_that_cannot_be_loaded_is_told_and_dlerror_stays():
+def a_failed_dlopen_raises_an_event_and_keeps_dlerror():
     program = compile('opens.c', 'gcc', '-O0', libraries=['-ldl'])
     stream = stream_of([program, plugin('alpha'), '1'], 'lm')
     lines = stream.lines()
@@ -149,7 +149,7 @@ def a_file_that_cannot_be_loaded_is_told_and_dlerror_stays():
 
 
 @test
-def a_name_is_looked_for_where_its_caller_says():
+def dlopen_searches_with_the_runpath_of_its_caller():
     plugin('alpha')
     here = os.path.dirname(plugin('alpha'))
     for flag in ['--enable-new-dtags', '--disable-new-dtags']:
@@ -161,7 +161,7 @@ def a_name_is_looked_for_where_its_caller_says():
 
 
 @test
-def what_is_opened_is_loaded_and_what_is_closed_unloaded():
+def dlopen_and_dlclose_raise_load_and_unload_events():
     need_images()
     program = compile('opens.c', 'gcc', '-O0', libraries=['-ldl'])
     stream = stream_of([program, plugin('alpha'), '1000'], 'lmnop',

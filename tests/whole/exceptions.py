@@ -105,12 +105,12 @@ def of_all_threads():
 
 
 @test
-def those_of_destructors_do_not_hide_what_unwinds():
+def exceptions_of_destructors_do_not_hide_the_outer_one():
     as_told('nested')
 
 
 @test
-def what_another_thread_has_thrown_is_unknown():
+def exceptions_of_another_thread_have_no_throwing_path():
     as_told('handed')
 
 
@@ -123,12 +123,12 @@ def a_child_has_its_own():
 
 
 @test
-def what_nobody_catches_is_thrown():
+def uncaught_exceptions_are_counted_as_thrown():
     as_told('uncaught', status=3)
 
 
 @test
-def a_killed_program_leaves_what_it_threw():
+def exceptions_survive_sigkill():
     as_told('killed', status=-signal.SIGKILL)
 
 
@@ -176,7 +176,7 @@ def the_same_in_all_formats():
 
 
 @test
-def nothing_to_say_is_said():
+def an_empty_table_is_reported():
     program = compile('nesting.c')
     done = run([program], new_directory('recording'), 'exceptions')
     text = shim_report('report', done.output)
@@ -190,7 +190,7 @@ def nothing_to_say_is_said():
 
 
 @test
-def all_that_was_recorded_is_shown_or_said():
+def everything_recorded_is_shown_or_reported():
     program = compile('exceptions.cc')
     alone = shim_report('report', record(
         [program], 'locks;memory;exceptions').output)

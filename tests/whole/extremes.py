@@ -179,7 +179,7 @@ def a_clock_that_jumps_loses_no_call():
 
 
 @test
-def a_time_that_cannot_be_is_said_and_not_believed():
+def impossible_times_are_reported_and_ignored():
     whole = calls_of(damaged_clock({}))
     output = damaged_clock({1: 2 ** 50})
     expect_equal(calls_of(output), whole, 'calls')
@@ -216,7 +216,7 @@ def move_to_host(output, name):
 
 
 @test
-def hosts_with_the_same_process_numbers_are_told_apart():
+def reports_distinguish_hosts_with_equal_pids():
     one = record([compile('longjmp.c')], 'trace').output
     two = os.path.join(new_directory('hosts'), 'two')
     shutil.copytree(one, two)
@@ -248,7 +248,7 @@ def recorded_copy():
 
 
 @test
-def without_its_program_a_trace_has_addresses_and_says_so():
+def a_trace_without_its_program_shows_addresses_and_a_message():
     program, output = recorded_copy()
     whole = calls_of(output)
     os.remove(program)

@@ -323,7 +323,7 @@ def debug_information_may_be_beside_the_object():
 
 
 @test
-def what_files_share_is_found():
+def names_in_dwz_files_are_found():
     """dwz has moved a part of the debug information into another file."""
     if not shutil.which('dwz'):
         raise shimtest.Skipped('dwz is not installed')
@@ -355,7 +355,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 
 @test
-def servers_are_asked_if_the_user_wants_it_and_not_else():
+def debuginfod_is_used_only_on_request():
     recording, program, debug = stripped(
         lambda directory, _: os.path.join(directory, 'far', 'away'), False)
     notes = subprocess.run(['readelf', '-n', program], capture_output=True,

@@ -194,7 +194,7 @@ def the_program_sees_nothing_of_it():
 
 
 @test
-def where_the_kernel_refuses_that_is_said_and_the_program_runs():
+def the_program_runs_and_a_message_comes_where_the_kernel_refuses():
     output = os.path.join(new_directory('gaps'), 'recording')
     path = os.path.normpath(os.path.join(os.path.dirname(shimtest.report), '..',
                                          'run', 'shim-run'))
@@ -229,7 +229,7 @@ def a_program_that_cannot_be_started_leaves_nothing():
 
 
 @test
-def what_is_damaged_is_said():
+def damage_of_gaps_is_reported():
     good = open(recording() + '/gaps', 'rb').read()
     whole = gaps_of(recording())
 
@@ -321,7 +321,7 @@ def counters_go_with_gaps_and_change_neither():
 
 
 @test
-def lines_of_counters_that_are_none_are_said():
+def invalid_lines_of_counters_are_reported():
     output = record(options=('--counters=20',)).output
     path = output + '/counters'
     text = open(path).read()

@@ -123,7 +123,7 @@ def check(got, wanted, depth, what=''):
 # --- gaps ---
 
 @test
-def a_gap_is_told_where_it_was_within_its_call():
+def a_gap_is_shown_within_its_call():
     for window in late(), deep():
         check(told(window, [(1000, WAITS), (3000, ON), (4000, PREEMPTED),
                             (4500, ON), (5000, WAITS), (5250, ON)]),
@@ -132,7 +132,7 @@ def a_gap_is_told_where_it_was_within_its_call():
 
 
 @test
-def what_is_noted_in_any_order_is_told_in_the_order_of_time():
+def gaps_are_shown_in_order_of_time():
     check(told(late(), [(5250, ON), (4000, PREEMPTED), (1000, WAITS),
                         (5000, WAITS), (3000, ON), (4500, ON)]),
           [(1000, 2000, 'waits'), (4000, 500, 'preempted'),
@@ -140,7 +140,7 @@ def what_is_noted_in_any_order_is_told_in_the_order_of_time():
 
 
 @test
-def a_gap_is_what_ends_with_the_next_that_is_known():
+def a_gap_ends_at_the_next_known_switch():
     nobody = late().pid + 1
     for what, switches, wanted in (
             ('two begins', [(1000, WAITS), (2000, PREEMPTED), (4000, ON)],
@@ -173,7 +173,7 @@ def a_gap_ends_with_what_the_thread_does_next():
 
 
 @test
-def a_range_has_what_is_left_of_a_gap():
+def a_range_shows_the_rest_of_a_gap():
     window = late()
     switches = [(1000, WAITS), (1500, ON), (2000, WAITS), (6000, ON),
                 (7000, PREEMPTED), (8000, ON)]
@@ -199,7 +199,7 @@ def heads_may_be_longer_but_not_of_any_size():
 
 
 @test
-def more_switches_than_are_sorted_are_said():
+def too_many_switches_are_reported():
     output = write(late())
     os.truncate(output + '/gaps', HEAD.size + SWITCH.size * 2000001)
     said = said_of(output)
@@ -209,7 +209,7 @@ def more_switches_than_are_sorted_are_said():
 
 
 @test
-def recordings_that_are_one_have_each_their_own():
+def merged_recordings_keep_their_gaps_apart():
     both = late(), deep()
     merged = os.path.join(new_directory('merged'), 'merged')
     done = profrun('merge', '-o', merged, *[
@@ -237,7 +237,7 @@ def line(us, value=1, name='files', window=None, pid=None):
 
 
 @test
-def a_counter_is_told_when_it_was_counted():
+def a_counter_has_the_time_of_its_reading():
     for window in late(), deep():
         check(told(window, [(1000, WAITS), (3000, ON)],
                    line(500, -2.5, window=window) +
@@ -263,7 +263,7 @@ def names_may_come_often_and_63_others_with_them():
 
 
 @test
-def lines_that_are_none_are_said_and_nothing_of_them_is_told():
+def invalid_lines_are_reported_and_not_shown():
     good = line(1000)
     wanted = [(1000, None, 'counter files = 1')]
     for bad in ('x\n', '\n', line(2000, name='')[:-2] + '\n',
@@ -287,7 +287,7 @@ def lines_that_are_none_are_said_and_nothing_of_them_is_told():
 
 
 @test
-def more_counters_than_are_sorted_are_said():
+def too_many_counters_are_reported():
     with_others = line(1000) + line(2000, pid=1) * 999999
     output = write(late(), (), with_others)
     said = said_of(output)
@@ -317,7 +317,7 @@ def refusing(*options, from_call=0):
 
 
 @test
-def a_kernel_that_refuses_is_said_and_nothing_is_left():
+def a_refusal_by_the_kernel_is_reported_and_leaves_no_file():
     for from_call in (0, 1):
         if from_call >= os.sysconf('SC_NPROCESSORS_CONF'):
             continue
@@ -352,7 +352,7 @@ def twenty_thousand_switches_are_all_there():
 
 
 @test
-def only_who_recorded_it_may_read_it():
+def only_the_owner_may_read_gaps():
     path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
     output = os.path.join(new_directory('modes'), 'recording')
     done = run(['sh', '-c', 'umask "$1"; shift; exec "$@"', 'sh', '0577',
@@ -367,7 +367,7 @@ def only_who_recorded_it_may_read_it():
 
 
 @test
-def what_the_kernel_drops_is_counted():
+def switches_that_the_kernel_drops_are_counted():
     output = os.path.join(new_directory('dropped'), 'recording')
     path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
     profrun_ = subprocess.Popen(

@@ -66,7 +66,7 @@ ITSELF = [
 
 
 @test
-def what_lives_when_the_program_asks():
+def a_snapshot_requested_by_the_program_has_the_live_blocks():
     for family, optimize in shimtest.BUILDS:
         output = heap_asked('itself', family=family, optimize=optimize)
         about = read(output)
@@ -123,7 +123,7 @@ def beside_calls_and_without_looking_for_leaks():
 
 
 @test
-def estimates_say_nothing_of_what_is_lost():
+def sampled_snapshots_report_no_leaks():
     output = heap_asked('itself', 'memory:period=16,seed=1')
     for snapshot in read(output)['memory_snapshots']:
         expect('lost_bytes' not in snapshot, str(snapshot))
@@ -133,7 +133,7 @@ def estimates_say_nothing_of_what_is_lost():
 
 # All snapshots are on disk when the program is killed.
 @test
-def what_was_asked_outlives_the_program():
+def snapshots_survive_sigkill():
     about = read(heap_asked('killed', status=-signal.SIGKILL))
     expect_equal(snapshots_of(about), ITSELF, 'killed')
 
@@ -151,7 +151,7 @@ def a_child_has_numbers_of_its_own():
 
 
 @test
-def what_only_a_register_has_is_not_lost():
+def blocks_held_only_by_a_register_are_not_leaks():
     for family, optimize in shimtest.BUILDS:
         about = read(heap_asked('register', family=family, optimize=optimize))
         expect_equal(snapshots_of(about), [{'by_register': (300, 1, 0, 0)}],
@@ -201,7 +201,7 @@ def while_it_waits(profile, ask):
 
 # The program is about to write its next byte, or waits for it: its heap is the same.
 @test
-def profrun_ctl_asks():
+def profrun_ctl_heap_requests_a_snapshot():
     answers = []
     output = while_it_waits('memory', lambda pid: answers.append(
         profrun('ctl', str(pid), 'heap')))
@@ -238,7 +238,7 @@ def ctl_heap_fails_without_the_profile_memory():
 # --- periodic snapshots ---
 
 @test
-def how_much_lives_is_noted_from_time_to_time():
+def live_bytes_are_recorded_over_time():
     output = heap_asked('stairs')
     about = read(output)
     points = about['memory_points']
@@ -261,7 +261,7 @@ def how_much_lives_is_noted_from_time_to_time():
 
 # The clock requests the snapshot, and the next thread that allocates makes it.
 @test
-def snapshots_come_from_time_to_time_if_that_is_asked_for():
+def snapshots_come_at_the_requested_period():
     about = read(heap_asked('stairs', 'memory:snapshots=100'))
     taken = about['memory_snapshots']
     expect(len(taken) >= 4, '%d snapshots' % len(taken))
@@ -316,7 +316,7 @@ def massif_draws_how_it_went():
 
 
 @test
-def massif_has_what_was_asked_for():
+def massif_has_the_requested_snapshots():
     output = heap_asked('itself')
     path, moments = moments_of(output)
     wanted = [s['bytes'] for s in read(output)['memory_snapshots']]

@@ -214,7 +214,7 @@ def memory_and_waits_are_those_of_folded_paths():
 
 
 @test
-def totals_hold_what_is_below_them():
+def totals_include_hidden_functions_below():
     output = recording('calltree:exact')
     whole = json_of(output)
     for options, _ in CHOICES:
@@ -269,7 +269,7 @@ def the_head_says_what_is_not_shown():
 
 
 @test
-def what_matches_nothing_is_told():
+def a_hide_pattern_without_match_is_reported():
     output = recording('calltree:exact')
     for arguments, status, words in (
             (('report', output, '--hide', 'lwo::*'), 0, "--hide 'lwo::*'"),

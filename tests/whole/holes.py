@@ -38,19 +38,19 @@ def logged(directory):
 
 
 @test
-def a_program_does_not_notice_that_its_recording_is_emptied():
+def a_program_survives_the_truncation_of_its_recording():
     for profile in PROFILES:
         shorten('0', profile)
 
 
 @test
-def nor_that_half_of_each_file_goes():
+def a_program_survives_the_loss_of_half_of_each_file():
     for profile in PROFILES:
         shorten('half', profile)
 
 
 @test
-def nor_what_stays_of_a_page():
+def a_program_survives_the_loss_of_part_of_a_page():
     for profile in PROFILES:
         for size in ('100', '4200', '70000'):
             shorten(size, profile)
@@ -63,7 +63,7 @@ def nor_that_all_that_was_written_becomes_zero():
 
 
 @test
-def nor_that_it_goes_on_and_on():
+def a_program_survives_repeated_truncation():
     for profile in PROFILES:
         for family, optimize in (('gcc', '-O0'), ('clang', '-O2')):
             shorten('beside', profile, family, optimize)
@@ -86,7 +86,7 @@ def the_log_names_each_file_that_was_made_shorter_once():
 
 
 @test
-def without_meta_it_is_said_where_profrun_looks_for_it():
+def a_truncated_meta_is_reported_where_profrun_looks():
     program = compile('shortened.c', 'gcc', '-O1')
     directory = new_directory('meta')
     done = run([program, directory, '0', 'meta'], directory)

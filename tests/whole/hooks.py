@@ -134,7 +134,7 @@ def hooks_and_callbacks_leave_exceptions_and_rounding_as_they_were():
 
 @test
 @known_failure('shim_profiler_destroy waits for a thread that has left the callback')
-def who_is_cancelled_in_a_callback_is_in_it_no_more_when_cleanup_handlers_run():
+def a_cancelled_thread_has_left_its_callback_before_cleanup_handlers():
     program = compile('hooked.c', 'gcc', '-O2',
                       ['-I', INCLUDE, '-fno-optimize-sibling-calls'])
     stuck = []
@@ -150,7 +150,7 @@ def who_is_cancelled_in_a_callback_is_in_it_no_more_when_cleanup_handlers_run():
 # Row P-17.  It was seen to crash, and slow hooks to miss the calls of one task.
 @test
 @known_failure('where calls are slow, one task loses some', always=False)
-def tasks_that_share_what_we_know_of_a_thread_have_all_their_calls():
+def tasks_that_share_thread_data_record_all_calls():
     program = compile('hooked_raw.c', 'gcc', '-O2', ['-I', INCLUDE])
     for arguments in ([], ['slow']):
         for _ in range(5):

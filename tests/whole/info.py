@@ -237,7 +237,7 @@ def a_program_is_known_when_another_file_has_its_name():
 
 
 @test
-def a_library_that_has_gone_is_told_from_one_that_never_was():
+def unloaded_and_unknown_libraries_give_different_results():
     library = compile('info_plugin.c', flags=['-shared', '-fPIC'],
                       name='libinfo_plugin.so')
     text = ask(build('gcc'), INFO_LIBRARY=library)
@@ -280,7 +280,7 @@ def copy_of_the_library(with_helper):
 
 
 @test
-def without_the_helper_there_are_linker_names_and_the_log_says_so():
+def without_the_helper_names_are_linker_names_and_the_log_says_why():
     program = build('gcc')
     output = new_directory('info')
     result = run([program], output, LD_PRELOAD=copy_of_the_library(False))

@@ -126,7 +126,7 @@ RAISED_TO_ONE = ['attach_complete', 'detach_succeeded', 'method_enter',
 # Rows P-12, P-13: where an event may be raised, the code compares one counter with 0
 # and branches before it does anything else.
 @test
-def an_event_that_nobody_wants_is_a_load_and_a_branch():
+def an_event_without_subscribers_is_a_load_and_a_branch():
     if platform.machine() != 'x86_64':
         raise Skipped('written for x86-64')
     counters = re.search(r'^(\w+) b events_counts$', output_of(

@@ -394,7 +394,7 @@ for how in ('jump', 'cancel'):
 
 
 @test
-def how_many_calls_ended_at_an_unknown_time_is_told():
+def the_report_counts_calls_that_ended_at_an_unknown_time():
     program = compile('ends.c')
     killed = record([program, 'kill'], 'calltree').output
     left = record([program, '_exit'], 'calltree').output

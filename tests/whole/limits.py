@@ -109,7 +109,7 @@ def a_count_of_calls_that_cannot_be_does_not_fill_the_disk():
 
 
 @test
-def a_limit_of_file_sizes_is_said_and_leaves_nothing_behind():
+def a_file_size_limit_is_reported_and_leaves_no_file():
     recording = tree_of(*functions(1000))
     directory = new_directory('cwd')
 
@@ -206,7 +206,7 @@ def threads_look_for_their_gaps_among_counters_at_once():
 
 
 @test
-def many_locks_are_told_apart_at_once():
+def many_locks_are_distinguished_quickly():
     """The locks are in the data of an object; nodes of other files refer to them as
     holders."""
     count = 120000
@@ -246,7 +246,7 @@ def throws_are_placed_once_however_many_files_there_are():
 
 
 @test
-def what_a_thread_did_not_call_costs_it_nothing():
+def functions_that_a_thread_did_not_call_cost_nothing():
     """As many threads as functions; each thread calls one function."""
     count, nodes = 30000, []
     for i in range(count):
@@ -260,7 +260,7 @@ def what_a_thread_did_not_call_costs_it_nothing():
 
 
 @test
-def what_a_rank_did_not_call_costs_it_nothing():
+def functions_that_a_rank_did_not_call_cost_nothing():
     recording = new_directory('recording')
     for i in range(2000):
         craft.write(recording, {

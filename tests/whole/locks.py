@@ -34,24 +34,24 @@ def locked(case, *flags, family='gcc', optimize='-O1'):
 
 # Rows 54 and 56 of section 2.1.
 @test
-def a_wait_for_any_kind_is_told_before_and_after():
+def waits_for_all_kinds_of_locks_raise_both_events():
     for family in 'gcc', 'clang':
         locked('every_kind', family=family)
 
 
 @test
-def a_wait_for_a_condition_is_told_with_its_mutex():
+def condition_waits_raise_events_with_their_mutex():
     locked('conditions')
 
 
 # Row 55 of section 2.1.
 @test
-def calls_that_fail_are_told_with_the_reason():
+def failed_lock_calls_raise_events_with_the_reason():
     locked('failing')
 
 
 @test
-def mutexes_of_all_types_do_what_they_did():
+def mutexes_of_all_types_behave_as_without_shim():
     locked('types')
 
 
@@ -66,7 +66,7 @@ def waits_are_cancelled_as_they_were():
 
 
 @test
-def a_child_is_told_of_its_own():
+def a_fork_child_gets_its_own_lock_events():
     locked('forks')
 
 
@@ -172,13 +172,13 @@ int main(void)
 
 
 @test
-def locks_of_callbacks_are_not_told():
+def locks_taken_in_callbacks_raise_no_events():
     locked('inside')
 
 
 # Row M-45.
 @test
-def nobody_is_told_who_has_not_asked():
+def no_lock_events_without_subscribers():
     locked('unheard')
     locked('unheard', '-Wl,-z,now')
     locked('unheard', '-no-pie')
@@ -319,7 +319,7 @@ def a_child_has_its_own():
 
 
 @test
-def a_killed_program_leaves_who_waited_for_whom():
+def waits_survive_sigkill():
     output, _ = waits('killed', status=-signal.SIGKILL)
     with open(os.path.join(output, 'end'), 'w') as file:
         file.write('status 9 mono-ns %d\n' % time.monotonic_ns())
@@ -382,7 +382,7 @@ def the_same_in_all_formats():
 
 
 @test
-def nothing_to_say_is_said():
+def an_empty_table_is_reported():
     program = compile('nesting.c')
     done = run([program], new_directory('recording'), 'locks')
     text = shim_report('report', done.output)

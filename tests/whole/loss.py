@@ -119,7 +119,7 @@ def a_disk_with_room_for_the_first_thread_only():
 
 
 @test
-def a_disk_that_somebody_else_fills():
+def a_disk_filled_by_another_process_loses_counted_calls():
     def fill(directory):
         with contextlib.suppress(OSError):
             with open(os.path.join(directory, 'fill'), 'wb', 0) as file:
@@ -415,7 +415,7 @@ def expect_unharmed(stderr, *before):
 # If signals cannot be blocked, the child has no recording and writes nothing into its
 # parent's.
 @test
-def a_child_where_no_signal_can_be_blocked_is_lost_and_said():
+def a_child_that_cannot_block_signals_is_lost_and_reported():
     program = compile('masks_refused.c')
     output = new_directory('masks')
     done = run([program], output=output, profile='calltree')
@@ -438,7 +438,7 @@ def no_signal_comes_of_our_line_where_files_may_not_grow():
 
 
 @test
-def no_signal_comes_of_our_line_where_nobody_reads():
+def writing_a_message_to_a_closed_pipe_raises_no_signal():
     reader, writer = os.pipe()
     os.close(reader)
     expect_unharmed(writer)

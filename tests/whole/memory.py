@@ -82,7 +82,7 @@ def beside_other_profiles():
 # The loader allocates for shim's libraries with the program's malloc; a process that
 # reads debug information has thread-local data of the program's.
 @test
-def what_others_need_is_not_the_programs():
+def shims_own_allocations_are_not_recorded():
     keys = ('allocations', 'temporary', 'left_blocks')  # (a thread's data grow)
 
     def totals(profile):
@@ -97,7 +97,7 @@ def what_others_need_is_not_the_programs():
 
 
 @test
-def the_path_is_that_of_who_goes_on_after_a_jump():
+def after_a_jump_allocations_belong_to_the_path_that_continues():
     output = remembered('jumped')
     expect_equal(folded(output, 'bytes'), {
         'main;jumped;jumps': 5, 'main;jumped': 7}, 'bytes')
@@ -116,7 +116,7 @@ def a_child_has_its_own_and_gives_back_its_parents():
 
 
 @test
-def a_killed_program_leaves_what_it_had():
+def allocations_survive_sigkill():
     output = remembered('killed', status=-signal.SIGKILL)
     expect_equal(folded(output, 'allocations'), {
         'main;killed;one;get': 10, 'main;killed;two;get': 20,
@@ -345,7 +345,7 @@ def sqlite_is_counted_to_the_byte():
 
 
 @test
-def the_report_says_what_was_allocated():
+def the_report_shows_allocations():
     text = shim_report('report', remembered('all'))
     expect(re.search(r'lived at the peak', text), text)
     expect(re.search(r'^ *976\.6 KiB +1 +977\.5 KiB +976\.6 KiB +0 B +0 '
@@ -458,7 +458,7 @@ def a_period_of_one_byte_is_exact():
 
 
 @test
-def what_was_released_is_what_was_seen_of_it():
+def sampled_releases_match_sampled_allocations():
     output = remembered('sampled', profile='memory:period=4K,seed=1')
     whole = json.loads(shim_report('export', 'json', output))
     for path in whole['paths']:
@@ -473,7 +473,7 @@ def what_was_released_is_what_was_seen_of_it():
 
 
 @test
-def arguments_that_are_none_are_refused():
+def invalid_arguments_are_refused():
     program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
     for arguments in ('period=', 'period=0', 'period=2T', 'period=3x', 'seed=',
                       'periods=3', 'period=99999G', 'period=4K,'):
@@ -533,7 +533,7 @@ def paths_are_unwound_where_nothing_is_instrumented():
 
 # operator new is not the function that needs the memory.
 @test
-def what_new_allocates_is_its_callers():
+def memory_of_operator_new_belongs_to_its_caller():
     for family, optimize in shimtest.BUILDS:
         program = compile('newed.cc', family, optimize, ['-std=c++17'],
                           name='newed_unhooked', instrument=False)
@@ -553,7 +553,7 @@ def what_new_allocates_is_its_callers():
 
 
 @test
-def samples_beside_it_are_told_of():
+def the_report_mentions_samples_beside_memory():
     program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'],
                       name='unhooked', instrument=False)
     done = run([program, 'all'], new_directory('recording'),
@@ -563,7 +563,7 @@ def samples_beside_it_are_told_of():
 
 
 @test
-def the_head_says_that_nothing_is_instrumented():
+def the_head_reports_that_nothing_is_instrumented():
     program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'],
                       name='unhooked', instrument=False)
     done = run([program, 'all'], new_directory('recording'), 'memory')
@@ -607,7 +607,7 @@ def check_lost(output, *more):
 
 
 @test
-def what_nothing_points_to_is_lost():
+def unreachable_blocks_are_leaks():
     for family in 'gcc', 'clang':
         output = leaking('plain', family=family)
         check_lost(output)
@@ -624,19 +624,19 @@ def what_nothing_points_to_is_lost():
 
 
 @test
-def what_other_threads_have_is_not_lost():
+def blocks_reachable_from_other_threads_are_not_leaks():
     live = check_lost(leaking('threads'))
     expect(live >= {'by_other_stack', 'by_other_thread', 'by_running_stack'},
            live)
 
 
 @test
-def what_is_not_mapped_any_more_is_not_read():
+def the_leak_scan_does_not_read_unmapped_memory():
     check_lost(leaking('unmapped'), ('lost_large', 5000000))
 
 
 @test
-def what_the_program_has_mapped_is_shown_and_looked_into():
+def the_programs_mappings_are_shown_and_scanned():
     output = leaking('mapped')
     live = check_lost(output)
     expect('by_mapping' in live, live)
@@ -650,7 +650,7 @@ def what_the_program_has_mapped_is_shown_and_looked_into():
 
 
 @test
-def nothing_is_said_of_leaks_where_nothing_is_known():
+def unknown_leaks_are_not_reported():
     for case, profile, status, why in (
             ('killed', 'memory', -signal.SIGKILL, 'did not end by exit'),
             ('plain', 'memory:leaks=0', 0, 'nobody wanted to know'),
@@ -668,7 +668,7 @@ def nothing_is_said_of_leaks_where_nothing_is_known():
 
 
 @test
-def massif_has_what_lived_at_the_peak():
+def massif_has_the_live_blocks_at_the_peak():
     shimtest.need('ms_print')
     output = remembered('all')
     path = new_directory('massif') + '/massif.out'
@@ -696,7 +696,7 @@ def pprof_of(output, *arguments):
 
 
 @test
-def pprof_has_what_was_allocated_and_what_is_left():
+def pprof_has_allocated_and_remaining_memory():
     output = remembered('all')
     path, profile = pprof_of(output)
     expect_equal((profile.types, profile.default), (PPROF_TYPES, 'alloc_space'),
@@ -725,7 +725,7 @@ def pprof_has_what_was_allocated_and_what_is_left():
 
 
 @test
-def what_was_not_recorded_is_not_shown():
+def tables_without_data_are_not_shown():
     program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
     done = run([program, 'all'], new_directory('recording'))
     for arguments in (['report', '--memory'], ['report', '--sort', 'peak'],
@@ -749,7 +749,7 @@ def beside_exact_times_and_traces_it_is_the_same():
 
 
 @test
-def exports_are_of_memory_if_nobody_asked_for_calls():
+def exports_show_memory_unless_calls_were_requested():
     for profile in 'locks;memory', 'exceptions;memory', 'memory;locks':
         output = remembered('all', profile=profile)
         path = os.path.join(new_directory('pprof'), 'memory.pb.gz')
@@ -760,7 +760,7 @@ def exports_are_of_memory_if_nobody_asked_for_calls():
 
 
 @test
-def calls_are_what_was_asked_for_wherever_that_stands():
+def calls_are_shown_wherever_the_option_stands():
     for profile in 'memory;calltree', 'locks;memory;calltree':
         output = remembered('all', profile=profile)
         text = shim_report('report', output)
@@ -772,7 +772,7 @@ def calls_are_what_was_asked_for_wherever_that_stands():
 # --- programs with heap errors: they must behave as without shim ---
 
 @test
-def what_the_allocator_refuses_ends_the_program_as_ever():
+def a_refused_allocation_ends_the_program_as_without_shim():
     program = compile('heedless.c', 'gcc', '-O1', ['-fno-builtin', '-w'])
     for case in 'foreign', 'twice', 'odd':
         alone = run([program, case])
@@ -785,7 +785,7 @@ def what_the_allocator_refuses_ends_the_program_as_ever():
 
 
 @test
-def a_program_that_runs_out_of_memory_goes_on():
+def a_program_out_of_memory_continues():
     program = compile('heedless.c', 'gcc', '-O1', ['-fno-builtin', '-w'])
     for case, wanted in ('out_of_memory', 'done\n'), ('out_of_notes', 'many\n'):
         for profile in 'memory', 'memory:period=4K':
@@ -849,7 +849,7 @@ int main(void)
 
 
 @test
-def a_program_with_a_malloc_of_its_own_is_left_alone_and_that_is_said():
+def a_program_with_its_own_malloc_is_unchanged_and_reported():
     path = new_directory('source') + '/own.c'
     with open(path, 'w') as file:
         file.write(OWN_MALLOC)

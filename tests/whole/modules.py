@@ -122,7 +122,7 @@ def tell(profile, *directories, **more):
 # --- loading (M-1 to M-8, M-13 to M-17, M-72, M-73) ---
 
 @test
-def the_example_modules_count_what_there_is():
+def the_example_modules_count_all_calls():
     for name, wanted in {
             'elt3_fast': 'enters 1001\nleaves 1001\n',
             'elt3_slow': 'enters 1001\nleaves 1001\nframes 1001\nfailures 0\n',
@@ -227,7 +227,7 @@ def profilers_are_started_in_the_order_given_and_called_newest_first():
 
 
 @test
-def many_handles_of_many_modules_each_get_what_is_theirs():
+def each_handle_gets_only_its_own_events():
     directory = tale('a', '-DHANDLES=2')
     tale('b', '-DHANDLES=2', directory=directory)
     tale('c', '-DHANDLES=2', directory=directory)
@@ -262,7 +262,7 @@ def the_same_module_is_loaded_once():
 
 
 @test
-def what_is_earlier_in_the_order_of_search_wins():
+def the_first_module_in_search_order_is_loaded():
     beside = os.path.dirname(installed().library)
     program = compile('embedder.c', flags=[
         '-I' + os.path.join(TESTS, '..', 'include'), '-DINSIDE', '-rdynamic'],
@@ -347,7 +347,7 @@ def a_module_in_a_directory_that_others_may_write_is_refused():
 
 
 @test
-def a_module_where_all_may_write_only_what_is_theirs_is_loaded():
+def a_module_in_a_sticky_directory_is_loaded():
     directory = new_directory('sticky')
     shutil.copy(os.path.join(tale('one'), 'libshim-profiler-one.so'),
                 directory)
@@ -391,7 +391,7 @@ def a_broken_module_is_passed_over_for_a_good_one():
 
 
 @test
-def what_cannot_be_loaded_is_one_line_and_the_program_runs():
+def a_module_that_cannot_be_loaded_is_one_line_and_the_program_runs():
     directory = new_directory('modules')
     compile_text = installed().compile_text
     compile_text('int nothing;', 'plain', directory)
@@ -579,7 +579,7 @@ def profrun_refuses_what_would_break_the_program():
 
 
 @test
-def profrun_loads_each_profiler_it_is_told():
+def profrun_loads_each_profiler_of_its_options():
     first, second = new_file(), new_file()
     module = os.path.join(installed().modules, 'libshim-profiler-elt2.so')
     done = profrun('-p', 'elt3_fast:' + first, '-p',
@@ -615,7 +615,7 @@ def the_example_of_the_manual_works_as_it_is_typed():
 
 
 @test
-def pkg_config_says_where_the_library_is_now():
+def pkg_config_finds_a_moved_installation():
     library = installed().ask('--variable=preload')
     expect(os.path.samefile(library, installed().library), library)
 
@@ -623,7 +623,7 @@ def pkg_config_says_where_the_library_is_now():
 # --- attaching ---
 
 @test
-def nothing_of_control_is_seen_unless_asked_for():
+def control_is_invisible_unless_requested():
     for control in (None, '0', '1'):
         with Target(2, control=control) as target:
             expect_equal(target.tasks(), 5 if control == '1' else 3, 'tasks')
@@ -835,7 +835,7 @@ def a_thread_in_a_callback_delays_the_detaching_and_nothing_else():
 
 @test
 @known_failure('unloading waits for the callbacks of all profilers (plan_wait)')
-def a_thread_in_the_callback_of_one_does_not_keep_another():
+def a_thread_in_one_modules_callback_does_not_delay_another():
     path, seen = new_file(), new_file()
     with Target(3) as target:
         target.ctl('load', 'naughty:block:' + path)
@@ -1300,7 +1300,7 @@ SHIM_PROFILER_MODULE(loads)
 
 
 @test
-def what_shim_loads_itself_was_not_asked_for_by_the_program():
+def loads_by_shim_raise_no_events():
     directory = installed().compile_text(LOADS, 'loads')
     path, other = new_file(), new_file()
     with Target(1) as target:
@@ -1388,7 +1388,7 @@ SHIM_PROFILER_MODULE(nested)
 
 
 @test
-def what_a_callback_loads_and_closes_is_told_of_in_order():
+def loads_in_callbacks_raise_events_in_order():
     directory = installed().compile_text(NESTED, 'nested')
     made = installed().compile_text('int inner;', 'inner')
     path, other = new_file(), new_file()
@@ -1420,7 +1420,7 @@ def a_module_with_a_thread_of_its_own_is_not_unmapped():
 
 
 @test
-def what_was_there_from_the_start_is_detached_but_stays():
+def a_profiler_from_the_start_is_detached_but_stays_mapped():
     path = new_file()
     with Target(2, profile='attached:' + path) as target:
         answer = target.ctl('unload', 'attached')
@@ -1567,7 +1567,7 @@ OLD = -2146233493 & 0xffffffff      # SHIM_E_PROFILEE_INCOMPATIBLE...
 
 
 @test
-def requests_that_are_none_are_refused():
+def invalid_requests_are_refused():
     with Target(1) as target:
         connection = Connection(target)
         for text in ('\n', 'x\n', 'shim 1\n', 'shim 1 nonsense\n',
@@ -1604,7 +1604,7 @@ def a_slow_client_is_waited_for_but_not_for_long():
 
 
 @test
-def garbage_on_the_socket_disturbs_nobody():
+def garbage_on_the_socket_is_harmless():
     import random
     dice = random.Random(1)
     seconds = float(os.environ.get('SHIM_GARBAGE_SECONDS', 3))

@@ -165,7 +165,7 @@ WANTED = {'first': 3.0, 'second': 5.0, 'last': 1.0}
 # --- default profiling; rows T-2, T-5, T-6, T-52 to T-55 ---
 
 @test
-def gprof_reads_what_was_counted_in_any_kind_of_program():
+def gprof_reads_the_counts_of_all_kinds_of_programs():
     for flags in PIE, NO_PIE:
         binary = program(flags)
         ran = Run(*HITS, binary=binary)
@@ -205,7 +205,7 @@ def files_are_named_by_the_table():
 
 
 @test
-def the_program_is_called_what_it_was_started_as():
+def files_have_the_name_that_the_program_was_started_with():
     link = os.path.join(new_directory('link'), 'renamed')
     os.symlink(program(), link)
     ran = Run('hit=first:1', flags=None, binary=link, PROFDIR='.')
@@ -269,7 +269,7 @@ def without_profdir_and_profflags_nothing_is_written():
 
 
 @test
-def what_has_no_such_arguments_is_not_started():
+def monitor_refuses_wrong_arguments():
     for arguments in 'hz=0', 'hz=1000000000', 'hz=', 'hz=12x', 'x':
         ran = Run('burn=1', flags=None, profile='none;pchist:' + arguments)
         expect_equal(ran.files(), [], arguments)
@@ -296,7 +296,7 @@ def strides_are_bytes_to_a_counter():
 
 
 @test
-def what_is_wrong_in_profflags_is_one_line_each():
+def each_error_in_profflags_is_one_line():
     ran = Run('hit=first:1', flags='-nosuch -stride 7 -sigdump FOO '
               '-sigdump SIGKILL -incobj')
     expect_equal(Gmon(ran.path()).sum(), 1, 'samples')
@@ -346,7 +346,7 @@ def objects_are_chosen_by_name():
 
 
 @test
-def objects_are_chosen_by_what_they_call_themselves():
+def objects_are_chosen_by_their_soname():
     directory = new_directory('named')
     source, library = (os.path.join(directory, name)
                        for name in ('n.c', 'libnamed.so.1.2.3'))
@@ -405,7 +405,7 @@ def dumps_and_the_file_at_exit_add_up():
 
 # Row T-69: a hit during the writing of a file is in the next file.
 @test
-def what_threads_count_during_dumps_is_in_one_of_the_files():
+def counts_during_dumps_are_in_exactly_one_file():
     meanwhile = 0
     for _ in range(4):      # each thread sees every second loss
         ran = Run('threads=4:400000@', flags='-sigdump USR1')
@@ -473,7 +473,7 @@ def libraries_that_are_opened_count_only_when_they_are_named():
 
 
 @test
-def what_comes_where_a_library_was_is_not_the_librarys():
+def samples_at_reused_addresses_do_not_count_for_the_old_library():
     library = plugin()
     ran = Run('open=' + library, 'start=opened:after', 'hit=opened:3',
               'close', 'hit=before:5', flags='-disable_default')
@@ -484,7 +484,7 @@ def what_comes_where_a_library_was_is_not_the_librarys():
 # --- monitor_signal; rows T-45 to T-51 ---
 
 @test
-def a_signal_writes_the_file_and_counting_goes_on():
+def sigdump_writes_the_file_and_counting_continues():
     ran = Run('handler', 'hit=first:2', 'raise', 'rename=gmon.out:one',
               'hit=first:3', 'raise', 'rename=gmon.out:two', 'hit=second:1')
     expect_equal([Gmon(ran.path(name)).bins() for name in ('one', 'two')],
@@ -539,7 +539,7 @@ def both_spellings_leave_everything_to_the_program():
 
 
 @test
-def calls_are_ignored_while_default_profiling_goes_on():
+def monitor_calls_are_ignored_during_default_profiling():
     ran = Run('start=first:second', *HITS)
     expect_equal(ran.of('start'), [(0, 0)], 'start')
     expect_equal(seconds(ran.binary, ran.path()), WANTED, 'gprof')
@@ -782,7 +782,7 @@ def a_handler_may_fork():
 
 
 @test
-def what_was_counted_before_exec_is_not_lost():
+def counts_before_exec_are_written():
     ran = Run('hit=first:3', 'exec=hit=second:4', flags=None, PROFDIR='.')
     files = ran.files()
     expect_equal(by_pid(ran), [3, 4], 'sums')
@@ -828,7 +828,7 @@ def finished(ran):
 
 # Row T-89.
 @test
-def what_a_killed_program_has_counted_is_in_the_recording():
+def counts_of_a_killed_program_are_in_the_recording():
     for how, status in ('kill', -9), ('crash', -11):
         for flags in '', '-all':
             ran = Run('hit=first:3', 'hit=second:70000', how, flags=flags,
@@ -854,7 +854,7 @@ def gprof_of(ran, path):
 
 
 @test
-def what_was_written_is_not_written_again():
+def finish_writes_no_file_twice():
     for words, status in ((['hit=first:3'], 7),
                           (['hit=first:3', 'stop', 'kill'], -9)):
         ran = Run(*words, status=status)
@@ -889,7 +889,7 @@ def before_the_program_forbids_system_calls_the_file_is_written():
 # --- files that cannot be written; rows T-58, 5.4 ---
 
 @test
-def what_cannot_be_written_is_one_line_and_the_program_is_as_it_was():
+def an_unwritable_file_is_one_line_and_the_program_is_unchanged():
     directory = new_directory('cwd')
     os.mkdir(os.path.join(directory, 'no'))
     os.chmod(os.path.join(directory, 'no'), 0o555)
@@ -1025,7 +1025,7 @@ def profrun():
 
 
 @test
-def profrun_writes_what_the_program_could_not():
+def finish_writes_files_of_killed_programs():
     directory, output = new_directory('cwd'), new_directory('recording')
     done = subprocess.run(
         [profrun(), '-p', 'pchist:hz=1', '-o', output + '/r', program(),
@@ -1037,7 +1037,7 @@ def profrun_writes_what_the_program_could_not():
 
 
 @test
-def profrun_writes_where_its_user_says():
+def finish_writes_into_the_directory_of_its_option():
     for variables, wanted in (({}, '.'), ({'PROFDIR': 'd'}, 'd'),
                               ({'PROFDIR': 'd', 'PROFFLAGS': '-dirname "e f"'},
                                'e f')):
@@ -1126,7 +1126,7 @@ int main(int argc, char **argv)
 
 
 @test
-def a_killed_program_does_not_say_what_profrun_writes():
+def a_recording_cannot_choose_where_finish_writes():
     directory, output = new_directory('cwd'), new_directory('recording')
     source, binary, victim = (os.path.join(directory, name)
                               for name in ('h.c', 'h', 'victim'))
@@ -1143,7 +1143,7 @@ def a_killed_program_does_not_say_what_profrun_writes():
 
 
 @test
-def finish_writes_below_the_directory_that_is_asked_for():
+def finish_writes_only_below_the_requested_directory():
     ran = Run('hit=first:3', 'kill', status=-9)
     cwd, there = new_directory('cwd'), new_directory('there')
     done = subprocess.run([shimtest.report, 'finish', ran.recording, '-o',
@@ -1271,7 +1271,7 @@ int main(void) { behind(); caller(7); }
 # Pitfall 8: the call is the last instruction, so its return address is in the next
 # function.
 @test
-def who_does_not_return_is_called_by_its_caller():
+def a_function_that_does_not_return_has_its_caller():
     directory = new_directory('last')
     source, binary = (os.path.join(directory, name)
                       for name in ('last.c', 'last'))

@@ -57,7 +57,7 @@ def run(top, count, seed, first):
 
 
 @test
-def a_recording_that_nobody_would_write_crashes_no_reader():
+def mutated_recordings_crash_no_reader():
     if not os.path.exists(os.environ.get('MUTATIONS_PROGRAM', '')):
         raise Skipped('no program with sanitizers')
     top, seed = recordings(), os.environ.get('SEED', '1')

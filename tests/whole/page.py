@@ -199,7 +199,7 @@ def each_thread_is_that_of_the_report():
 
 
 @test
-def threads_of_several_processes_are_told_apart():
+def the_page_distinguishes_threads_of_several_processes():
     outputs = [recording_of('unwind.cc', 'calltree:exact'),
                recording_of('threads.c', 'calltree:exact')]
     joined = new_directory('joined') + '/both'
@@ -349,7 +349,7 @@ def keys_lead_through_the_paths():
 # The graph is drawn where the numbers place it: a click on a path's box selects that
 # path.
 @test
-def a_click_zooms_to_what_is_there():
+def a_click_zooms_to_the_frame_under_it():
     output = recording_of('unwind.cc', 'calltree:exact')
     about = exported(output)
     open_page(page_of(output))
@@ -413,7 +413,7 @@ def a_search_marks_and_adds_up():
 
 
 @test
-def what_was_only_counted_has_no_times():
+def counted_calls_have_no_times():
     output = recording_of('unwind.cc', 'calltree:counts')
     open_page(page_of(output))
     expect_equal(window.run('return [...document.querySelector("#metric")'
@@ -484,7 +484,7 @@ def memory_is_that_of_the_report():
 
 
 @test
-def what_is_lost_is_that_of_the_report():
+def the_page_shows_the_losses_of_the_report():
     program = compile('leaking.c', 'gcc', '-O1', ['-fno-builtin'])
     output = record([program, 'plain'], 'memory').output
     wanted = {f['name']: f['memory']['lost_bytes'] +
@@ -611,7 +611,7 @@ def exceptions_are_those_of_the_report():
 
 
 @test
-def what_changed_is_what_the_reports_differ_by():
+def changes_in_the_page_are_differences_of_the_reports():
     program = compile('remembered.c', 'gcc', '-O1', ['-fno-builtin'])
     outputs = [record([program, case], 'memory').output
                for case in ('all', 'forked')]
@@ -786,7 +786,7 @@ def the_timeline_of_a_thread_has_its_calls_only():
 
 
 @test
-def what_the_program_said_is_in_its_place():
+def marks_are_at_their_times():
     output = record([compile('marks.c', flags=[
         '-I', os.path.join(shimtest.PROGRAMS, '..', '..', 'include')])],
         'trace').output
@@ -1081,7 +1081,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @test
-def nothing_is_asked_of_anybody():
+def the_page_loads_nothing_from_elsewhere():
     path = page_of(recording_of('unwind.cc', 'calltree:exact'))
     with Server(path) as server:
         window.open(server.url + '/page.html')
@@ -1233,7 +1233,7 @@ def everything_has_a_name_and_a_key():
 
 
 @test
-def a_page_of_nothing_says_so():
+def an_empty_page_says_so():
     program = compile('computes.c', 'gcc', '-O0', name='computes_plain',
                       instrument=False)
     output = record([program], 'calltree').output

@@ -190,7 +190,7 @@ def mappings_have_build_ids():
 
 
 @test
-def value_chooses_what_is_shown_first():
+def value_chooses_the_first_column():
     output = recording_of('unwind.cc').output
     for value, name in (('calls', 'calls'), ('self', 'time'),
                         ('total', 'time'), (None, 'time')):
@@ -215,7 +215,7 @@ def times_are_those_of_the_run():
 
 
 @test
-def what_is_too_deep_counts_above():
+def paths_that_are_too_deep_count_for_their_ancestor():
     output = recording_of('unwind.cc').output
     whole, cut = exported(output), exported(output, '--max-depth', '3')
     expect(max(len(stack) for stack, _, _ in whole.samples) > 3, 'not deep')

@@ -247,7 +247,7 @@ def slurm_is_known():
 
 
 @test
-def missing_ranks_are_said():
+def missing_ranks_are_reported():
     job = Job(3, started=2)
     expect('2 of 3 ranks' in job.said[0], job.said[0])
     expect('2 ranks:' in job.said[0], job.said[0])

@@ -48,7 +48,7 @@ def near(got, wanted, part, what):
 
 # Rows M-33 to M-37, M-39, M-40.
 @test
-def the_first_who_enables_owns_and_the_next_inherits():
+def the_first_handle_owns_the_sampler_and_the_next_inherits_it():
     Sampled('owner')
 
 
@@ -75,7 +75,7 @@ def samples_of_processor_time_come_between_ticks():
 
 
 @test
-def who_sleeps_has_no_processor_time():
+def sleeping_threads_get_no_samples_of_processor_time():
     run_ = Sampled('sleep', PROCESS, '1000', '1')
     expect(run_.weight <= 1000 * run_.processor + 5,
            '%d hits of a program that sleeps' % run_.weight)
@@ -139,7 +139,7 @@ def a_call_that_sleeps_fails_for_each_signal_of_the_program():
 
 # Row M-42.
 @test
-def the_program_has_all_its_signals_and_does_not_see_ours():
+def the_program_has_all_its_signals_and_none_of_shims():
     for mode, rate in ((PROCESS, 250), (REAL, 1000)):
         run_ = Sampled('hidden', mode, str(rate))
         for what, seconds in (('blocked', 0.3), ('after', 0.2)):
@@ -170,7 +170,7 @@ def masks_are_read_back_as_they_were_set():
 
 
 @test
-def what_was_sent_is_received_and_counted():
+def signals_sent_are_received_and_counted():
     for mode in PROCESS, REAL:
         counts = Sampled('spin', mode, '1000').counts
         expect_equal(counts['sent'], counts['accepted'] + counts['lost'],
@@ -336,7 +336,7 @@ def programs_without_symbols_are_sampled():
 
 
 @test
-def what_was_sampled_survives_kill():
+def samples_survive_sigkill():
     program = compile('sampled.c', 'gcc', '-O1', ['-I', INCLUDE],
                       instrument=False)
     for profile, rate in (('sampling:hz=100,clock=wall', 100),
@@ -359,7 +359,7 @@ def what_was_sampled_survives_kill():
 
 
 @test
-def what_takes_less_than_a_period_is_found_as_often_as_it_should():
+def functions_shorter_than_the_period_get_their_share():
     program = compile('computes_briefly.c', 'gcc', '-O1', instrument=False)
     for how in 'processes', 'threads':
         for clock in 'cpu', 'wall':
@@ -430,7 +430,7 @@ def part_of(found, path):
 
 
 @test
-def where_a_walk_ends_the_tree_of_calls_goes_on():
+def the_call_tree_continues_a_stack_where_the_unwinder_ends():
     no_tables = ['-fno-asynchronous-unwind-tables', '-fno-exceptions',
                  '-fno-unwind-tables']
     found = paths('no_tables', 'sampling:hz=1000', *no_tables)
@@ -445,7 +445,7 @@ def where_a_walk_ends_the_tree_of_calls_goes_on():
 
 
 @test
-def wrong_arguments_are_said_and_nothing_is_sampled():
+def wrong_arguments_are_reported_and_nothing_is_sampled():
     program = compile('shares.c', 'gcc', '-O1', instrument=False, name='alone',
                       flags=['-DALONE'])
     for arguments in 'hz=0', 'hz=20001', 'hz=', 'clock=sun', 'x', 'hz=5,':
@@ -552,12 +552,12 @@ def handlers_may_ask_and_samples_are_refused():
 
 
 @test
-def frames_without_hooks_are_told_as_runs():
+def snapshots_merge_frames_without_hooks_into_runs():
     asked('runs', instrument=True)
 
 
 @test
-def who_is_asked_for_its_stack_does_not_notice():
+def a_snapshot_does_not_disturb_its_thread():
     seconds = os.environ.get('TORTURE_SECONDS', '3')
     asked('torture', seconds, timeout=60 + 2 * int(seconds))
     for _ in range(5):

@@ -38,7 +38,7 @@ def recorded(case, profile='calltree', family='gcc'):
 # here.  (With the calibrated cost subtracted, walk_left and walk_right keep more than
 # half of the time; without hooks they have 5 ms of 400.)
 @test
-def what_hooks_take_is_nobodys_also_where_they_take_long():
+def the_time_of_hooks_belongs_to_no_function():
     for family in 'gcc', 'clang':
         ms, raw = recorded('paths', family=family)
         walked = ms['walk_left'] + ms['walk_right']
@@ -50,7 +50,7 @@ def what_hooks_take_is_nobodys_also_where_they_take_long():
 
 
 @test
-def what_ends_in_a_jump_has_its_time():
+def calls_ended_by_a_jump_have_their_time():
     ms, _ = recorded('jumps')
     expect(ms['thrower'] > 250, 'thrower %.0f ms' % ms['thrower'])
     expect(ms['catcher'] < 0.2 * ms['thrower'], 'catcher %.0f ms, thrower %.0f' % (

@@ -171,7 +171,7 @@ BAD_VALUES = [
 
 
 @test
-def a_bad_value_is_told_with_what_is_allowed():
+def a_bad_value_is_reported_with_the_valid_ones():
     """profrun reports the value before the program starts; without profrun the profiler
     does."""
     for profile, wanted in BAD_VALUES:
@@ -317,7 +317,7 @@ def alone(profile='calltree:counts', **more):
 
 
 @test
-def preloaded_alone_what_is_not_followed_is_said_once():
+def without_profrun_an_ignored_setting_is_reported_once():
     expect_equal(alone().stderr, '', 'nothing to say')
     for profile, more, line in (
             ('calltre;calltree', {}, "'calltre' was not found"),
@@ -351,7 +351,7 @@ def with_profrun_the_program_s_stderr_has_nothing_of_ours():
 
 
 @test
-def record_says_when_a_module_does_not_start():
+def record_reports_a_module_that_does_not_start():
     directory = installed().compile_text('''
         #include <shim/profiler.h>
         SHIM_PROFILER_MODULE(unwilling) { return SHIM_E_FAIL; }''',

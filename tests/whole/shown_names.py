@@ -120,7 +120,7 @@ def a_name_keeps_its_end_where_a_terminal_is_narrow():
 
 
 @test
-def names_that_are_asked_for_are_whole_and_short_ones_fit():
+def names_are_whole_on_request_and_short_ones_fit():
     output = recording()
     wide = row_of(on_terminal(1000, 'report', output), 'Holder<')
     narrow = on_terminal(80, 'report', output, '--names', 'full')
@@ -157,7 +157,7 @@ def the_page_has_short_names_beside_the_full_ones():
 
 
 @test
-def what_has_no_such_form_says_so():
+def formats_without_csv_say_so():
     output = recording()
     for arguments, status in ((('report', '--names', 'brief'), 2),
                               (('export', 'lcov', '--names', 'short'), 2)):

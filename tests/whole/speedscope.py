@@ -162,7 +162,7 @@ def threads_are_profiles_of_their_own():
 
 
 @test
-def what_is_too_deep_counts_above():
+def paths_that_are_too_deep_count_for_their_ancestor():
     output = recording_of('unwind.cc', 'calltree:counts')
     done = subprocess.run([shimtest.report, 'export', 'speedscope', output,
                            '--max-depth', '3'], capture_output=True)

@@ -205,7 +205,7 @@ def ctf_is_whole_or_not_there():
 # --- refusals ---
 
 @test
-def what_is_no_trace_is_refused():
+def recordings_without_a_trace_are_refused():
     counted = record([compile('longjmp.c')], 'calltree:counts').output
     traced = trace_of('marks.c')
     for words, status, message in (

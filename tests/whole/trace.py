@@ -89,13 +89,13 @@ def nothing_is_lost_when_nothing_is_taken():
 
 
 @test
-def a_disk_that_gets_full_loses_what_is_counted_as_lost():
+def on_a_full_disk_lost_events_are_counted():
     loss.lose(['none'], ['space'], lambda: loss.small_disk(400 << 10),
               profiles=['trace'])
 
 
 @test
-def what_takes_the_disk_or_memory_away_loses_what_is_counted_as_lost():
+def without_disk_or_memory_lost_events_are_counted():
     loss.lose(['none'], ['space'], lambda: loss.small_disk(450 << 10),
               profiles=['trace'])
     loss.lose(['fsize'], ['file_size'], profiles=['trace'])
@@ -150,7 +150,7 @@ def deeper_calls_are_left_out():
 
 
 @test
-def of_a_trigger_its_calls_and_what_they_call():
+def a_trigger_traces_its_calls_and_their_callees():
     _, calls = calls_with('trigger=nest', 'longjmp.c')
     expect_equal(calls.get('nest'), 1, 'nest')
     expect(any(p.startswith('nest;') for p in calls), calls)
@@ -218,7 +218,7 @@ def shorter_calls_are_left_out_and_parents_of_longer_ones_are_not():
 
 
 @test
-def calls_that_wait_are_told_of_in_their_order():
+def delayed_calls_keep_their_order():
     made = record([compile('traced_min.c', flags=MARKS), 'mixed'],
                   'trace:min=10ms')
     expect_equal([what for _, _, _, what in events_of(made.output)][1:],
@@ -234,7 +234,7 @@ def calls_that_wait_are_told_of_in_their_order():
 
 
 @test
-def a_hundred_thousand_calls_that_wait_are_told_of_at_once():
+def a_hundred_thousand_delayed_calls_are_written_at_once():
     made, calls = calls_with('min=15ms', 'traced_min.c', 'deep', '100000')
     expect_equal(sum(calls.values()), 100002, 'calls')
     # Each call has its own begin time, also if a block begins with it.
@@ -246,7 +246,7 @@ def a_hundred_thousand_calls_that_wait_are_told_of_at_once():
 
 
 @test
-def what_waits_on_one_stack_is_told_of_before_another_goes_on():
+def delayed_calls_are_written_before_another_stack_continues():
     made = record([compile('coroutines.c')], 'trace:min=1s')
     every = record([compile('coroutines.c')], 'trace')
     entered = [[what for _, _, _, what in events_of(m.output)
@@ -257,7 +257,7 @@ def what_waits_on_one_stack_is_told_of_before_another_goes_on():
 
 
 @test
-def what_waits_when_the_program_dies_is_there():
+def delayed_calls_survive_the_end_of_the_program():
     made = record([compile('traced_min.c', flags=MARKS), 'killed'],
                   'trace:min=10s')
     expect_equal(made.status, -9, 'status')
@@ -384,7 +384,7 @@ def without_us_marks_are_nothing():
 
 
 @test
-def what_is_not_traced_is_not_there_and_the_rest_nests():
+def untraced_calls_are_absent_and_the_rest_nests():
     program = compile('marks.c', flags=MARKS)
     made = record([program, 'parts'], 'trace')
     expect_equal(dict(line.rsplit(' ', 1) for line in folded(made.output)),
@@ -443,7 +443,7 @@ def a_signal_switches():
 
 
 @test
-def handlers_of_the_program_go_on_and_it_sees_none_of_ours():
+def the_programs_handlers_work_and_shims_are_hidden():
     made = switched('handlers', 'signal=USR1', first=1, third=1)
     expect_equal(made.stdout, '4 3\n', 'what it saw, and how often it was called')
     old = switched('old', 'signal=USR1', first=1, third=1)
@@ -466,7 +466,7 @@ def a_forked_child_is_switched_by_itself():
 
 
 @test
-def signals_that_are_none_or_not_to_be_had_are_refused():
+def invalid_or_reserved_signals_are_refused():
     program = compile('trace_switched.c')
     for name in ('', 'KILL', 'SIGSTOP', 'SEGV', '11', 'TRAP', '64', 'RTMIN+30',
                  '0', '65', 'USR', 'USR12', 'SIG10', 'usr1', '-1', '10x'):

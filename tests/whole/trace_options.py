@@ -37,7 +37,7 @@ def info_of(made):
 
 
 @test
-def what_is_no_option_is_refused():
+def unknown_options_are_refused():
     names = ['args=f%d' % i for i in range(17)]
     for options in ('ring=', 'ring=1', 'ring=1T', 'ring=1MM', 'ring=K',
                     'ring=1023K', 'ring=1025G', 'ring=1048577M',
@@ -70,7 +70,7 @@ def options_up_to_the_last_number_are_taken():
 
 
 @test
-def units_are_what_they_say():
+def units_of_times_are_right():
     for text, wanted in (('1024K', 1 << 20), ('3M', 3 << 20), ('2G', 2 << 30)):
         expect_equal(info_of(traced('ring=' + text))[0], wanted, text)
     for text, ns in (('500ns', 500), ('10us', 10 ** 4), ('3ms', 3 * 10 ** 6),
@@ -87,7 +87,7 @@ def depth_counts_from_the_trigger_on():
 
 
 @test
-def all_is_a_function_where_it_is_one():
+def a_function_called_all_can_be_chosen():
     done = run([shimtest.report, 'export', 'folded',
                 traced('trigger=all').output])
     expect('no call was recorded' in done.stderr, done.stdout[:500])

@@ -134,7 +134,7 @@ def shown(*blocks, **more):
 
 
 @test
-def an_unwound_call_is_one_and_no_other():
+def unwinding_ends_exactly_one_call():
     c = clock()
     expect_equal(shown(c.enter(MAIN) + c.enter(ONE) + c.enter(TWO) +
                        head(UNWOUND, 2) + c.leave() + c.leave() + c.leave()),
@@ -181,7 +181,7 @@ def times_of_15_bits_add_up():
 
 
 @test
-def results_are_told_when_their_call_ends():
+def results_come_with_the_end_of_their_call():
     c = clock()
     expect_equal(shown(c.enter(MAIN) + c.enter(ONE) + text(RESULT, '7') +
                        c.enter(TWO) + text(RESULT, '8') + c.leave() +
@@ -223,7 +223,7 @@ def arguments_are_of_the_call_that_they_stand_behind():
 
 
 @test
-def a_stack_ends_and_begins_what_nobody_saw():
+def a_stack_record_ends_and_begins_unseen_calls():
     def between(records, wanted, what, said=''):
         c = clock()
         expect_equal(shown(c.enter(MAIN) + c.enter(ONE) + c.enter(TWO) +
@@ -252,7 +252,7 @@ def a_stack_ends_and_begins_what_nobody_saw():
 
 
 @test
-def what_is_not_recorded_is_between_a_pause_and_a_stack():
+def unrecorded_time_lies_between_a_pause_and_a_stack():
     c = clock()
     expect_equal(shown(c.enter(MAIN) + head(PAUSE, 2) + c.time(5000) +
                        stack(MAIN) + c.enter(ONE) + c.leave() + stack(MAIN) +
@@ -263,7 +263,7 @@ def what_is_not_recorded_is_between_a_pause_and_a_stack():
 
 
 @test
-def what_was_lost_is_told_with_its_cause():
+def losses_are_shown_with_their_cause():
     c = clock()
     for cause, words in ((0, 'space'), (6, 'other'), (7, 'other'), (200, 'other')):
         c = clock()
@@ -286,7 +286,7 @@ def tracks_have_calls_of_their_own():
 
 
 @test
-def blocks_go_on_where_the_one_before_ended():
+def each_block_continues_the_previous_one():
     c = clock()
     first = c.enter(MAIN) + c.enter(ONE)
     second = stack(MAIN, ONE) + c.leave() + long(TRACK, 3) + c.enter(TWO)
@@ -296,7 +296,7 @@ def blocks_go_on_where_the_one_before_ended():
 
 
 @test
-def another_thread_ends_what_was_open():
+def a_change_of_thread_ends_open_calls():
     c = clock()
     first = c.enter(MAIN) + c.enter(ONE) + c.leave()
     second = c.time(50000) + c.enter(TWO) + c.leave()
@@ -321,7 +321,7 @@ def a_thread_has_the_name_that_it_gave_itself():
 
 
 @test
-def what_is_no_record_ends_its_block():
+def an_invalid_record_ends_its_block():
     for what, record_ in (('kind 0', struct.pack('<H', 1 << 8) + bytes(6)),
                           ('a size of 0', head(MARK, 0) + bytes(6)),
                           ('a short time', head(TIME, 4) + bytes(2)),
@@ -356,7 +356,7 @@ def damage_of(recording):
 
 
 @test
-def what_cannot_be_read_of_a_trace_is_counted():
+def unreadable_parts_of_a_trace_are_counted():
     c = clock()
     good = c.enter(MAIN) + c.enter(ONE) + c.leave()
     expect_equal(damage_of(write(good + c.leave())), ((0, 0, 0), None), 'sound')

@@ -148,7 +148,7 @@ def arguments_are_not_those_of_calls_that_replay_leaves_out():
 
 
 @test
-def names_that_nobody_called_are_told():
+def chosen_functions_without_calls_are_reported():
     program = compile('exec_open.c')
     for profile, wrong in {
             'trace:args=nobody,results=down': ['args=nobody'],
@@ -189,7 +189,7 @@ WAYS = [
 
 
 @test
-def text_is_what_is_too_large_or_behind_an_address_and_is_cut_where_it_may_be():
+def large_values_and_strings_are_text_cut_at_a_boundary():
     for family in 'gcc', 'clang':
         made = record([compile('traced_ways.c', family)], 'trace:args=all')
         lines, said = replay(made.output)
@@ -297,7 +297,7 @@ def where_there_is_no_room_for_descriptions_values_are_text():
 # --- signal handlers ---
 
 @test
-def what_a_handler_comes_into_is_given_to_no_other_call():
+def values_interrupted_by_a_handler_belong_to_no_other_call():
     made = record([compile('traced_handlers.c', 'gcc', '-O2')], ALL)
     lines, said = replay(made.output)
     left_out = re.search(r'came into \(and (\d+) more', said)
@@ -330,7 +330,7 @@ def values_of(recording):
 
 
 @test
-def without_descriptions_values_are_unknown_and_one_is_told_where():
+def without_descriptions_values_are_unknown_with_a_message():
     made = record([compile('traced_types.c')], ALL)
     os.remove(values_of(made.output))
     lines, said = replay(made.output)
@@ -394,7 +394,7 @@ def a_field_outside_of_its_value_is_damage():
 
 
 @test
-def what_is_behind_an_entry_of_no_size_is_unknown():
+def values_after_an_entry_of_size_0_are_unknown():
     def change(data):
         third = list(entries(data))[2][0]
         data[third + 4:third + 8] = b'\x07\0\0\0'

@@ -79,7 +79,7 @@ def expect_refused(output, why, made=None):
 # --- recordings that a process continues ---
 
 @test
-def a_child_goes_on_with_the_recording_of_its_parent():
+def a_child_continues_the_recording_of_its_parent():
     output = prepare()
     bare(output)
     expect_equal(len(os.listdir(output)), 2, 'processes')
@@ -109,7 +109,7 @@ def a_link_to_a_directory_is_refused():
 
 
 @test
-def what_others_could_have_put_there_is_no_parents_recording():
+def a_directory_that_others_could_make_is_not_a_parents_recording():
     """The directory is ours, but its content was not made by our parent."""
     def link(meta):
         os.link(meta, meta + '.too')
@@ -133,7 +133,7 @@ def what_others_could_have_put_there_is_no_parents_recording():
 
 
 @test
-def an_exec_goes_on_with_a_recording_that_got_another_name():
+def exec_continues_a_renamed_recording():
     """The first name was already taken when the process began."""
     output = os.path.join(new_directory('taken'), 'r')
     os.mkdir(output)
