@@ -146,6 +146,7 @@ static int report(struct options *options, const char *path)
 	choose_memory(&model, options);
 	choose_locks(&model, options);
 	choose_exceptions(&model, options);
+	choose_check_sort(&model, options);
 	out = output_open(NULL);
 	if (!strcmp(options->format, "json") && options->ranks)
 		ranks_json(out, &model);

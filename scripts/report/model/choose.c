@@ -144,3 +144,36 @@ void choose_all(const struct model *model, struct options *options)
 	options->locks = model->locks != NULL;
 	options->exceptions = model->exceptions != NULL;
 }
+
+/* Why rows cannot be sorted so; NULL: they can. */
+static const char *lack_for_sort(const struct model *model, enum sort sort)
+{
+	if (sort == SORT_CALLS || sort >= SORT_BYTES)
+		return NULL;
+	if (!model->has_times)
+		return "calls were counted, not timed: --sort calls";
+	if (model->is_sampled && (sort == SORT_MEAN || sort == SORT_MAX))
+		return "samples do not tell how long calls took: --sort self, "
+		       "total or calls";
+	if (sort == SORT_MAX && !model->has_ranges)
+		return "the longest calls are not known: record with "
+		       "-p calltree:exact";
+	return NULL;
+}
+
+void choose_check_sort(const struct model *model, const struct options *options)
+{
+	static const char *const names[] = {
+		[SORT_SELF] = "self",
+		[SORT_TOTAL] = "total",
+		[SORT_MEAN] = "mean",
+		[SORT_MAX] = "max",
+	};
+	const char *lack = options->sort_given ?
+				   lack_for_sort(model, options->sort) :
+				   NULL;
+
+	if (lack && (model->calls || model->open))
+		die("%s: --sort %s: %s", model->recording->path,
+		    names[options->sort], lack);
+}

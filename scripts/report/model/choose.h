@@ -29,6 +29,10 @@ void choose_locks(const struct model *model, struct options *options);
 /* And exceptions. */
 void choose_exceptions(const struct model *model, struct options *options);
 
+/* Dies if --sort asks for what was not recorded. */
+void choose_check_sort(const struct model *model,
+		       const struct options *options);
+
 /* Text has room for a table of each. */
 void choose_all(const struct model *model, struct options *options);
 

@@ -232,6 +232,30 @@ static void print_bar(struct table *table, uint64_t count, double from,
 	table_end_row(table);
 }
 
+/* Beside a coarse clock only some calls are timed one by one. */
+static void print_share(const struct layout *layout,
+			const uint64_t sums[SHIM_BUCKETS], const bool *wanted)
+{
+	const struct model *model = layout->model;
+	char some_text[SHORT_TEXT], all_text[SHORT_TEXT];
+	uint64_t some = 0, all = 0;
+	uint32_t i;
+
+	for (i = 0; i < SHIM_BUCKETS; i++)
+		some += sums[i];
+	for (i = 0; i < model->function_count; i++)
+		if (wanted[i])
+			all += model->functions[i].sums.calls -
+			       model->functions[i].sums.open;
+	if (some < all)
+		fprintf(layout->out,
+			"%s of %s finished calls (%.2g %%): the others were "
+			"not timed one by one (profile calltree:exact)\n",
+			human_count(some_text, some),
+			human_count(all_text, all),
+			100 * (double)some / (double)all);
+}
+
 static void print_histogram(const struct layout *layout, const char *name)
 {
 	static const struct column columns[] = { { "from", 9 },
@@ -260,6 +284,7 @@ static void print_histogram(const struct layout *layout, const char *name)
 	}
 	if (last >= 0) {
 		print_heading(layout, "how long calls took:", wanted);
+		print_share(layout, sums, wanted);
 		table_titles(&table, NULL);
 	}
 	for (bucket = first; bucket <= last; bucket++)

@@ -3,6 +3,7 @@
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -33,14 +34,15 @@ static void print_thrower(struct table *table, const struct thrown *thrower)
 
 	print_counts(table, thrower->throws, thrower->catches, 2);
 	fputs("thrown in ", layout->out);
-	path_print(layout, thrower->path);
+	path_print(layout, thrower->path, table->used + strlen("thrown in "));
 	table_end_row(table);
 	for (i = 0; i < thrower->count; i++, part++) {
 		if (part->is_throw)
 			continue;
 		print_counts(table, 0, part->count, 4);
 		fputs("caught in ", layout->out);
-		path_print(layout, part->catcher);
+		path_print(layout, part->catcher,
+			   table->used + strlen("caught in "));
 		table_end_row(table);
 	}
 }

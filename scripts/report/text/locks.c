@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/numbers.h"
 #include "base/text.h"
@@ -36,7 +37,7 @@ static void print_waiter(struct table *table, const struct waiter *waiter,
 
 	print_waits(table, &waiter->waits, 2);
 	fputs("in ", layout->out);
-	path_print(layout, waiter->path);
+	path_print(layout, waiter->path, table->used + strlen("in "));
 	if (waiter->waits.open)
 		fprintf(layout->out, "; %" PRIu64 " to the end",
 			waiter->waits.open);
@@ -45,7 +46,8 @@ static void print_waiter(struct table *table, const struct waiter *waiter,
 		return;
 	table_rest(table, 3);
 	fputs("its holder in ", layout->out);
-	path_print(layout, waiter->holder);
+	path_print(layout, waiter->holder,
+		   table->used + strlen("its holder in "));
 	table_end_row(table);
 }
 

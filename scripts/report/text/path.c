@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/messages.h"
 #include "base/text.h"
 #include "model/functions.h"
 #include "model/model.h"
@@ -14,33 +15,68 @@
 #include "text/layout.h"
 #include "text/path.h"
 
-#define FUNCTIONS    8	/* shown of a path, from the inside */
-#define NAME_COLUMNS 48 /* and of their names */
+#define FUNCTIONS    8	 /* shown of a path, from the inside */
+#define NAME_COLUMNS 48	 /* and of their names */
+#define PIPE_COLUMNS 140 /* of a line that goes to no terminal */
 
 static uint32_t parent_of(const struct model *model, uint32_t path)
 {
 	return model->paths[path].parent;
 }
 
-void path_print(const struct layout *layout, uint32_t path)
+/* How many columns the line has for paths. */
+static size_t room_of(const struct layout *layout, size_t used)
+{
+	size_t columns = layout->columns == SIZE_MAX ? PIPE_COLUMNS :
+						       layout->columns;
+
+	if (layout->options->names == NAMES_FULL ||
+	    layout->options->names == NAMES_MANGLED)
+		return SIZE_MAX;
+	return columns > used + NAME_COLUMNS ? columns - used : NAME_COLUMNS;
+}
+
+/* As much of a name as a path shows; the caller frees it. */
+static char *name_text(const struct layout *layout, uint32_t path)
+{
+	struct layout into = *layout;
+	char *text;
+	size_t size;
+
+	into.out = open_memstream(&text, &size);
+	if (!into.out)
+		die("out of memory");
+	put_function_name(
+		&into,
+		&layout->model->functions[layout->model->paths[path].function],
+		NAME_COLUMNS);
+	fclose(into.out);
+	return text;
+}
+
+void path_print(const struct layout *layout, uint32_t path, size_t used)
 {
 	const struct model *model = layout->model;
+	size_t room = room_of(layout, used), needed;
 	uint32_t shown = 0;
+	char *name;
 
 	if (path == NONE || path_is_root(model, path)) {
 		fputs(path == NONE ? "(unknown)" : MEMORY_OUTSIDE, layout->out);
 		return;
 	}
 	for (; !path_is_root(model, path); path = parent_of(model, path)) {
-		if (shown > 0)
-			fputs(" < ", layout->out);
-		if (shown++ == FUNCTIONS) {
-			fputs("...", layout->out);
+		name = name_text(layout, path);
+		needed = text_columns(name) + strlen(" < ");
+		if (shown == FUNCTIONS || (shown && needed + 6 > room)) {
+			fputs(" < ...", layout->out);
+			free(name);
 			return;
 		}
-		put_function_name(
-			layout, &model->functions[model->paths[path].function],
-			NAME_COLUMNS);
+		fputs(shown++ ? " < " : "", layout->out);
+		fputs(name, layout->out);
+		room -= needed < room ? needed : room;
+		free(name);
 	}
 }
 

@@ -50,6 +50,8 @@ struct printing {
 	size_t order_count, order_room;
 	struct count_column calls;
 	uint64_t cut_paths; /* below --depth */
+	bool *is_row;	    /* of paths, with --limit; else NULL */
+	uint64_t left_out;  /* by --limit, or too small */
 };
 
 /* qsort() has no context. */
@@ -117,7 +119,8 @@ static void push_level(struct printing *printing, uint32_t path)
 
 	for (child = paths[path].child; child != NONE;
 	     child = paths[child].sibling) {
-		if (printing->weights[child] < printing->smallest ||
+		if ((printing->is_row && !printing->is_row[child]) ||
+		    printing->weights[child] < printing->smallest ||
 		    (printing->layout->options->memory &&
 		     printing->weights[child] == 0)) {
 			level.hidden++;
@@ -303,7 +306,7 @@ static void print_next(struct printing *printing)
 	uint32_t path;
 
 	if (level->next == level->end) {
-		if (level->hidden)
+		if (level->hidden && !printing->is_row)
 			print_hidden(printing, level);
 		printing->order_count = level->begin;
 		printing->level_count--;
@@ -317,6 +320,46 @@ static void print_next(struct printing *printing)
 		push_level(printing, path);
 	else
 		printing->cut_paths++;
+}
+
+struct weighed {
+	double weight;
+	uint32_t path;
+};
+
+static int compare_weighed(const void *left, const void *right)
+{
+	const struct weighed *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return a->path < b->path ? -1 : a->path > b->path;
+}
+
+/*
+ * The @limit largest paths, which lead to each other: none counts for more than its
+ * caller, and callers have lower numbers.
+ */
+static void choose_rows(struct printing *printing, uint32_t limit)
+{
+	const struct model *model = printing->layout->model;
+	struct weighed *order = allocate(model->path_count, sizeof(*order));
+	uint32_t i, count = model->path_count - 1;
+
+	printing->is_row = allocate(model->path_count, sizeof(bool));
+	order[0].weight = INFINITY;
+	for (i = 1; i < model->path_count; i++)
+		order[i] = (struct weighed){
+			.weight = fmin(printing->weights[i],
+				       order[model->paths[i].parent].weight),
+			.path = i,
+		};
+	if (count)
+		qsort(order + 1, count, sizeof(*order), compare_weighed);
+	for (i = 1; i <= limit && i <= count; i++)
+		printing->is_row[order[i].path] = true;
+	printing->left_out = count > limit ? count - limit : 0;
+	free(order);
 }
 
 /* Exact counts never need more. */
@@ -358,8 +401,13 @@ void tree_print(const struct layout *layout)
 				   weigh_memory(layout->model,
 						layout->options) :
 				   weigh_paths(layout->model);
-	printing.smallest = printing.weights[0] * layout->options->min_percent /
-			    100;
+	/* Noise may be below 0. */
+	printing.smallest = layout->options->min_percent > 0 ?
+				    printing.weights[0] *
+					    layout->options->min_percent / 100 :
+				    -INFINITY;
+	if (layout->options->limit > 0)
+		choose_rows(&printing, (uint32_t)layout->options->limit);
 	fputc('\n', layout->out);
 	table_titles(&printing.table,
 		     is_memory && layout->options->sort_given ?
@@ -371,6 +419,10 @@ void tree_print(const struct layout *layout)
 		print_next(&printing);
 	if (layout->options->memory)
 		print_outside(&printing);
+	if (printing.left_out)
+		fprintf(layout->out,
+			"... %s more call paths (--limit 0, --min-percent 0)\n",
+			human_count(text, printing.left_out));
 	if (printing.cut_paths)
 		fprintf(layout->out,
 			"... what is below %s of the deepest paths "
@@ -379,5 +431,6 @@ void tree_print(const struct layout *layout)
 			layout->options->depth);
 	free(printing.weights);
 	free(printing.levels);
+	free(printing.is_row);
 	free(printing.order);
 }

@@ -1,0 +1,147 @@
+"""Tables that keep to their limits, and say what they lack."""
+
+import os
+import re
+import subprocess
+
+import shimtest
+from shimtest import (compile, expect, expect_equal, json_of, new_directory,
+                      record, shim_report, test)
+
+PROGRAM = r'''
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile unsigned sink;
+
+static void leaf(void) { sink++; }
+static void once(void) { leaf(); }
+static void wait_for_it_in_a_function_with_a_long_name(void)
+{
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+}
+#define WRAP(name, inner) \
+	static void name(void) { for (int i = 0; i < 3; i++) leaf(); inner(); }
+WRAP(fourth_function_with_quite_a_long_name, wait_for_it_in_a_function_with_a_long_name)
+WRAP(third_function_with_quite_a_long_name, fourth_function_with_quite_a_long_name)
+WRAP(second_function_with_quite_a_long_name, third_function_with_quite_a_long_name)
+WRAP(first_function_with_quite_a_long_name, second_function_with_quite_a_long_name)
+static void *in_thread(void *nothing)
+{
+	first_function_with_quite_a_long_name();
+	return nothing;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	once();
+	pthread_mutex_lock(&lock);
+	pthread_create(&thread, NULL, in_thread, NULL);
+	usleep(50000);
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 20000; i++)
+		leaf();
+	first_function_with_quite_a_long_name();
+	return 0;
+}
+'''
+
+
+def recording(profile):
+    if profile not in recording.made:
+        if not recording.program:
+            source = os.path.join(new_directory('tables'), 'tables.c')
+            with open(source, 'w') as out:
+                out.write(PROGRAM)
+            recording.program = compile(source, 'gcc', '-O0',
+                                        flags=('-g', '-pthread'))
+        recording.made[profile] = record([recording.program],
+                                         profile=profile).output
+    return recording.made[profile]
+
+
+recording.made, recording.program = {}, None
+
+
+def rows_of(text):
+    return [line for line in text.splitlines()
+            if re.match(r'^ *[\d.]+ .*\[tables ', line)]
+
+
+@test
+def a_tree_has_as_many_rows_as_its_limit():
+    output = recording('calltree:exact')
+    whole = rows_of(shim_report('report', '--tree', '--min-percent', '0', output))
+    expect(len(whole) > 10, whole)
+    for limit in (1, 3, 7):
+        text = shim_report('report', '--tree', '--min-percent', '0', '--limit',
+                           str(limit), output)
+        expect_equal(len(rows_of(text)), limit, text)
+        expect('... %d more call paths' % (len(whole) - limit) in text, text)
+        # Each row's caller is there, and no row that is left out is larger.
+        shown = [float(line.split()[0]) for line in rows_of(text)]
+        left = sorted(float(line.split()[0]) for line in whole)[:-limit]
+        expect(min(shown) >= max(left) - 0.5, (shown, left))
+        depths = [(len(line) - len(line.split('  ')[-1])) for line in rows_of(text)]
+        expect(all(b - a <= 2 for a, b in zip(depths, depths[1:])), text)
+    text = shim_report('report', '--tree', '--min-percent', '0', '--limit', '0',
+                       output)
+    expect_equal(len(rows_of(text)), len(whole), text)
+
+
+@test
+def what_cannot_be_sorted_by_is_refused_with_the_reason():
+    for profile, sort, why in (
+            ('calltree:counts', 'self', 'counted, not timed'),
+            ('calltree:counts', 'mean', 'counted, not timed'),
+            ('calltree', 'max', 'calltree:exact'),
+            ('sampling:clock=wall,hz=1000', 'mean', 'samples do not tell'),
+            ('sampling:clock=wall,hz=1000', 'max', 'samples do not tell')):
+        done = subprocess.run([shimtest.report, 'report', recording(profile),
+                               '--sort', sort], capture_output=True, text=True)
+        expect_equal((done.returncode, done.stdout), (1, ''), (profile, sort))
+        expect('--sort ' + sort in done.stderr and why in done.stderr,
+               done.stderr)
+    for profile, sort in (('calltree:exact', 'max'), ('calltree', 'mean'),
+                          ('calltree:counts', 'calls'),
+                          ('sampling:clock=wall,hz=1000', 'total')):
+        shim_report('report', recording(profile), '--sort', sort)
+
+
+@test
+def a_histogram_says_what_share_of_the_calls_it_has():
+    text = shim_report('report', recording('calltree'), '--histogram', 'leaf')
+    some, every, percent = re.search(
+        r'^([\d,]+) of ([\d,]+) finished calls \((\S+) %\)', text, re.M).groups()
+    calls = sum(f['calls'] for f in json_of(recording('calltree'))['functions']
+                if f['name'] == 'leaf')
+    expect_equal(int(every.replace(',', '')), calls, text)
+    bars = sum(int(n.replace(',', ''))
+               for n in re.findall(r'^ +[\d.]+ \w+ +([\d,]+)  #', text, re.M))
+    expect_equal(int(some.replace(',', '')), bars, text)
+    expect(abs(float(percent) - 100 * bars / calls) <= 0.06 * float(percent), text)
+    text = shim_report('report', recording('calltree:exact'), '--histogram',
+                       'leaf')
+    expect('finished calls' not in text, text)
+
+
+@test
+def paths_to_locks_have_lines_like_a_terminal():
+    text = shim_report('report', '--locks', recording('calltree;locks'))
+    lines = [line for line in text.splitlines() if ' in ' in line and ' < ' in line]
+    expect(lines, text)
+    expect(max(map(len, lines)) <= 150, max(lines, key=len))
+    expect(any(line.endswith(' < ...') for line in lines), lines)
+    text = shim_report('report', '--locks', '--names', 'full',
+                       recording('calltree;locks'))
+    expect(' < first_function_with_quite_a_long_name < in_thread' in text, text)
+
+
+if __name__ == '__main__':
+    shimtest.main()
