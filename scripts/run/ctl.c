@@ -28,6 +28,7 @@
 #include <shim/shim.h>
 
 #include "common/copy.h"
+#include "common/running.h"
 #include "ctl.h"
 #include "say.h"
 
@@ -88,91 +89,6 @@ static int usage(void)
 	return STATUS_USAGE;
 }
 
-/* --- the recording of a process ------------------------------------------ */
-
-static bool read_meta(const char *path, long pid, struct shim_meta *meta)
-{
-	bool ok;
-	int fd;
-
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return false;
-	ok = read(fd, meta, sizeof(*meta)) == sizeof(*meta) &&
-	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 && meta->pid == pid;
-	close(fd);
-	return ok;
-}
-
-/* The kernel writes each newline in a name as \012. */
-static void restore_newlines(char *path)
-{
-	char *at = path;
-
-	while ((at = strstr(at, "\\012")) != NULL) {
-		*at++ = '\n';
-		memmove(at, at + 3, strlen(at + 3) + 1);
-	}
-}
-
-static bool is_meta_of(char *path, long pid, struct shim_meta *meta)
-{
-	if (read_meta(path, pid, meta))
-		return true;
-	restore_newlines(path);
-	return read_meta(path, pid, meta);
-}
-
-/* Reads the mappings of one task; the path is without "/meta". */
-static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
-{
-	FILE *file = fopen(maps, "re");
-	char *line = NULL, *path, *slash;
-	struct shim_meta meta;
-	bool found = false;
-	size_t size = 0;
-	ssize_t length;
-
-	while (file != NULL && !found &&
-	       (length = getline(&line, &size, file)) > 0) {
-		path = strchr(line, '/');
-		slash = strrchr(line, '/');
-		if (line[length - 1] == '\n')
-			line[length - 1] = '\0';
-		if (path == NULL || strcmp(slash, "/meta") != 0 ||
-		    strlen(path) >= PATH_MAX || !is_meta_of(path, pid, &meta))
-			continue;
-		*strrchr(path, '/') = '\0';
-		strcpy(directory, path);
-		found = true;
-	}
-	free(line);
-	if (file != NULL)
-		fclose(file);
-	return found;
-}
-
-/* A main thread that ended by pthread_exit has no mappings; other threads have. */
-static bool find_recording(long pid, char directory[PATH_MAX])
-{
-	char name[PATH_MAX];
-	struct dirent *entry;
-	bool found = false;
-	DIR *tasks;
-
-	snprintf(name, sizeof(name), "/proc/%ld/task", pid);
-	tasks = opendir(name);
-	while (tasks != NULL && !found && (entry = readdir(tasks)) != NULL) {
-		snprintf(name, sizeof(name), "/proc/%ld/task/%.20s/maps", pid,
-			 entry->d_name);
-		if (isdigit((unsigned char)entry->d_name[0]))
-			found = find_in_maps(name, pid, directory);
-	}
-	if (tasks != NULL)
-		closedir(tasks);
-	return found;
-}
-
 /* --- talking ------------------------------------------------------------- */
 
 /* Connects through /proc/self/fd: the path of a socket must be short. */
@@ -207,7 +123,7 @@ static int report_no_socket(long pid, const char *directory)
 	struct shim_meta meta;
 
 	snprintf(path, sizeof(path), "%s/meta", directory);
-	if (!read_meta(path, pid, &meta) || !meta.forked)
+	if (!running_meta(path, pid, &meta) || !meta.forked)
 		return fail(SHIM_E_DEBUGGING_DISABLED,
 			    "the program was not started with --control (or"
 			    " SHIM_CONTROL=1)");
@@ -233,7 +149,7 @@ static int connect_to(long pid, bool *failed)
 	if (access(text, R_OK) < 0 || (kill(pid, 0) < 0 && errno == EPERM))
 		return fail(SHIM_E_IPC_FAILED, "the process belongs to another"
 					       " user");
-	if (!find_recording(pid, directory))
+	if (!running_recording(pid, directory))
 		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND,
 			    "shim does not record this process");
 	fd = open_socket(directory);
@@ -468,7 +384,7 @@ static int snapshot(long pid, int words, char **word)
 
 	if (words != 0 && (words != 2 || strcmp(word[0], "-o") != 0))
 		return wrong_words("snapshot");
-	if (!find_recording(pid, directory))
+	if (!running_recording(pid, directory))
 		return fail(SHIM_E_PROFILEE_PROCESS_NOT_FOUND,
 			    "shim does not record this process");
 	if (words == 2)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/numbers.h"
 
@@ -69,4 +71,23 @@ const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
 const char *time_text(char text[SHORT_TEXT], double ns, bool is_known)
 {
 	return is_known ? human_ns(text, ns) : "-";
+}
+
+bool read_time(const char *text, double *ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	char *end;
+	double value = strtod(text, &end);
+	size_t i;
+
+	if (end != text && value >= 0 && value < 1e12)
+		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
+			if (!strcmp(end, units[i].name)) {
+				*ns = value * units[i].ns;
+				return true;
+			}
+	return false;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/messages.h"
+#include "base/numbers.h"
 #include "command/command_line.h"
 #include "export/formats.h"
 #include "model/options.h"
@@ -224,20 +225,12 @@ static double parse_percent(const char *option, const char *text)
 
 static double parse_time(const char *option, const char *text)
 {
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	char *end;
-	double value = strtod(text, &end);
-	size_t i;
+	double ns;
 
-	if (end != text && value >= 0 && value < 1e12)
-		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
-			if (!strcmp(end, units[i].name))
-				return value * units[i].ns;
-	die_usage("--%s: '%s' is not a time: 1.5s, 20ms, 300us, 7ns", option,
-		  text);
+	if (!read_time(text, &ns))
+		die_usage("--%s: '%s' is not a time: 1.5s, 20ms, 300us, 7ns",
+			  option, text);
+	return ns;
 }
 
 static void add_pattern(struct patterns *patterns, const char *option,

@@ -187,6 +187,27 @@ static bool describe_inlined(struct frames *frames, Dwarf_Die *unit,
 	return abstract && function->name && function->name[0];
 }
 
+/* Where the source calls the inlined function @die. */
+static void find_call(Dwarf_Die *unit, Dwarf_Die *die,
+		      struct frame_function *caller)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file, line;
+	Dwarf_Files *files;
+	size_t count;
+
+	caller->place_file = NULL;
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute),
+			    &file) != 0 ||
+	    dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute),
+			    &line) != 0 ||
+	    dwarf_getsrcfiles(unit, &files, &count) != 0 || file >= count ||
+	    line > INT32_MAX)
+		return;
+	caller->place_file = dwarf_filesrc(files, file, NULL, NULL);
+	caller->place_line = (int)line;
+}
+
 static bool is_around(struct frames *frames, Dwarf_Die *die, uint64_t address)
 {
 	int tag = dwarf_tag(die);
@@ -215,8 +236,10 @@ static uint32_t go_down(struct frames *frames, Dwarf_Die *unit,
 				return count;
 		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine &&
 		    count < FRAMES_DEPTH &&
-		    describe_inlined(frames, unit, &die, &chain[count]))
+		    describe_inlined(frames, unit, &die, &chain[count])) {
+			find_call(unit, &die, &chain[count - 1]);
 			count++;
+		}
 		if (dwarf_child(&die, &die) != 0)
 			return count;
 	}
@@ -233,11 +256,12 @@ void frames_list(struct frames *frames, uint64_t address)
 		list_functions(frames, &unit);
 }
 
-uint32_t frames_find(struct frames *frames, uint64_t address,
+uint32_t frames_find(struct frames *frames, uint64_t address, bool wants_places,
 		     struct frame_function chain[FRAMES_DEPTH])
 {
 	Dwarf_Die unit, function;
 	uint64_t start;
+	uint32_t depth;
 
 	if (!lines_unit(frames->lines, &address, &unit))
 		return 0;
@@ -245,7 +269,12 @@ uint32_t frames_find(struct frames *frames, uint64_t address,
 	    !find_start(&function, &start) || start == 0)
 		return 0;
 	chain[0] = (struct frame_function){ .start = start + frames->bias };
-	return go_down(frames, &unit, &function, address, chain, 1);
+	depth = go_down(frames, &unit, &function, address, chain, 1);
+	if (wants_places)
+		lines_row(frames->lines, address + frames->bias,
+			  &chain[depth - 1].place_file,
+			  &chain[depth - 1].place_line);
+	return depth;
 }
 
 /* --- without debug information --- */

@@ -23,6 +23,9 @@ struct frame_function {
 	const char *name;
 	const char *file; /* NULL: unknown */
 	int line;
+	/* where the instruction is in it, or the inlined call: NULL: unknown */
+	const char *place_file;
+	int place_line;
 };
 
 struct frames;
@@ -36,9 +39,11 @@ void frames_list(struct frames *frames, uint64_t address);
 /*
  * frames_find - lists the functions around @address, the outermost first
  *
+ * Without @wants_places the places stay unknown, and no table of lines is read.
+ *
  * Returns how many of @chain were filled; 0 if debug information says nothing.
  */
-uint32_t frames_find(struct frames *frames, uint64_t address,
+uint32_t frames_find(struct frames *frames, uint64_t address, bool wants_places,
 		     struct frame_function chain[FRAMES_DEPTH]);
 
 /* Where the functions around @addresses begin, which are sorted, as the table of symbols

@@ -210,15 +210,24 @@ static bool find_declaration(struct lines *lines, struct unit *unit,
 	return lines_declared(&unit->die, &die, file, line);
 }
 
-static bool find_row(struct unit *unit, uint64_t address, const char **file,
-		     int *line)
+static bool find_row(const struct unit *unit, uint64_t address,
+		     const char **file, int *line)
 {
-	Dwarf_Line *row = dwarf_getsrc_die(&unit->die, address);
+	Dwarf_Die die = unit->die;
+	Dwarf_Line *row = dwarf_getsrc_die(&die, address);
 
 	if (!row)
 		return false;
 	*file = dwarf_linesrc(row, NULL, NULL);
 	return *file && dwarf_lineno(row, line) == 0;
+}
+
+bool lines_row(const struct lines *lines, uint64_t address, const char **file,
+	       int *line)
+{
+	const struct unit *unit = find_unit(lines, address - lines->bias);
+
+	return unit && find_row(unit, address - lines->bias, file, line);
 }
 
 bool lines_unit(const struct lines *lines, uint64_t *address, Dwarf_Die *unit)

@@ -14,6 +14,9 @@ bool lines_are_there(const struct lines *lines);
 /* Of the function that begins at @address: false if it is unknown. */
 bool lines_find(struct lines *lines, uint64_t address, const char **file,
 		int *line);
+/* The line of the instruction at @address: false if it is unknown. */
+bool lines_row(const struct lines *lines, uint64_t address, const char **file,
+	       int *line);
 /* The unit that has the instruction at @address, and the address as it is there. */
 bool lines_unit(const struct lines *lines, uint64_t *address, Dwarf_Die *unit);
 /* Where the function @die of @unit is declared. */

@@ -677,7 +677,18 @@ static void put_frame(struct map *told, uint32_t number,
 	    "", NULL);
 }
 
-static void find_frames_at(uint32_t count)
+/* The line that the instruction, or the inlined call, has in @function. */
+static void put_place(uint32_t number, const struct frame_function *function)
+{
+	bool is_known = function->place_file && *function->place_file &&
+			function->place_line > 0;
+
+	put_line(number, is_known ? function->place_file : "?",
+		 is_known ? function->place_line : 0);
+}
+
+/* The places in the functions instead, if @wants_places. */
+static void find_frames_at(uint32_t count, bool wants_places)
 {
 	uint64_t *addresses = take_addresses(count);
 	uint64_t *starts = allocate(count, sizeof(*starts));
@@ -693,7 +704,7 @@ static void find_frames_at(uint32_t count)
 	for (i = 0; i < count; i++)
 		frames_list(frames, addresses[i]);
 	for (i = 0; i < count; i++) {
-		depth = frames_find(frames, addresses[i], chain);
+		depth = frames_find(frames, addresses[i], wants_places, chain);
 		/* Entries of linkage tables are 16 bytes, and have no symbols. */
 		if (!depth && !starts[i] && elf &&
 		    plt_slot(elf, addresses[i] & ~(uint64_t)15, &slot))
@@ -708,7 +719,10 @@ static void find_frames_at(uint32_t count)
 			depth = 1;
 		}
 		for (n = 0; n < depth; n++)
-			put_frame(&told, i, &chain[n]);
+			if (wants_places)
+				put_place(i, &chain[n]);
+			else
+				put_frame(&told, i, &chain[n]);
 	}
 	map_free(&told);
 	free(starts);
@@ -837,7 +851,8 @@ static void take_request(const struct names_request *request, int fd)
 	case NAMES_FIND: find_functions_at(request->count); break;
 	case NAMES_DATA: find_variables_at(request->count); break;
 	case NAMES_LINES: find_lines_at(request->count); break;
-	case NAMES_FRAMES: find_frames_at(request->count); break;
+	case NAMES_FRAMES: find_frames_at(request->count, false); break;
+	case NAMES_PLACES: find_frames_at(request->count, true); break;
 	case NAMES_LIST: list_functions(); break;
 	case NAMES_ALL: find_names_at(request->count); break;
 	case NAMES_CALLED_BY_TABLE: find_called_by_table(); break;

@@ -16,8 +16,10 @@ enum names_kind {
 	NAMES_DATA,   /* variables: DATA */
 	NAMES_LINES,  /* LINE */
 	NAMES_FRAMES, /* of instructions: FRAMEs, the outermost first */
+	NAMES_PLACES, /* of instructions: for each FRAME that NAMES_FRAMES says, in
+		       * its order, a LINE; 0: unknown */
 	NAMES_ALL,    /* functions: NAME for each name of one */
-	NAMES_LIST,   /* FUNCTION for all there are */
+	NAMES_LIST,	       /* FUNCTION for all there are */
 	NAMES_CALLED_BY_TABLE, /* NAME for each that is called through it */
 	/* the same; @size: steps to take, of which DONE says how many are left */
 	NAMES_CALLED_BY_SITES,

@@ -686,13 +686,13 @@ struct finding_lines {
 	size_t count;
 };
 
-static bool take_line(struct object_files *files, const struct answer *answer,
-		      void *context)
+/* Numbers the file if it is new; false: it cannot be. */
+static bool read_line(struct object_files *files, const struct answer *answer,
+		      size_t count, struct line *line)
 {
-	struct finding_lines *finding = context;
 	const struct names_answer *head = &answer->head;
 
-	if (head->kind != ANSWER_LINE || head->number >= finding->count ||
+	if (head->kind != ANSWER_LINE || head->number >= count ||
 	    head->a > INT32_MAX || head->b > files->name_count ||
 	    (head->b == files->name_count) != (*answer->text != '\0'))
 		return false;
@@ -701,8 +701,21 @@ static bool take_line(struct object_files *files, const struct answer *answer,
 		files->names[files->name_count++] = keep_text(answer->text,
 							      SIZE_MAX);
 	}
-	finding->lines[head->number].file = files->names[head->b];
-	finding->lines[head->number].line = (int)head->a;
+	line->file = files->names[head->b];
+	line->line = (int)head->a;
+	return true;
+}
+
+static bool take_line(struct object_files *files, const struct answer *answer,
+		      void *context)
+{
+	struct finding_lines *finding = context;
+	struct line line;
+
+	if (!read_line(files, answer, finding->count, &line))
+		return false;
+	finding->lines[answer->head.number].file = line.file;
+	finding->lines[answer->head.number].line = line.line;
 	return true;
 }
 
@@ -815,6 +828,41 @@ void symbols_frames(struct object *object, const uint64_t *addresses,
 		ask(object, NAMES_FRAMES, addresses, count, take_frame,
 		    &taking);
 	free(taking.functions);
+}
+
+/* --- places --- */
+
+struct taking_places {
+	void (*take)(void *context, uint32_t number, const char *file,
+		     int line);
+	void *context;
+	uint32_t count;
+};
+
+static bool take_place(struct object_files *files, const struct answer *answer,
+		       void *context)
+{
+	struct taking_places *taking = context;
+	struct line line;
+
+	if (!read_line(files, answer, taking->count, &line))
+		return false;
+	taking->take(taking->context, answer->head.number,
+		     line.line > 0 ? line.file : NULL, line.line);
+	return true;
+}
+
+void symbols_places(struct object *object, const uint64_t *addresses,
+		    uint32_t count,
+		    void (*take)(void *context, uint32_t number,
+				 const char *file, int line),
+		    void *context)
+{
+	struct taking_places taking = { take, context, count };
+
+	if (is_open(object))
+		ask(object, NAMES_PLACES, addresses, count, take_place,
+		    &taking);
 }
 
 /* --- names of the recording --- */

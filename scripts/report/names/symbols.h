@@ -88,6 +88,14 @@ void symbols_frames(struct object *object, const uint64_t *addresses,
 				 const struct frame_symbol *function),
 		    void *context);
 
+/* For each function that symbols_frames() says, in its order: where the instruction, or the
+ * call of the next inlined function, is in the source.  @file is NULL if that is unknown. */
+void symbols_places(struct object *object, const uint64_t *addresses,
+		    uint32_t count,
+		    void (*take)(void *context, uint32_t number,
+				 const char *file, int line),
+		    void *context);
+
 /* Of an object whose functions have been looked for: whether it has no table of
  * symbols, and no debug file with one; whether it has debug information.  What is not
  * there lacks nothing. */

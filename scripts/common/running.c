@@ -1,0 +1,98 @@
+/*
+ * Finds the recording of a running process by its mappings: its `meta` file is mapped.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "common/running.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool running_meta(const char *path, long pid, struct shim_meta *meta)
+{
+	bool ok;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	ok = read(fd, meta, sizeof(*meta)) == sizeof(*meta) &&
+	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 && meta->pid == pid;
+	close(fd);
+	return ok;
+}
+
+/* The kernel writes each newline in a name as \012. */
+static void restore_newlines(char *path)
+{
+	char *at = path;
+
+	while ((at = strstr(at, "\\012")) != NULL) {
+		*at++ = '\n';
+		memmove(at, at + 3, strlen(at + 3) + 1);
+	}
+}
+
+static bool is_meta_of(char *path, long pid, struct shim_meta *meta)
+{
+	if (running_meta(path, pid, meta))
+		return true;
+	restore_newlines(path);
+	return running_meta(path, pid, meta);
+}
+
+/* Reads the mappings of one task; the path is without "/meta". */
+static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
+{
+	FILE *file = fopen(maps, "re");
+	char *line = NULL, *path, *slash;
+	struct shim_meta meta;
+	bool found = false;
+	size_t size = 0;
+	ssize_t length;
+
+	while (file != NULL && !found &&
+	       (length = getline(&line, &size, file)) > 0) {
+		path = strchr(line, '/');
+		slash = strrchr(line, '/');
+		if (line[length - 1] == '\n')
+			line[length - 1] = '\0';
+		if (path == NULL || strcmp(slash, "/meta") != 0 ||
+		    strlen(path) >= PATH_MAX || !is_meta_of(path, pid, &meta))
+			continue;
+		*strrchr(path, '/') = '\0';
+		strcpy(directory, path);
+		found = true;
+	}
+	free(line);
+	if (file != NULL)
+		fclose(file);
+	return found;
+}
+
+/* A main thread that ended by pthread_exit has no mappings; other threads have. */
+bool running_recording(long pid, char directory[PATH_MAX])
+{
+	char name[PATH_MAX];
+	struct dirent *entry;
+	bool found = false;
+	DIR *tasks;
+
+	snprintf(name, sizeof(name), "/proc/%ld/task", pid);
+	tasks = opendir(name);
+	while (tasks != NULL && !found && (entry = readdir(tasks)) != NULL) {
+		snprintf(name, sizeof(name), "/proc/%ld/task/%.20s/maps", pid,
+			 entry->d_name);
+		if (isdigit((unsigned char)entry->d_name[0]))
+			found = find_in_maps(name, pid, directory);
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return found;
+}
