@@ -38,7 +38,7 @@ _profrun_value() {
 
 _profrun() {
     local verbs='run record report replay export html diff merge gprof finish
-        info doctor ctl help'
+        info doctor stack ctl help'
     local formats='folded speedscope chrome perfetto ctf json csv pprof
         callgrind massif gmon lcov cobertura order'
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
@@ -61,7 +61,7 @@ _profrun() {
         -o | --output)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
-        --hide | --only | --focus | --limit | --min-percent | --object | --depth | --process | --callers | --callees | \
+        --hide | --only | --focus | --every | --count | --limit | --min-percent | --object | --depth | --process | --callers | --callees | \
             --histogram | -F | --filter | --max-depth)
             return ;;
     esac
@@ -88,6 +88,10 @@ _profrun() {
         help)
             mapfile -t COMPREPLY < <(
                 compgen -W "$verbs profilers recording modules" -- "$word") ;;
+        stack)
+            mapfile -t COMPREPLY < <(
+                compgen -W "$(pgrep -u "$(id -u)" 2>/dev/null)" -- "$word"
+                compgen -f -- "$word") ;;
         ctl)
             if [[ $COMP_CWORD -eq 2 ]]; then
                 mapfile -t COMPREPLY < <(

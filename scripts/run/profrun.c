@@ -37,6 +37,7 @@ static const char usage[] =
 	"    profrun finish [DIR]                              gmon.out of killed programs\n"
 	"    profrun info [DIR]                                what was recorded, and how\n"
 	"    profrun doctor [PROGRAM]                          why is there no data?\n"
+	"    profrun stack PID|CORE                            stacks of any program\n"
 	"    profrun ctl PID VERB [...]                        while it runs\n"
 	"    profrun help [VERB]                               the manual page\n"
 	"\n"
@@ -47,7 +48,8 @@ static const char usage[] =
 
 /* The path of this file, its directory, and the prefix of the installation. */
 static char me[PATH_MAX], here[PATH_MAX], top[PATH_MAX];
-static char run[PATH_MAX], report[PATH_MAX], library[PATH_MAX];
+static char run[PATH_MAX], report[PATH_MAX], process[PATH_MAX];
+static char library[PATH_MAX];
 
 __attribute__((format(printf, 2, 3))) static void put(char path[PATH_MAX],
 						      const char *format, ...)
@@ -112,16 +114,19 @@ static void find_parts(void)
 	if (access(built, X_OK) == 0) { /* not installed: a build */
 		strcpy(run, built);
 		put(report, "%s/scripts/report/shim-report", here);
+		put(process, "%s/scripts/process/shim-process", here);
 		put(library, "%s/shim/libshim.so.0", here);
 	} else {
 		put_installed(run, LIBEXECDIR, "shim/shim-run");
 		put_installed(report, LIBEXECDIR, "shim/shim-report");
+		put_installed(process, LIBEXECDIR, "shim/shim-process");
 		put_installed(library, LIBDIR, "libshim.so.0");
 	}
 	given = getenv("SHIM_LIBEXEC");
 	if (given != NULL && given[0] != '\0') {
 		put(run, "%s/shim-run", given);
 		put(report, "%s/shim-report", given);
+		put(process, "%s/shim-process", given);
 	}
 	given = getenv("SHIM_LIBRARY");
 	if (given != NULL && given[0] != '\0')
@@ -174,6 +179,8 @@ static const char *const report_verbs[] = {
 	"merge",  "diff",   "finish", "info", NULL,
 };
 
+static const char *const process_verbs[] = { "stack", NULL };
+
 static void print_usage(FILE *to)
 {
 	fputs(usage, to);
@@ -209,7 +216,8 @@ static int help(const char *verb)
 		{ "shim", "shim.7" },
 	};
 	bool is_verb = is_among(verb, run_verbs) ||
-		       is_among(verb, report_verbs);
+		       is_among(verb, report_verbs) ||
+		       is_among(verb, process_verbs);
 	const char *page = NULL;
 	char name[64];
 
@@ -253,6 +261,11 @@ int main(int argc, char **argv)
 		const char *words[] = { report };
 
 		become(report, words, 1, argv + 1);
+	}
+	if (is_among(verb, process_verbs)) {
+		const char *words[] = { process };
+
+		become(process, words, 1, argv + 1);
 	}
 	if (strcmp(verb, "--version") == 0) {
 		printf("profrun %s\n", VERSION);

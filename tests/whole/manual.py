@@ -12,7 +12,7 @@ PROFRUN = os.path.join(BUILD, 'profrun')
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                        'scripts', 'manual')
 VERBS = ('run', 'record', 'report', 'replay', 'export', 'html', 'diff', 'merge',
-         'gprof', 'finish', 'info', 'doctor', 'ctl')
+         'gprof', 'finish', 'info', 'doctor', 'stack', 'ctl')
 
 
 def profrun(*words, **more):

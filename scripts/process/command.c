@@ -1,0 +1,153 @@
+/*
+ * shim-process - what profrun runs to look into a process that runs, or has died
+ *
+ * Reads the command line of the verb, which stands where getopt expects the program's
+ * name.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "common/stack.h"
+#include "names/symbols.h"
+#include "process/stack.h"
+
+static const char stack_help[] =
+	"Usage: profrun stack PID|CORE [OPTIONS]\n\n"
+	"Shows the stacks of all threads of a running process or of a core file: functions,\n"
+	"lines, inlined functions; and the calls that shim records there as open.\n"
+	"The program need not be prepared for it.  It is stopped for moments only.\n\n"
+	"      --every TIME   again and again: 100ms, 1s; until the process ends or Ctrl-C\n"
+	"      --count N      with --every: N times\n"
+	"      --folded       equal stacks on one line with their number, for flame graphs\n"
+	"      --running      only threads that have a processor, wait for one, or for a disk\n"
+	"  -o, --output FILE  write there\n"
+	"  -h, --help         show this text\n";
+
+enum { OPTION_EVERY = 256, OPTION_COUNT, OPTION_FOLDED, OPTION_RUNNING };
+
+static void print_help(const char *text)
+{
+	fputs(text, stdout);
+	exit(fflush(stdout) == 0 ? 0 : 1);
+}
+
+static uint64_t parse_count(const char *option, const char *text)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end || errno || value == 0)
+		die_usage("--%s: '%s' is not a number above 0", option, text);
+	return value;
+}
+
+static double parse_period(const char *option, const char *text)
+{
+	double ns;
+
+	if (!read_time(text, &ns) || ns < 1)
+		die_usage("--%s: '%s' is not a time: 1.5s, 20ms, 300us", option,
+			  text);
+	return ns;
+}
+
+/* 0: @text is no process id. */
+static int parse_pid(const char *text)
+{
+	const char *digit = text;
+	long pid;
+
+	while (isdigit((unsigned char)*digit))
+		digit++;
+	if (digit == text || *digit)
+		return 0;
+	errno = 0;
+	pid = strtol(text, NULL, 10);
+	if (errno || pid <= 0 || pid > INT_MAX)
+		die_usage("'%s' is not a process id", text);
+	return (int)pid;
+}
+
+static int stack(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "every", required_argument, NULL, OPTION_EVERY },
+		{ "count", required_argument, NULL, OPTION_COUNT },
+		{ "folded", no_argument, NULL, OPTION_FOLDED },
+		{ "running", no_argument, NULL, OPTION_RUNNING },
+		{ "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct stack_options options = { .count = 0 };
+	int option, pid;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":o:h", long_options, NULL)) !=
+	       -1)
+		switch (option) {
+		case OPTION_EVERY:
+			options.every_ns = parse_period("every", optarg);
+			break;
+		case OPTION_COUNT:
+			options.count = parse_count("count", optarg);
+			break;
+		case OPTION_FOLDED: options.is_folded = true; break;
+		case OPTION_RUNNING: options.only_running = true; break;
+		case 'o': options.output = optarg; break;
+		case 'h': print_help(stack_help); break;
+		case ':':
+			die_usage("stack: %s: needs a value", argv[optind - 1]);
+		default:
+			die_usage("stack: unknown option %s", argv[optind - 1]);
+		}
+	if (argc - optind != 1)
+		die_usage(argc == optind ?
+				  "stack: of which process, or core file?" :
+				  "stack: one process or core file at a time");
+	if (options.count && options.every_ns <= 0)
+		die_usage("stack: --count needs --every TIME");
+	pid = parse_pid(argv[optind]);
+	if (pid)
+		return stack_process(&options, pid);
+	if (options.every_ns > 0 || options.only_running)
+		die_usage(
+			"stack: --every and --running are for processes; '%s' is "
+			"none",
+			argv[optind]);
+	return stack_core(&options, argv[optind]);
+}
+
+static int do_verb(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv);
+	} verbs[] = { { "stack", stack } };
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (argc > 1 && !strcmp(argv[1], verbs[i].name)) {
+			usage_verb(verbs[i].name);
+			return verbs[i].run(argc - 1, argv + 1);
+		}
+	die_usage("'%s' is not a verb", argc > 1 ? argv[1] : "");
+}
+
+int main(int argc, char **argv)
+{
+	symbols_begin();
+	return stack_call(do_verb, argc, argv);
+}

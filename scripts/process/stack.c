@@ -1,0 +1,502 @@
+/*
+ * Stacks.  Each thread is stopped alone, for as long as it takes to copy what is needed;
+ * so stacks of different threads are of slightly different moments.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "base/output.h"
+#include "base/text.h"
+#include "names/symbols.h"
+#include "process/core.h"
+#include "process/naming.h"
+#include "process/open_calls.h"
+#include "process/process_memory.h"
+#include "process/stack.h"
+#include "process/target.h"
+#include "process/unwind.h"
+
+struct thread {
+	pid_t tid;
+	char name[64];
+	char state; /* as in /proc; 0: of a core file */
+	enum stop_result result;
+	uint64_t *frames; /* the innermost first */
+	uint32_t count;
+};
+
+/* All threads at (almost) one moment. */
+struct round {
+	struct thread *threads;
+	uint32_t count, room;
+	uint64_t longest_ns; /* that one stood still */
+};
+
+/* Equal stacks of all rounds, as folded text. */
+struct folded {
+	struct names texts;
+	uint64_t *counts;
+	uint32_t room;
+};
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number)
+{
+	(void)number;
+	is_interrupted = 1;
+}
+
+static void free_round(struct round *round)
+{
+	uint32_t i;
+
+	for (i = 0; i < round->count; i++)
+		free(round->threads[i].frames);
+	free(round->threads);
+}
+
+static struct thread *add_thread(struct round *round)
+{
+	GROW(round->threads, round->count, round->room);
+	round->threads[round->count] = (struct thread){ .tid = 0 };
+	return &round->threads[round->count++];
+}
+
+/* --- text --- */
+
+static const char *state_text(char state)
+{
+	switch (state) {
+	case 'R': return "running";
+	case 'S': return "sleeping";
+	case 'D': return "waiting in the kernel";
+	case 'T': return "stopped by a signal";
+	case 't': return "stopped by a debugger";
+	case 'I': return "idle";
+	default: return "ended";
+	}
+}
+
+static const char *no_stack_text(enum stop_result result)
+{
+	return result == STOP_STUCK ?
+		       "no stack: it waits in the kernel and cannot be stopped" :
+		       "no stack: it has ended";
+}
+
+static void print_function(FILE *out, uint32_t number,
+			   const struct named *function)
+{
+	fprintf(out, "  #%-3" PRIu32 " ", number);
+	put_text(out, function->name);
+	if (function->object) {
+		fputs(" [", out);
+		put_text(out, function->object);
+		if (function->file) {
+			fputc(' ', out);
+			put_text(out, base_name(function->file));
+			fprintf(out, ":%d", function->line);
+		}
+		fputc(']', out);
+	}
+	fputs(function->is_inlined ? " (inlined)\n" : "\n", out);
+}
+
+static void print_frames(FILE *out, const struct thread *thread)
+{
+	uint32_t i, n, number = 0;
+
+	for (i = 0; i < thread->count; i++) {
+		const struct chain chain = naming_get(thread->frames[i]);
+
+		for (n = 0; n < chain.count; n++)
+			print_function(out, number++, &chain.functions[n]);
+	}
+	if (thread->count == UNWIND_DEPTH_MAX)
+		fputs("  (and further callers)\n", out);
+}
+
+/* Of what is inlined where it begins, the function itself. */
+static const char *name_of_function(uint64_t address)
+{
+	const struct chain chain = naming_get(address);
+
+	return chain.functions[chain.count - 1].name;
+}
+
+static void print_open_calls(FILE *out, const struct open_calls *calls,
+			     pid_t tid)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < calls->count; i++) {
+		const struct open_path *path = &calls->paths[i];
+
+		if (path->tid != tid)
+			continue;
+		fputs("  open calls, as recorded:", out);
+		for (n = 0; n < path->count; n++) {
+			fputs(n ? " > " : " ", out);
+			put_text(out, name_of_function(path->functions[n]));
+		}
+		fputc('\n', out);
+	}
+}
+
+static void print_round(FILE *out, const struct round *round,
+			const struct open_calls *calls)
+{
+	uint32_t i;
+
+	for (i = 0; i < round->count; i++) {
+		const struct thread *thread = &round->threads[i];
+
+		fprintf(out, "thread %d ", (int)thread->tid);
+		put_text(out, thread->name);
+		if (thread->state)
+			fprintf(out, ", %s", state_text(thread->state));
+		fputc('\n', out);
+		if (thread->result == STOP_DONE)
+			print_frames(out, thread);
+		else
+			fprintf(out, "  (%s)\n", no_stack_text(thread->result));
+		if (calls)
+			print_open_calls(out, calls, thread->tid);
+	}
+}
+
+static void print_head(FILE *out, const struct target *target,
+		       const struct round *round,
+		       const struct open_calls *calls)
+{
+	char text[SHORT_TEXT];
+
+	fprintf(out, "%d ", (int)target->pid);
+	put_text(out, target->name);
+	fprintf(out, ": %" PRIu32 " thread%s, stopped for %s at most",
+		round->count, round->count == 1 ? "" : "s",
+		human_ns(text, (double)round->longest_ns));
+	if (calls->recording) {
+		fputs(" (recording: ", out);
+		put_text(out, calls->recording);
+		fputc(')', out);
+	}
+	fputc('\n', out);
+}
+
+/* --- folded --- */
+
+/* What separates functions, and a count, from each other. */
+static void put_folded_name(FILE *out, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == ';' || *name == '\n' ? '_' : *name, out);
+}
+
+static void add_folded(struct folded *folded, const struct thread *thread)
+{
+	uint32_t i, n, number, known = folded->texts.count;
+	const char *separator = "";
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		die("%s", strerror(errno));
+	for (i = thread->count; i-- > 0;) {
+		const struct chain chain = naming_get(thread->frames[i]);
+
+		for (n = chain.count; n-- > 0;) {
+			fputs(separator, out);
+			put_folded_name(
+				out,
+				chain.functions[n].has_name ||
+						!chain.functions[n].object ?
+					chain.functions[n].name :
+					keep_format("[%s]",
+						    chain.functions[n].object));
+			separator = ";";
+		}
+	}
+	if (fclose(out) != 0)
+		die("%s", strerror(errno));
+	number = names_find(&folded->texts, text);
+	if (number == NONE) {
+		number = names_add(&folded->texts, keep_text(text, SIZE_MAX));
+		GROW(folded->counts, known, folded->room);
+		folded->counts[number] = 0;
+	}
+	folded->counts[number]++;
+	free(text);
+}
+
+static void print_folded(FILE *out, const struct folded *folded)
+{
+	uint32_t i;
+
+	for (i = 0; i < folded->texts.count; i++) {
+		put_text(out, folded->texts.text[i]);
+		fprintf(out, " %" PRIu64 "\n", folded->counts[i]);
+	}
+}
+
+/* --- a process --- */
+
+static void keep_frames(struct thread *thread, const uint64_t *frames,
+			uint32_t count)
+{
+	thread->frames = allocate(count, sizeof(*frames));
+	thread->count = count;
+	if (count)
+		memcpy(thread->frames, frames, count * sizeof(*frames));
+}
+
+/* What all rounds share. */
+struct looking {
+	const struct stack_options *options;
+	struct target target;
+	struct process_memory memory;
+	struct unwinder *unwinder;
+	uint64_t *frames;     /* UNWIND_DEPTH_MAX */
+	unsigned char *bytes; /* STACK_COPY_MAX */
+};
+
+/* Most wait for a disk, and shortly; a parent waits so for the child of vfork(), and could
+ * not be stopped before that has gone. */
+static bool sleeps_in_the_kernel(const struct looking *looking, pid_t tid,
+				 char *state)
+{
+	static const struct timespec shortly = { 0, 1000000 };
+	char name[64];
+	int i;
+
+	for (i = 0; *state == 'D' && i < 20; i++) {
+		nanosleep(&shortly, NULL);
+		if (!target_thread(&looking->target, tid, name, state))
+			return false;
+	}
+	return *state == 'D';
+}
+
+static void look_at(struct looking *looking, struct round *round, pid_t tid)
+{
+	struct stopped stopped = { .bytes = looking->bytes };
+	struct unwind_from from;
+	struct thread *thread;
+	char name[64], state;
+
+	if (!target_thread(&looking->target, tid, name, &state) ||
+	    (looking->options->only_running && state != 'R' && state != 'D'))
+		return;
+	thread = add_thread(round);
+	thread->tid = tid;
+	thread->state = state;
+	thread->result = STOP_STUCK;
+	memcpy(thread->name, name, sizeof(name));
+	if (!sleeps_in_the_kernel(looking, tid, &state))
+		thread->result = process_memory_stop(&looking->memory, tid,
+						     &stopped);
+	if (thread->result == STOP_REFUSED)
+		target_refused(&looking->target, errno);
+	if (thread->result == STOP_GONE)
+		round->count--;
+	if (thread->result != STOP_DONE)
+		return;
+	if (stopped.stopped_ns > round->longest_ns)
+		round->longest_ns = stopped.stopped_ns;
+	from = (struct unwind_from){ &stopped.registers, stopped.stack,
+				     stopped.stack_size, stopped.bytes };
+	keep_frames(thread, looking->frames,
+		    unwinder_frames(looking->unwinder, &from, looking->frames));
+}
+
+static void name_round(struct space *space, const struct round *round,
+		       const struct open_calls *calls)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < round->count; i++)
+		for (n = 0; n < round->threads[i].count; n++)
+			naming_want(space, round->threads[i].frames[n]);
+	for (i = 0; i < calls->count; i++)
+		for (n = 0; n < calls->paths[i].count; n++)
+			naming_want(space, calls->paths[i].functions[n]);
+	naming_finish(space);
+}
+
+/* False: it has ended. */
+static bool read_round(struct looking *looking, struct round *round)
+{
+	uint32_t count, i;
+	pid_t *threads;
+	bool changed;
+
+	if (!process_memory_read(&looking->memory, &changed)) {
+		if (errno == EACCES || errno == EPERM)
+			target_refused(&looking->target, errno);
+		return false;
+	}
+	if (changed) {
+		unwinder_forget(looking->unwinder);
+		naming_forget();
+	}
+	threads = target_threads(&looking->target, &count);
+	for (i = 0; i < count; i++)
+		look_at(looking, round, threads[i]);
+	free(threads);
+	return target_is_alive(&looking->target);
+}
+
+static void sleep_until(struct timespec *next, double period_ns)
+{
+	uint64_t ns = (uint64_t)next->tv_nsec + (uint64_t)period_ns;
+
+	next->tv_sec += (time_t)(ns / 1000000000u);
+	next->tv_nsec = (long)(ns % 1000000000u);
+	while (!is_interrupted &&
+	       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) ==
+		       EINTR)
+		;
+}
+
+/* False: the process has ended, and there is nothing to print. */
+static bool do_round(struct looking *looking, FILE *out, struct folded *folded)
+{
+	struct round round = { .count = 0 };
+	struct open_calls calls = { .count = 0 };
+	bool is_alive = read_round(looking, &round);
+	uint32_t i;
+
+	if (is_alive && !looking->options->is_folded)
+		open_calls_read(&calls, &looking->target);
+	name_round(&looking->memory.space, &round, &calls);
+	if (looking->options->is_folded) {
+		for (i = 0; i < round.count; i++)
+			if (round.threads[i].count)
+				add_folded(folded, &round.threads[i]);
+	} else if (round.count || is_alive) {
+		print_head(out, &looking->target, &round, &calls);
+		print_round(out, &round, &calls);
+		fflush(out);
+	}
+	open_calls_free(&calls);
+	free_round(&round);
+	return is_alive;
+}
+
+int stack_process(const struct stack_options *options, int pid)
+{
+	struct looking looking = { .options = options };
+	struct folded folded = { .room = 0 };
+	struct sigaction action = { .sa_handler = interrupt };
+	struct timespec next;
+	uint64_t rounds = 0;
+	bool is_alive = true;
+	FILE *out;
+
+	target_open(&looking.target, pid);
+	looking.memory.target = &looking.target;
+	looking.unwinder = unwinder_open(&looking.memory.space);
+	looking.frames = allocate(UNWIND_DEPTH_MAX, sizeof(*looking.frames));
+	looking.bytes = allocate(1, STACK_COPY_MAX);
+	out = output_open(options->output);
+	if (options->every_ns > 0) {
+		sigaction(SIGINT, &action, NULL);
+		sigaction(SIGTERM, &action, NULL);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	while (is_alive && !is_interrupted) {
+		is_alive = do_round(&looking, out, &folded);
+		rounds++;
+		if (options->every_ns <= 0 || rounds == options->count)
+			break;
+		if (options->is_folded)
+			progress("stacks", rounds, options->count);
+		if (is_alive)
+			sleep_until(&next, options->every_ns);
+	}
+	progress_end();
+	if (!is_alive && rounds <= 1)
+		die("process %d (%s) has ended", pid, looking.target.name);
+	if (!is_alive && options->count)
+		warn("process %d (%s) ended after %" PRIu64 " of %" PRIu64
+		     " rounds",
+		     pid, looking.target.name, rounds - 1, options->count);
+	if (options->is_folded)
+		print_folded(out, &folded);
+	output_close();
+	return 0;
+}
+
+/* --- a core file --- */
+
+static void print_core_head(FILE *out, const struct core *core,
+			    const struct round *round)
+{
+	put_text(out, core->path);
+	fprintf(out, ": %d ", (int)core->pid);
+	put_text(out, core->name);
+	fprintf(out, ", %" PRIu32 " thread%s", round->count,
+		round->count == 1 ? "" : "s");
+	if (core->signal)
+		fprintf(out, ", ended by %s (%s)",
+			sigabbrev_np(core->signal) ?
+				keep_format("SIG%s",
+					    sigabbrev_np(core->signal)) :
+				"a signal",
+			strsignal(core->signal));
+	fputc('\n', out);
+}
+
+int stack_core(const struct stack_options *options, const char *path)
+{
+	uint64_t *frames = allocate(UNWIND_DEPTH_MAX, sizeof(*frames));
+	struct round round = { .count = 0 };
+	struct open_calls calls = { .count = 0 };
+	struct folded folded = { .room = 0 };
+	struct unwinder *unwinder;
+	struct core core;
+	uint32_t i;
+	FILE *out;
+
+	core_open(&core, path);
+	unwinder = unwinder_open(&core.space);
+	for (i = 0; i < core.thread_count; i++) {
+		struct unwind_from from = {
+			.registers = &core.threads[i].registers
+		};
+		struct thread *thread = add_thread(&round);
+
+		thread->tid = core.threads[i].tid;
+		memcpy(thread->name, core.name, sizeof(thread->name));
+		keep_frames(thread, frames,
+			    unwinder_frames(unwinder, &from, frames));
+		progress("stacks", i, core.thread_count);
+	}
+	name_round(&core.space, &round, &calls);
+	progress_end();
+	out = output_open(options->output);
+	if (options->is_folded) {
+		for (i = 0; i < round.count; i++)
+			add_folded(&folded, &round.threads[i]);
+		print_folded(out, &folded);
+	} else {
+		print_core_head(out, &core, &round);
+		print_round(out, &round, NULL);
+	}
+	output_close();
+	free_round(&round);
+	free(frames);
+	return 0;
+}

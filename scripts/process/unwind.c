@@ -1,0 +1,222 @@
+/*
+ * Unwinds by libunwind's remote interface: libunwind asks for registers, words of memory and
+ * the unwind table of an instruction, and we answer from copies.
+ *
+ * The tables are found by .eh_frame_hdr in the memory of the process, so no file is opened.
+ */
+#include <inttypes.h>
+#include <libunwind.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/messages.h"
+#include "process/unwind.h"
+
+/* libunwind exports it for those who bring their tables, and no header declares it. */
+extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as,
+					      unw_word_t ip, unw_dyn_info_t *di,
+					      unw_proc_info_t *pi,
+					      int need_unwind_info, void *arg);
+#define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
+
+/* The head of the table that all linkers write: version 1, a 32-bit pointer relative to
+ * itself, a 32-bit count, sorted pairs of 32-bit numbers relative to the section. */
+#define TABLE_HEADER 12
+static const unsigned char table_head[4] = { 1, 0x1b, 0x03, 0x3b };
+
+struct unwinder {
+	unw_addr_space_t libunwind;
+	struct space *space;
+	const struct unwind_from *from;
+};
+
+static int find_proc_info(unw_addr_space_t libunwind, unw_word_t ip,
+			  unw_proc_info_t *info, int wants_unwind_info,
+			  void *context)
+{
+	struct unwinder *unwinder = context;
+	const struct module *module = space_module(unwinder->space, ip);
+	unsigned char header[TABLE_HEADER];
+	unw_dyn_info_t table;
+	uint32_t count;
+
+	if (!module || !module->unwind ||
+	    !space_read(unwinder->space, module->unwind, header,
+			sizeof(header)) ||
+	    memcmp(header, table_head, sizeof(table_head)))
+		return -UNW_ENOINFO;
+	memcpy(&count, header + 8, sizeof(count));
+	memset(&table, 0, sizeof(table));
+	table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	table.start_ip = module->start;
+	table.end_ip = module->end;
+	table.u.rti.segbase = module->unwind;
+	table.u.rti.table_data = module->unwind + TABLE_HEADER;
+	table.u.rti.table_len = (unw_word_t)count * 8 / sizeof(unw_word_t);
+	return search_unwind_table(libunwind, ip, &table, info,
+				   wants_unwind_info, context);
+}
+
+/* The contents belong to libunwind's pool. */
+static void put_unwind_info(unw_addr_space_t libunwind, unw_proc_info_t *info,
+			    void *context)
+{
+	(void)libunwind;
+	(void)info;
+	(void)context;
+}
+
+static int get_dynamic_list(unw_addr_space_t libunwind, unw_word_t *list,
+			    void *context)
+{
+	(void)libunwind;
+	(void)list;
+	(void)context;
+	return -UNW_ENOINFO;
+}
+
+static int access_memory(unw_addr_space_t libunwind, unw_word_t address,
+			 unw_word_t *value, int is_write, void *context)
+{
+	struct unwinder *unwinder = context;
+	const struct unwind_from *from = unwinder->from;
+	uint64_t offset = address - from->stack;
+
+	(void)libunwind;
+	if (is_write)
+		return -UNW_EREADONLYREG;
+	if (offset < from->stack_size &&
+	    from->stack_size - offset >= sizeof(*value)) {
+		memcpy(value, from->bytes + offset, sizeof(*value));
+		return 0;
+	}
+	return space_read(unwinder->space, address, value, sizeof(*value)) ?
+		       0 :
+		       -UNW_EINVAL;
+}
+
+static int access_register(unw_addr_space_t libunwind, unw_regnum_t number,
+			   unw_word_t *value, int is_write, void *context)
+{
+	const struct unwinder *unwinder = context;
+	const struct user_regs_struct *has = unwinder->from->registers;
+
+	(void)libunwind;
+	if (is_write)
+		return -UNW_EREADONLYREG;
+	switch (number) {
+	case UNW_X86_64_RAX: *value = has->rax; return 0;
+	case UNW_X86_64_RDX: *value = has->rdx; return 0;
+	case UNW_X86_64_RCX: *value = has->rcx; return 0;
+	case UNW_X86_64_RBX: *value = has->rbx; return 0;
+	case UNW_X86_64_RSI: *value = has->rsi; return 0;
+	case UNW_X86_64_RDI: *value = has->rdi; return 0;
+	case UNW_X86_64_RBP: *value = has->rbp; return 0;
+	case UNW_X86_64_RSP: *value = has->rsp; return 0;
+	case UNW_X86_64_R8: *value = has->r8; return 0;
+	case UNW_X86_64_R9: *value = has->r9; return 0;
+	case UNW_X86_64_R10: *value = has->r10; return 0;
+	case UNW_X86_64_R11: *value = has->r11; return 0;
+	case UNW_X86_64_R12: *value = has->r12; return 0;
+	case UNW_X86_64_R13: *value = has->r13; return 0;
+	case UNW_X86_64_R14: *value = has->r14; return 0;
+	case UNW_X86_64_R15: *value = has->r15; return 0;
+	case UNW_X86_64_RIP: *value = has->rip; return 0;
+	default: return -UNW_EBADREG;
+	}
+}
+
+static int access_fp_register(unw_addr_space_t libunwind, unw_regnum_t number,
+			      unw_fpreg_t *value, int is_write, void *context)
+{
+	(void)libunwind;
+	(void)number;
+	(void)value;
+	(void)is_write;
+	(void)context;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t libunwind, unw_cursor_t *cursor,
+		  void *context)
+{
+	(void)libunwind;
+	(void)cursor;
+	(void)context;
+	return -UNW_EINVAL;
+}
+
+static int get_name(unw_addr_space_t libunwind, unw_word_t address, char *name,
+		    size_t size, unw_word_t *offset, void *context)
+{
+	(void)libunwind;
+	(void)address;
+	(void)name;
+	(void)size;
+	(void)offset;
+	(void)context;
+	return -UNW_ENOINFO;
+}
+
+struct unwinder *unwinder_open(struct space *space)
+{
+	static unw_accessors_t accessors = {
+		.find_proc_info = find_proc_info,
+		.put_unwind_info = put_unwind_info,
+		.get_dyn_info_list_addr = get_dynamic_list,
+		.access_mem = access_memory,
+		.access_reg = access_register,
+		.access_fpreg = access_fp_register,
+		.resume = resume,
+		.get_proc_name = get_name,
+	};
+	struct unwinder *unwinder = allocate(1, sizeof(*unwinder));
+
+	unwinder->space = space;
+	unwinder->libunwind = unw_create_addr_space(&accessors, 0);
+	if (!unwinder->libunwind)
+		die("libunwind: not enough memory");
+	unw_set_caching_policy(unwinder->libunwind, UNW_CACHE_GLOBAL);
+	return unwinder;
+}
+
+void unwinder_forget(struct unwinder *unwinder)
+{
+	unw_flush_cache(unwinder->libunwind, 0, 0);
+}
+
+uint32_t unwinder_frames(struct unwinder *unwinder,
+			 const struct unwind_from *from, uint64_t *addresses)
+{
+	unw_word_t ip, sp, last_sp = 0;
+	bool was_signal;
+	unw_cursor_t cursor;
+	uint32_t count = 0;
+
+	unwinder->from = from;
+	if (unw_init_remote(&cursor, unwinder->libunwind, unwinder) != 0) {
+		addresses[0] = from->registers->rip;
+		return 1;
+	}
+	while (count < UNWIND_DEPTH_MAX) {
+		if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0 ||
+		    unw_get_reg(&cursor, UNW_REG_SP, &sp) != 0)
+			break;
+		/* A guess that leads nowhere, or in a circle. */
+		if (count > 0 &&
+		    (sp == last_sp || !space_mapping(unwinder->space, ip - 1)))
+			break;
+		last_sp = sp;
+		/* libunwind says it of the frame that the signal interrupted.  The one
+		 * before is that which the kernel made; neither has made a call. */
+		was_signal = count > 0 && unw_is_signal_frame(&cursor) > 0;
+		if (was_signal)
+			addresses[count - 1] |= UNWIND_SIGNAL;
+		addresses[count] = count == 0 || was_signal ? ip : ip - 1;
+		count++;
+		if (unw_step(&cursor) <= 0)
+			break;
+	}
+	return count;
+}

@@ -1,0 +1,344 @@
+"""profrun stack: stacks of running processes and of core files.
+
+gdb says what is right: tests/programs/waits_in.c waits in known functions, so its frames
+are the same whenever one looks.
+"""
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import shimtest
+from shimtest import (Skipped, compile, expect, expect_equal, need, new_directory, test)
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+KINDS = 'sleep', 'spin', 'handler', 'deep'
+
+
+class Program:
+    """waits_in.c, when all threads are where they stay."""
+
+    def __init__(self, count, kind='sleep', family='gcc', flags=(), **more):
+        self.process = subprocess.Popen(
+            [compile('waits_in.c', family, '-O2', ['-g', '-pthread', *flags]), str(count),
+             kind], stdout=subprocess.PIPE, **more)
+        self.pid = self.process.pid
+        expect_equal(self.process.stdout.readline(), b'ready\n', kind)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def stack(*words, status=0, **more):
+    done = subprocess.run([PROFRUN, 'stack', *map(str, words)], capture_output=True,
+                          text=True, timeout=120, **more)
+    expect_equal((done.returncode, done.stderr if status == 0 else ''), (status, ''),
+                 words)
+    return done.stderr if status else done.stdout
+
+
+def frames(text):
+    """{tid: [(name, line of waits_in.c or None, inlined)]}."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith('thread '):
+            thread = found.setdefault(int(line.split()[1]), [])
+        match = re.match(r'  #\d+ +(\S.*?)(?: \[.*?(?: waits_in\.c:(\d+))?\])?( \(inlined\))?$',
+                         line)
+        if match:
+            thread.append((match.group(1), int(match.group(2) or 0),
+                           bool(match.group(3))))
+    return found
+
+
+def gdb(pid, *more):
+    need('gdb')
+    done = subprocess.run(['gdb', '-nx', '-batch', '-p', str(pid), *more,
+                           '-ex', 'thread apply all backtrace'], capture_output=True,
+                          text=True, timeout=300, env=dict(os.environ, DEBUGINFOD_URLS=''))
+    return done.stdout
+
+
+def gdb_frames(text):
+    """{tid: [(name, line of waits_in.c)]}, of the program's functions."""
+    found = {}
+    for line in text.splitlines():
+        match = re.match(r'Thread .*\(LWP (\d+)\)', line)
+        if match:
+            thread = found.setdefault(int(match.group(1)), [])
+        match = re.match(r'#\d+ +(?:0x[0-9a-f]+ in )?(\S+) .*waits_in\.c:(\d+)$', line)
+        if match and found:
+            thread.append((match.group(1), int(match.group(2))))
+    return found
+
+
+def ours(text):
+    return {tid: [(name, line) for name, line, _ in calls if line]
+            for tid, calls in frames(text).items()}
+
+
+# Seen to fail with the return address instead of the byte before it, and with inlined
+# functions left out.
+@test
+def functions_and_lines_of_sleeping_threads_are_those_of_gdb():
+    for family in 'gcc', 'clang':
+        for kind in 'sleep', 'handler', 'deep':
+            with Program(3, kind, family) as program:
+                got = ours(stack(program.pid))
+                wanted = gdb_frames(gdb(program.pid))
+            expect_equal(len(got), 4, (family, kind))
+            for tid, calls in wanted.items():
+                expect(len(calls) >= (5 if tid != program.pid else 1), (kind, calls))
+                expect_equal(got[tid], calls, (family, kind, tid))
+
+
+@test
+def a_thread_on_a_signal_stack_is_followed_to_where_the_signal_came():
+    with Program(1, 'handler') as program:
+        calls = [name for name, _, _ in frames(stack(program.pid))[
+            max(frames(stack(program.pid)))]]
+    handler = calls.index('<signal handler called>')
+    expect_equal(calls[handler - 1], 'handle', calls)
+    expect('wait_in_handler' in calls[handler:] and 'thread' in calls[handler:], calls)
+
+
+@test
+def threads_that_run_have_all_their_frames():
+    with Program(2, 'spin') as program:
+        for _ in range(20):
+            found = frames(stack(program.pid))
+            for tid, calls in found.items():
+                if tid != program.pid:
+                    expect_equal([name for name, _, _ in calls[:5]],
+                                 ['rest', 'inlined', 'inner', 'outer', 'thread'], calls)
+                    expect(calls[1][2] and not calls[2][2], calls)
+
+
+@test
+def stacks_of_a_core_file_are_those_of_the_process():
+    need('gdb')
+    directory = new_directory('core')
+    for kind in 'sleep', 'handler':
+        core = os.path.join(directory, kind)
+        with Program(3, kind) as program:
+            alive = frames(stack(program.pid))
+            gdb(program.pid, '-ex', 'generate-core-file ' + core)
+        expect_equal(frames(stack(core)), alive, kind)
+
+
+@test
+def a_core_file_without_its_program_says_so():
+    need('gdb')
+    directory = new_directory('core')
+    copy, core = os.path.join(directory, 'waits_in'), os.path.join(directory, 'core')
+    shutil.copy(compile('waits_in.c', 'gcc', '-O2', ['-g', '-pthread']), copy)
+    process = subprocess.Popen([copy, '1'], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        gdb(process.pid, '-ex', 'generate-core-file ' + core)
+    finally:
+        process.kill()
+        process.communicate()
+    os.remove(copy)
+    done = subprocess.run([PROFRUN, 'stack', core], capture_output=True, text=True)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect('is not there' in done.stderr, done.stderr)
+
+
+@test
+def damaged_core_files_end_with_a_message():
+    need('gdb')
+    directory = new_directory('core')
+    core, cut = os.path.join(directory, 'core'), os.path.join(directory, 'cut')
+    with Program(1) as program:
+        gdb(program.pid, '-ex', 'generate-core-file ' + core)
+    with open(core, 'rb') as file:
+        whole = file.read()
+    for size in 1, 16, 64, 100, 1000, 4096, len(whole) // 2, len(whole) - 1:
+        with open(cut, 'wb') as file:
+            file.write(whole[:size])
+        done = subprocess.run([PROFRUN, 'stack', cut], capture_output=True, text=True)
+        expect(done.returncode in (0, 1) and (done.returncode == 0 or
+               done.stderr.startswith('profrun: ')), (size, done))
+
+
+@test
+def open_calls_of_a_recording_stand_beside_the_frames():
+    output = new_directory('recording')
+    with Program(2, 'sleep', flags=['-finstrument-functions'],
+                 env=shimtest.environment(output, 'calltree')) as program:
+        text = stack(program.pid)
+    lines = re.findall(r'  open calls, as recorded: (.*)', text)
+    expect_equal(sorted(lines),
+                 ['main'] + 2 * ['thread > outer > inner > inlined > rest > report_ready'
+                                 .replace(' > report_ready', '')], text)
+    expect(output in text.splitlines()[0], text)
+
+
+@test
+def equal_stacks_of_all_rounds_are_one_line():
+    with Program(3) as program:
+        text = stack(program.pid, '--every', '5ms', '--count', '20', '--folded')
+    counts = {}
+    for line in text.splitlines():
+        path, count = line.rsplit(' ', 1)
+        counts[path] = int(count)
+    expect_equal(sorted(counts.values()), [20, 60], text)
+    path = max(counts, key=counts.get)
+    expect(';thread;outer;inner;inlined;rest' in ';' + path, path)
+
+
+@test
+def only_running_threads_if_that_is_asked_for():
+    with Program(2, 'spin') as program:
+        found = frames(stack(program.pid, '--running'))
+        expect_equal(len(found), 2, found)
+        expect(program.pid not in found, found)
+
+
+@test
+def a_round_goes_on_until_the_process_ends():
+    with Program(1) as program:
+        looking = subprocess.Popen([PROFRUN, 'stack', str(program.pid), '--every', '10ms',
+                                    '--folded'], stdout=subprocess.PIPE)
+        time.sleep(0.5)
+        program.process.kill()
+        program.process.wait()
+        out = looking.communicate(timeout=60)[0]
+    expect_equal(looking.returncode, 0, 'status')
+    expect(b'rest' in out, out)
+
+
+# Seen to fail when let_go() does not detach a thread that is stopped.
+@test
+def a_stopped_process_stays_stopped_and_a_running_one_goes_on():
+    def state(pid):
+        with open('/proc/%d/stat' % pid) as file:
+            return file.read().rsplit(')', 1)[1].split()[0]
+
+    with Program(2) as program:
+        os.kill(program.pid, signal.SIGSTOP)
+        while state(program.pid) != 'T':
+            time.sleep(0.01)
+        expect('stopped by a signal' in stack(program.pid), 'state')
+        expect_equal(state(program.pid), 'T', 'afterwards')
+        os.kill(program.pid, signal.SIGCONT)
+        stack(program.pid)
+        expect_equal(state(program.pid), 'S', 'goes on')
+
+
+@test
+def sigkill_of_profrun_leaves_the_process_as_it_was():
+    with Program(4, 'spin') as program:
+        for i in range(20):
+            looking = subprocess.Popen([PROFRUN, 'stack', str(program.pid), '--every',
+                                        '1ms'], stdout=subprocess.DEVNULL)
+            time.sleep(0.05 + i * 0.003)
+            looking.kill()
+            looking.wait()
+        found = frames(stack(program.pid))
+        expect_equal(len(found), 5, found)
+        expect_equal(program.process.poll(), None, 'still there')
+
+
+@test
+def five_hundred_threads():
+    with Program(500) as program:
+        found = frames(stack(program.pid))
+        expect_equal(len(found), 501, 'threads')
+        for tid, calls in found.items():
+            names = [name for name, _, _ in calls]
+            expect('main' in names if tid == program.pid else
+                   names[1:6] == ['rest', 'inlined', 'inner', 'outer', 'thread'], names)
+
+
+# --- what cannot be looked at ---
+
+def refused(words, wanted, status=1, **more):
+    text = stack(*words, status=status, **more)
+    expect(text.startswith('profrun: ') and wanted in text, (words, text, wanted))
+
+
+@test
+def processes_that_cannot_be_looked_at_are_refused_with_the_reason():
+    gone = subprocess.Popen(['true'])
+    gone.wait()
+    refused([gone.pid], 'there is no process %d' % gone.pid)
+    zombie = subprocess.Popen(['true'])
+    while True:
+        with open('/proc/%d/stat' % zombie.pid) as file:
+            if ') Z' in file.read():
+                break
+    refused([zombie.pid], 'has ended already')
+    zombie.wait()
+    with Program(1) as program:
+        thread = max(map(int, os.listdir('/proc/%d/task' % program.pid)))
+        refused([thread], 'is a thread of process %d' % program.pid)
+
+
+@test
+def threads_of_the_kernel_are_refused():
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open('/proc/%s/stat' % name) as file:
+                flags = int(file.read().rsplit(')', 1)[1].split()[6])
+        except OSError:
+            continue
+        if flags & 0x200000:
+            refused([name], 'is a thread of the kernel')
+            return
+    raise Skipped('no thread of the kernel can be seen here')
+
+
+@test
+def a_process_with_a_debugger_is_refused_with_its_name():
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Program(1) as program:
+        if libc.ptrace(0x4206, program.pid, 0, 0) != 0:    # PTRACE_SEIZE
+            raise Skipped('ptrace: %s' % os.strerror(ctypes.get_errno()))
+        refused([program.pid], 'is traced by process %d (' % os.getpid())
+
+
+@test
+def a_process_of_another_user_is_refused():
+    if os.getuid() != 0:
+        raise Skipped('not root')
+    with Program(1) as program:
+        refused([program.pid], 'belongs to another user (0)', user=65534, group=65534)
+
+
+@test
+def files_that_are_no_core_files_are_refused():
+    directory = new_directory('files')
+    text = os.path.join(directory, 'text')
+    with open(text, 'w') as file:
+        file.write('hello\n')
+    refused([text], 'neither a process id nor a core file')
+    refused(['/bin/true'], 'is a program or library')
+    refused([os.path.join(directory, 'missing')], 'No such file')
+    refused(['/dev/null'], 'neither a process id nor a core file')
+
+
+@test
+def wrong_words_are_refused():
+    for words, wanted in (([], 'of which process'),
+                          (['1', '2'], 'one process'),
+                          (['1', '--count', '3'], 'needs --every'),
+                          (['1', '--every', '3'], 'is not a time'),
+                          (['1', '--every', '1s', '--count', '0'], 'not a number'),
+                          (['1', '--nothing'], 'unknown option'),
+                          (['0'], 'is not a process id'),
+                          (['99999999999999'], 'is not a process id'),
+                          (['file', '--running'], 'are for processes')):
+        refused(words, wanted, status=2)
+
+
+shimtest.main()
