@@ -1,8 +1,7 @@
 /*
  * The other end of shim/module/control.c, where the protocol is described.
  *
- * The process's mappings show its recording: its `meta` file is mapped, and the socket
- * is in the same directory.
+ * The socket is in the directory of the process's recording (common/running.h).
  */
 #define _GNU_SOURCE
 #include <ctype.h>
