@@ -129,7 +129,17 @@ def two_files_are_written_whole_or_not():
     shim_report('export', 'gmon', ran.output, directory=directory)
     expect_equal(sorted(os.listdir(directory)), ['gmon.out', 'gmon.out.syms'],
                  'files')
-    shim_report('export', 'gmon', ran.output, '-o', 'a', directory=directory)
+    _, said = shim_report('export', 'gmon', ran.output, '-o', 'a',
+                          directory=directory)
+    # gprof is called as it says.
+    words = re.search(r'^    (gprof --external-symbol-table=\S+) PROGRAM (\S+)$',
+                      said, re.M)
+    expect(words, said)
+    done = subprocess.run(
+        [*words.group(1).split(), '-b', '-p', compile('nesting.c'), words.group(2)],
+        cwd=directory, capture_output=True, text=True)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect(' main\n' in done.stdout, done.stdout)
     expect_equal(open(os.path.join(directory, 'a'), 'rb').read(),
                  open(os.path.join(directory, 'gmon.out'), 'rb').read(),
                  'the same twice')

@@ -71,7 +71,8 @@ static const struct verb {
 	  "Tells what was recorded, how, and what was lost.\n" NEWEST },
 	{ "gprof", GPROF,
 	  "Usage: profrun gprof [GPROF OPTIONS] [DIR]\n\n"
-	  "Runs gprof on a recording; `gprof --help` lists its options.\n" NEWEST },
+	  "Runs gprof on a recording; `gprof --help` lists its options.  To run it by\n"
+	  "hand: profrun export gmon, which prints how gprof has the right names.\n" NEWEST },
 	{ "finish", FINISH,
 	  "Usage: profrun finish [DIR] [OPTIONS]\n\n"
 	  "Writes the gmon.out that killed programs could not.\n" NEWEST },

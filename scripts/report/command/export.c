@@ -4,11 +4,13 @@
  * and lets the format write it.
  */
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/messages.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "command/export.h"
 #include "command/finish.h"
 #include "export/estimates.h"
@@ -146,6 +148,19 @@ static int export_files(struct options *options,
 	return warning_count() > 1 ? 1 : 0;
 }
 
+/* gprof's names are those of the program unless it is told otherwise, and addresses of the
+ * file are not the program's. */
+static void say_gprof(const char *file)
+{
+	fputs("profrun: gprof needs the table of symbols beside it:\n"
+	      "    gprof --external-symbol-table=",
+	      stderr);
+	put_text(stderr, file);
+	fputs(".syms PROGRAM ", stderr);
+	put_text(stderr, file);
+	fputc('\n', stderr);
+}
+
 int export_gmon_to(struct options *options, const char *path, const char *file)
 {
 	return export_files(options, &export_gmon, path, file);
@@ -241,10 +256,15 @@ int export_recordings(struct options *options, const char *name, char **paths,
 		die_usage("%s: too many arguments", paths[count - 1]);
 	if (options->object && !format->has_object && format->print)
 		die_usage("--object is order's");
-	if (format->write_files)
-		return export_files(options, format, paths[0],
-				    options->output ? options->output :
-						      "gmon.out");
+	if (format->write_files) {
+		const char *file = options->output ? options->output :
+						     "gmon.out";
+		int status = export_files(options, format, paths[0], file);
+
+		if (format == &export_gmon)
+			say_gprof(file);
+		return status;
+	}
 	if (format->print_trace || format->write_trace)
 		return export_trace(options, format, paths[0]);
 	return export_model(options, format, paths[0]);
