@@ -1,8 +1,8 @@
 /*
- * Which of many names a function is called by.  Compilers and linkers give one
- * address several names: aliases, complete and base objects, folded copies.  Call
- * sites say which of them the source uses: those of other objects in relocations
- * of linkage tables, those of other source files in debug information.
+ * Chooses one of a function's names.  Compilers and linkers give one address
+ * several names: aliases, complete and base objects, folded copies.  Call sites
+ * show which name the source uses: calls from other objects in relocations of
+ * linkage tables, calls from other source files in debug information.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct choosing {
 	const struct names *called;
 };
 
-/* The first of the table that is used. */
+/* Chooses the first name in the table that call sites use. */
 static void choose(void *context, uint32_t number, const char *name,
 		   const char *source_name)
 {
@@ -31,7 +31,7 @@ static void choose(void *context, uint32_t number, const char *name,
 		return;
 	symbol->name = name;
 	symbol->source_name = source_name;
-	symbol->has_others = false; /* it is chosen */
+	symbol->has_others = false; /* chosen */
 }
 
 void aliases_choose(struct object *object, struct symbol *symbols, size_t count,

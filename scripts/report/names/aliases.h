@@ -1,5 +1,5 @@
 /*
- * One address, many names (names/aliases.c).
+ * Chooses one of an address's names (names/aliases.c).
  */
 #ifndef REPORT_NAMES_ALIASES_H
 #define REPORT_NAMES_ALIASES_H
@@ -10,8 +10,8 @@ struct names;
 struct object;
 struct symbol;
 
-/* Names the symbols, which have several names each, by what is in @called; the
- * others stay. */
+/* Chooses names for symbols that have several, according to the calls in
+ * @called; the others keep theirs. */
 void aliases_choose(struct object *object, struct symbol *symbols, size_t count,
 		    const struct names *called);
 

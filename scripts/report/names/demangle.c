@@ -1,10 +1,10 @@
 /*
- * The demangler of libstdc++, on a leash.  A few hundred bytes of a hostile
- * name can mean gigabytes of text or a deep recursion.  The recursion has a
- * limit of its own (names of more than 1 KB stay as they are); for the text we
- * use the variant of __cxa_demangle that hands it over piece by piece and
- * allocates nothing, so that we can jump out of it when it is enough.  It runs in
- * sandboxes all the same.
+ * A limited use of libstdc++'s demangler.  A hostile name of a few hundred
+ * bytes can mean gigabytes of text or deep recursion.  The length limits the
+ * recursion (names of more than 1 KB stay mangled).  For the text, a variant of
+ * __cxa_demangle is used that delivers the text piece by piece and allocates
+ * nothing, so that longjmp can stop it at a limit.  The demangler still runs in
+ * sandboxes only.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 #define TEXT_MAX 16384
 
-/* In libsupc++.a; <cxxabi.h> does not declare it. */
+/* Defined in libsupc++.a; <cxxabi.h> does not declare it. */
 int __gcclibcxx_demangle_callback(const char *mangled,
 				  void (*take)(const char *, size_t, void *),
 				  void *opaque);

@@ -1,4 +1,4 @@
-/* The demangler. */
+/* Demangles C++ names, with limits. */
 #ifndef REPORT_NAMES_DEMANGLE_H
 #define REPORT_NAMES_DEMANGLE_H
 

@@ -1,6 +1,7 @@
 /*
- * By which names an object calls functions: those of other objects in relocations of
- * its linkage table, those of other source files in its debug information.
+ * Lists the names by which an object calls functions: those of other objects
+ * from relocations of its linkage table, those of other source files from its
+ * debug information.
  */
 #include <dwarf.h>
 #include <stdbool.h>

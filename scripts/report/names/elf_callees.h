@@ -1,4 +1,5 @@
-/* By which names an object calls functions; in a sandbox, see elf_names.c. */
+/* Lists the names by which an object calls functions; runs in a sandbox, see
+ * elf_names.c. */
 #ifndef REPORT_NAMES_ELF_CALLEES_H
 #define REPORT_NAMES_ELF_CALLEES_H
 
@@ -8,9 +9,9 @@
 
 typedef void take_called(const char *name);
 
-/* Both may be NULL. */
+/* Both arguments may be NULL. */
 void called_by_table(Elf *elf, take_called *take);
-/* As far as @steps lead, which become less. */
+/* Stops when @steps are used up, which it counts down. */
 void called_by_sites(Dwarf *dwarf, take_called *take, uint64_t *steps);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * Chains of inlined functions, by libdw.  The functions of a unit are listed once, with
- * all their ranges: code that is seldom run is kept apart.  From the function around an
- * address the way leads down through what is inlined there.
+ * Finds chains of inlined functions with libdw.  The functions of a unit are
+ * listed once, with all their ranges, because cold code is separate.  From the
+ * function around an address, the search descends through the functions that
+ * were inlined there.
  *
- * A function that is inlined somewhere is the same as its own code elsewhere, if there
- * is such: both name the same abstract function.
+ * An inlined function and its out-of-line code, if there is any, are one
+ * function: both refer to the same abstract function.
  */
 #include <dwarf.h>
 #include <gelf.h>
@@ -19,14 +20,15 @@
 #include "names/elf_frames.h"
 #include "names/elf_lines.h"
 
-/* Namespaces and classes in each other; deeper ones are not looked into. */
+/* Limit for nested namespaces and classes; deeper ones are not searched. */
 #define SCOPE_MAX 16
-/* Blocks and inlined functions in each other, likewise. */
+/* Limit for nested blocks and inlined functions; deeper ones are not
+ * searched. */
 #define NESTING_MAX 128
-/* Of one object: a hostile file shall not keep us for minutes. */
+/* Limit for one object: a hostile file must not take minutes. */
 #define STEPS_MAX 20000000
 
-/* A part of a function's code. */
+/* A contiguous part of a function's code. */
 struct part {
 	uint64_t begin, end;
 	Dwarf_Off die;
@@ -36,11 +38,12 @@ struct frames {
 	struct lines *lines;
 	Dwarf *dwarf;
 	Dwarf_Addr bias;
-	struct map units; /* by the offset of its DIE: listed */
+	/* the units whose functions are listed, by DIE offset */
+	struct map units;
 	struct part *parts;
 	uint32_t part_count, part_room;
 	bool is_sorted;
-	struct map starts; /* by abstract function: number of its start */
+	struct map starts; /* abstract function, to the number of its start */
 	uint64_t *start;
 	uint32_t start_count, start_room;
 	uint64_t steps;
@@ -67,7 +70,7 @@ static int compare_parts(const void *left, const void *right)
 	return a->die < b->die ? -1 : a->die > b->die;
 }
 
-/* The first range is the hot one. */
+/* The first range holds the hot part. */
 static bool find_start(Dwarf_Die *die, uint64_t *start)
 {
 	Dwarf_Addr base, end;
@@ -96,7 +99,8 @@ static void add_function(struct frames *frames, Dwarf_Die *die)
 
 	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
 	       frames->steps++ < STEPS_MAX) {
-		/* What the linker dropped stays here with address 0. */
+		/* Code that the linker dropped stays in the tables with address
+		 * 0. */
 		if (begin == 0 || begin >= end)
 			continue;
 		GROW(frames->parts, frames->part_count, frames->part_room);
@@ -155,7 +159,7 @@ static bool find_function(struct frames *frames, uint64_t address,
 	       dwarf_offdie(frames->dwarf, frames->parts[low - 1].die, die);
 }
 
-/* --- what is inlined --- */
+/* --- inlined functions --- */
 
 static const char *name_of(Dwarf_Die *die)
 {
@@ -168,7 +172,7 @@ static const char *name_of(Dwarf_Die *die)
 	return name ? name : dwarf_diename(die);
 }
 
-/* False: it cannot be told which function that is. */
+/* Returns false if the inlined function cannot be identified. */
 static bool describe_inlined(struct frames *frames, Dwarf_Die *unit,
 			     Dwarf_Die *die, struct frame_function *function)
 {
@@ -212,7 +216,7 @@ static bool is_around(struct frames *frames, Dwarf_Die *die, uint64_t address)
 {
 	int tag = dwarf_tag(die);
 
-	/* Its count of ranges is for the file to say. */
+	/* The file decides how many ranges there are. */
 	frames->steps += 4;
 	return (tag == DW_TAG_inlined_subroutine ||
 		tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
@@ -294,12 +298,12 @@ static uint32_t first_from(const uint64_t *addresses, uint32_t count,
 	return low;
 }
 
-/* The innermost symbol around each. */
+/* Finds the innermost symbol around each address. */
 void frames_starts_by_symbols(Dwfl_Module *module, const uint64_t *addresses,
 			      uint32_t count, uint64_t *starts)
 {
 	int i, all = dwfl_module_getsymtab(module), type;
-	/* A hostile file could have every symbol cover every address. */
+	/* In a hostile file, every symbol could cover every address. */
 	uint64_t steps = 0;
 	GElf_Addr value;
 	GElf_Sym symbol;
@@ -323,8 +327,9 @@ void frames_starts_by_symbols(Dwfl_Module *module, const uint64_t *addresses,
 	}
 }
 
-/* The table in .eh_frame_hdr that all linkers write: sorted pairs of 32-bit numbers,
- * relative to the section, of where a function and its description begin. */
+/* The kind of table in .eh_frame_hdr that all linkers write: sorted pairs of
+ * 32-bit numbers, relative to the section: the start of a function and of its
+ * description. */
 #define TABLE_ENCODING 0x3b
 #define TABLE_HEADER   12
 

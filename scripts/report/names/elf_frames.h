@@ -1,6 +1,7 @@
 /*
- * Which functions an instruction belongs to: the one whose code it is in, and those that
- * are inlined there, by debug information; in a sandbox, see elf_names.c.
+ * Finds the functions of an instruction with debug information: the function
+ * whose code contains it, and the functions that are inlined there.  Runs in a
+ * sandbox, see elf_names.c.
  */
 #ifndef REPORT_NAMES_ELF_FRAMES_H
 #define REPORT_NAMES_ELF_FRAMES_H
@@ -12,14 +13,15 @@
 
 #include "names/elf_lines.h"
 
-/* Functions that are inlined in each other; deeper ones count for the deepest of these. */
+/* The limit for nested inlined functions; deeper ones count for the deepest one
+ * within it. */
 #define FRAMES_DEPTH 32
 
-/* One of them.  Either its code begins at @start, or there is no code of it alone: then
- * it has a name. */
+/* A function of a chain.  Either its code begins at @start, or it has no code
+ * of its own; then it has a name. */
 struct frame_function {
 	uint64_t start;
-	Dwarf_Off die; /* what identifies it; 0: @start does */
+	Dwarf_Off die; /* its identity; 0: @start identifies it */
 	const char *name;
 	const char *file; /* NULL: unknown */
 	int line;
@@ -30,10 +32,11 @@ struct frame_function {
 
 struct frames;
 
-/* @lines stays the caller's and must outlive it.  @bias: see lines_open(). */
+/* The caller keeps @lines, which must outlive the frames.  @bias: see
+ * lines_open(). */
 struct frames *frames_open(struct lines *lines, Dwarf *dwarf, Dwarf_Addr bias);
 
-/* Has to be called for all addresses before the first is looked for. */
+/* Call this for all addresses before the first frames_find(). */
 void frames_list(struct frames *frames, uint64_t address);
 
 /*
@@ -46,12 +49,11 @@ void frames_list(struct frames *frames, uint64_t address);
 uint32_t frames_find(struct frames *frames, uint64_t address, bool wants_places,
 		     struct frame_function chain[FRAMES_DEPTH]);
 
-/* Where the functions around @addresses begin, which are sorted, as the table of symbols
- * tells; 0: unknown. */
+/* Finds the starts of the functions around @addresses, which are sorted, from
+ * the symbol table; 0: unknown. */
 void frames_starts_by_symbols(Dwfl_Module *module, const uint64_t *addresses,
 			      uint32_t count, uint64_t *starts);
-/* The same for one, as the table for exceptions of @elf tells;
- * 0: unknown. */
+/* Finds one function's start from the exception tables of @elf; 0: unknown. */
 uint64_t frames_start_by_unwinding(Elf *elf, uint64_t address);
 
 #endif

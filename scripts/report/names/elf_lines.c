@@ -1,8 +1,8 @@
 /*
- * Where functions were written, by libdw.  Compilation units are found by a table of
- * their ranges made once (clang leaves out .debug_aranges); in a unit that is
- * asked for, the functions are listed once.  A function that is not listed
- * gets the row of the line table at its entry.
+ * Finds source locations of functions with libdw.  Compilation units are found
+ * by a table of their ranges, built once (clang omits .debug_aranges).  The
+ * functions of a unit are listed at its first use.  A function that is not
+ * listed gets the row of the line table at its entry.
  */
 #include <dwarf.h>
 #include <stdbool.h>
@@ -13,9 +13,9 @@
 #include "base/memory.h"
 #include "names/elf_lines.h"
 
-/* Namespaces and classes in each other; deeper ones are not looked into. */
+/* Limit for nested namespaces and classes; deeper ones are not searched. */
 #define DEPTH_MAX 16
-/* Of one object: a hostile file shall not keep us for minutes. */
+/* Limit for one object: a hostile file must not take minutes. */
 #define STEPS_MAX 20000000
 
 struct range {
@@ -66,7 +66,8 @@ static void add_ranges(struct lines *lines, Dwarf_Die *die, uint32_t unit)
 
 	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
 	       lines->steps++ < STEPS_MAX) {
-		/* What the linker dropped stays here with address 0. */
+		/* Code that the linker dropped stays in the tables with address
+		 * 0. */
 		if (begin == 0 || begin >= end)
 			continue;
 		GROW(lines->ranges, lines->range_count, lines->range_room);
@@ -124,7 +125,8 @@ static void add_declaration(struct unit *unit, Dwarf_Die *die)
 {
 	Dwarf_Addr address, base, end;
 
-	/* A function in two parts, hot and cold, has ranges; hot first. */
+	/* A function in a hot and a cold part has ranges; the hot part is
+	 * first. */
 	if (dwarf_lowpc(die, &address) != 0 &&
 	    dwarf_ranges(die, 0, &base, &address, &end) <= 0)
 		return;
@@ -171,8 +173,8 @@ static void list_declarations(struct lines *lines, struct unit *unit)
 		      sizeof(*unit->declarations), compare_declarations);
 }
 
-/* In DWARF 5 file 0 is the unit's own; clang says so, elfutils before 0.189
- * takes it for "no file". */
+/* In DWARF 5, file 0 is the unit's own file; clang uses it, but elfutils before
+ * 0.189 takes it for "no file". */
 static const char *find_decl_file(Dwarf_Die *unit, Dwarf_Die *die)
 {
 	const char *file = dwarf_decl_file(die);

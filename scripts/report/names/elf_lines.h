@@ -1,4 +1,4 @@
-/* Where functions were written; in a sandbox, see elf_names.c. */
+/* Finds source locations of functions; runs in a sandbox, see elf_names.c. */
 #ifndef REPORT_NAMES_ELF_LINES_H
 #define REPORT_NAMES_ELF_LINES_H
 
@@ -8,18 +8,20 @@
 
 struct lines;
 
-/* @dwarf may be NULL; @bias is added to its addresses.  Never NULL. */
+/* @dwarf may be NULL; @bias is added to its addresses.  Never returns NULL. */
 struct lines *lines_open(Dwarf *dwarf, Dwarf_Addr bias);
 bool lines_are_there(const struct lines *lines);
-/* Of the function that begins at @address: false if it is unknown. */
+/* Finds the location of the function that begins at @address; false if it is
+ * unknown. */
 bool lines_find(struct lines *lines, uint64_t address, const char **file,
 		int *line);
 /* The line of the instruction at @address: false if it is unknown. */
 bool lines_row(const struct lines *lines, uint64_t address, const char **file,
 	       int *line);
-/* The unit that has the instruction at @address, and the address as it is there. */
+/* Finds the unit with the instruction at @address, and the address within
+ * it. */
 bool lines_unit(const struct lines *lines, uint64_t *address, Dwarf_Die *unit);
-/* Where the function @die of @unit is declared. */
+/* Finds the declaration of the function @die of @unit. */
 bool lines_declared(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 		    int *line);
 /* Whether functions may be declared inside of @die. */

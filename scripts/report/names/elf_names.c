@@ -1,10 +1,10 @@
 /*
- * Names and lines for the addresses of one object, by elfutils; this runs in a sandbox
- * (names/sandbox.h), which has been given the file.  The object has a Dwfl of its own,
- * with its only module at address 0, so that addresses in the file are addresses in the
- * Dwfl.
- * There are always fewer addresses than symbols: the symbols are walked once, in their
- * order, and each looks for the address it could name.
+ * Finds names and lines for the addresses of one object, with elfutils.  This
+ * runs in a sandbox (names/sandbox.h), which gets the file from its parent.
+ * The object has a Dwfl of its own, with its only module at address 0, so
+ * addresses in the file are addresses in the Dwfl.  Requests have fewer
+ * addresses than the file has symbols: so one walk over the symbols compares
+ * each symbol with the sorted addresses.
  */
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
@@ -34,24 +34,25 @@
 #include "names/sandbox.h"
 #include "names/symbols.h"
 
-/* Of one object: a hostile file shall not keep us for minutes. */
+/* Limit for one object: a hostile file must not take minutes. */
 #define STEPS_MAX 20000000
-/* Files with debug information that may be asked for. */
+/* Limit for the number of debug files that may be requested. */
 #define TRIES_MAX 8
-/* Of all names that are told of: as large as the file that they are in, and some. */
+/* Limit for the size of all names in answers: the size of the file that holds
+ * them, and at least this. */
 #define TEXTS_LEAST (4ull << 20)
 #define TEXTS_TIMES 8
 
-/* All there is in such a process. */
+/* The state of the process, which serves one object. */
 static int other_end;
 static FILE *out;
 static Dwfl *dwfl;
 static Dwfl_Module *module;
 static struct lines *lines;
-static struct names line_files; /* that were told of */
+static struct names line_files; /* files that answers have named */
 static uint64_t texts_left = TEXTS_LEAST;
 
-/* --- what is said --- */
+/* --- answers --- */
 
 static void put(struct names_answer answer, const char *text, const char *more)
 {
@@ -72,8 +73,8 @@ static void done(uint64_t status)
 		_exit(1);
 }
 
-/* Whether a text of that size may be told of: a string table may be read from any of
- * its bytes on, which makes a million names of one. */
+/* Whether the limit allows a text of this size.  A name may begin at any byte
+ * of a string table, which could turn one string into a million names. */
 static bool has_room(size_t size)
 {
 	if (size > NAMES_TEXT_MAX || size > texts_left)
@@ -82,7 +83,7 @@ static bool has_room(size_t size)
 	return true;
 }
 
-/* The name as the source has it, if that is another and there is room. */
+/* The demangled name, if it differs and the limit allows it. */
 static const char *source_name(const char *name)
 {
 	const char *text = demangle_here(name);
@@ -90,7 +91,7 @@ static const char *source_name(const char *name)
 	return text != name && has_room(strlen(text)) ? text : NULL;
 }
 
-/* That there is none is no error. */
+/* A missing name is no error. */
 static void note(const char *what)
 {
 	const char *error = dwfl_errmsg(-1);
@@ -111,7 +112,7 @@ static void grow_room(int fd)
 		texts_left += TEXTS_TIMES * (uint64_t)info.st_size;
 }
 
-/* The @number-th of such files, or -1. */
+/* Requests the @number-th file of this kind; returns its descriptor or -1. */
 static int ask(enum names_wanted what, uint32_t number, const char *name,
 	       const void *id, size_t id_size)
 {
@@ -250,8 +251,8 @@ static bool is_function(const GElf_Sym *symbol, const char *name)
 		type == STT_NOTYPE);
 }
 
-/* The first of @count records that is not below @address.  They are of @size bytes,
- * begin with their address, and are sorted by it. */
+/* The index of the first of @count records at or after @address.  Records have
+ * @size bytes, begin with their address, and are sorted by it. */
 static size_t find_address(const void *records, size_t size, size_t count,
 			   uint64_t address)
 {
@@ -274,7 +275,7 @@ _Static_assert(offsetof(struct symbol, address) == 0 &&
 		       offsetof(struct data_symbol, address) == 0,
 	       "find_address");
 
-/* The one that begins at @address among @count that are sorted, or NULL. */
+/* The symbol that begins at @address among @count sorted ones, or NULL. */
 static struct symbol *symbol_at(struct symbol *symbols, size_t count,
 				uint64_t address)
 {
@@ -307,14 +308,14 @@ static void find_exact(struct symbol *symbols, size_t count)
 }
 
 /*
- * Addresses within a function, which nobody should pass to us: the innermost
- * symbol around them.  @starts keeps where the best so far begins.
+ * For addresses inside a function, which are unusual: finds the innermost
+ * symbol around them.  @starts holds the start of the best symbol so far.
  */
 static void find_around(struct symbol *symbols, size_t count)
 {
 	int i, all = dwfl_module_getsymtab(module);
 	uint64_t *starts = allocate(count, sizeof(*starts));
-	/* A hostile file could have every symbol cover every address. */
+	/* In a hostile file, every symbol could cover every address. */
 	uint64_t steps = 10000000;
 	const char *name;
 	GElf_Addr value;
@@ -351,8 +352,8 @@ static int compare_symbols(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* The names of functions that choose what an entry jumps to: their addresses are
- * in @entries, by slot. */
+/* Finds the names of resolvers of linkage table entries; their addresses are in
+ * @entries, sorted by slot. */
 static void name_choosers(struct symbol *symbols,
 			  const struct plt_entry *entries, size_t count)
 {
@@ -497,8 +498,8 @@ static void list_functions(void)
 
 /* --- variables --- */
 
-/* The innermost, then the first in the alphabet: which one it is does not hang on
- * the order of the table. */
+/* Prefers the innermost variable, then the alphabetically first: the result
+ * does not depend on the order of the table. */
 static bool is_better_data(const struct data_symbol *old, uint64_t start,
 			   const char *name, size_t length)
 {
@@ -507,7 +508,7 @@ static bool is_better_data(const struct data_symbol *old, uint64_t start,
 	return strncmp(name, old->name, length) < 0;
 }
 
-/* Returns how many it was looked at for. */
+/* Returns the number of comparisons. */
 static size_t name_data(struct data_symbol *symbols, size_t count,
 			const GElf_Sym *symbol, uint64_t start,
 			const char *name)
@@ -562,7 +563,7 @@ static void find_variables_at(uint32_t count)
 
 /* --- lines --- */
 
-/* What dwz has taken out of the file, for several of them. */
+/* Finds the file with the parts that dwz moved out of several files. */
 static void find_shared(Dwarf *wanting)
 {
 	const void *id;
@@ -585,7 +586,7 @@ static void find_shared(Dwarf *wanting)
 		dwarf_setalt(wanting, shared);
 }
 
-static Dwarf *dwarf; /* once lines_here() was called, with its */
+static Dwarf *dwarf; /* set by the first lines_here() */
 static Dwarf_Addr dwarf_bias;
 
 static struct lines *lines_here(void)
@@ -651,7 +652,8 @@ static bool can_tell(const struct frame_function *function)
 				   has_room(strlen(function->name) + size));
 }
 
-/* Each function is described once; @start has no name yet, NAMES_FIND has it. */
+/* Describes each function once.  A function with @start gets no name here:
+ * NAMES_FIND finds it. */
 static void put_frame(struct map *told, uint32_t number,
 		      const struct frame_function *function)
 {
@@ -705,7 +707,7 @@ static void find_frames_at(uint32_t count, bool wants_places)
 		frames_list(frames, addresses[i]);
 	for (i = 0; i < count; i++) {
 		depth = frames_find(frames, addresses[i], wants_places, chain);
-		/* Entries of linkage tables are 16 bytes, and have no symbols. */
+		/* Entries of linkage tables have 16 bytes and no symbols. */
 		if (!depth && !starts[i] && elf &&
 		    plt_slot(elf, addresses[i] & ~(uint64_t)15, &slot))
 			starts[i] = addresses[i] & ~(uint64_t)15;
@@ -730,7 +732,7 @@ static void find_frames_at(uint32_t count, bool wants_places)
 	done(0);
 }
 
-/* --- what there is --- */
+/* --- contents of the file --- */
 
 static bool has_symbol_table(Elf *elf)
 {
@@ -756,9 +758,9 @@ static bool is_stripped(void)
 	return elf && !debug_file && !has_symbol_table(elf);
 }
 
-/* --- by which names functions are called --- */
+/* --- names by which functions are called --- */
 
-/* Each is told of once. */
+/* Each name is reported once. */
 static void put_called(const char *name)
 {
 	static struct names known;
@@ -785,7 +787,7 @@ static void find_called_by_sites(uint64_t steps)
 	done(steps);
 }
 
-/* All names of the functions that begin at some addresses. */
+/* Reports all names of the functions that begin at these addresses. */
 static void find_names_at(uint32_t count)
 {
 	uint64_t *addresses = take_addresses(count);
@@ -838,7 +840,8 @@ static void demangle_one(const struct names_request *request)
 	    !sandbox_take(other_end, name, request->size, &passed))
 		_exit(1);
 	name[request->size] = '\0';
-	texts_left = TEXTS_LEAST; /* each name is of another file */
+	/* the names come from different files, so each has the full limit */
+	texts_left = TEXTS_LEAST;
 	put((struct names_answer){ .kind = ANSWER_NAME }, name,
 	    source_name(name));
 	done(0);

@@ -1,6 +1,6 @@
 /*
- * What symbols.c and the sandboxes (elf_names.c) say to each other.  A process
- * has one file; or none, then it demangles.
+ * The protocol between symbols.c and the sandboxes (elf_names.c).  A sandbox
+ * process has one file; without a file it demangles.
  */
 #ifndef REPORT_NAMES_ELF_NAMES_H
 #define REPORT_NAMES_ELF_NAMES_H
@@ -8,53 +8,57 @@
 #include <stdint.h>
 
 enum names_kind {
-	/* The object's file comes with it, and behind it its build-id.  DONE says with
-	 * enum names_opened what it is. */
+	/* The object's file comes with this request, followed by its build-id.
+	 * DONE returns enum names_opened. */
 	NAMES_OPEN,
-	/* Behind these: @count addresses, sorted. */
-	NAMES_FIND,   /* functions: NAME for each that has one */
+	/* After these requests come @count sorted addresses. */
+	NAMES_FIND,   /* functions: NAME for each address that has one */
 	NAMES_DATA,   /* variables: DATA */
 	NAMES_LINES,  /* LINE */
 	NAMES_FRAMES, /* of instructions: FRAMEs, the outermost first */
 	NAMES_PLACES, /* of instructions: for each FRAME that NAMES_FRAMES says, in
 		       * its order, a LINE; 0: unknown */
-	NAMES_ALL,    /* functions: NAME for each name of one */
-	NAMES_LIST,	       /* FUNCTION for all there are */
-	NAMES_CALLED_BY_TABLE, /* NAME for each that is called through it */
-	/* the same; @size: steps to take, of which DONE says how many are left */
+	NAMES_ALL,    /* functions: NAME for each name of an address */
+	NAMES_LIST,	       /* FUNCTION for every function */
+	/* NAME for each function that is called through the linkage table */
+	NAMES_CALLED_BY_TABLE,
+	/* NAME for each called function; @size: limit of steps; DONE returns
+	 * the remaining steps */
 	NAMES_CALLED_BY_SITES,
-	NAMES_IS_STRIPPED, /* DONE says it */
+	NAMES_IS_STRIPPED, /* DONE returns the result */
 	NAMES_HAS_LINES,   /* the same */
-	NAMES_DEMANGLE,	   /* behind it a name; NAME */
-	NAMES_FILE,	   /* an answer to WANT: with the file, or none */
+	NAMES_DEMANGLE,	   /* a name follows; NAME */
+	/* the answer to WANT, with the file or without one */
+	NAMES_FILE,
 };
 
 struct names_request {
 	uint32_t kind;
 	uint32_t count;
-	uint64_t size; /* of what is behind it */
+	uint64_t size; /* size of the data that follow */
 };
 
 enum names_opened { NAMES_IS_RIGHT, NAMES_IS_OTHER, NAMES_IS_NONE };
 
 enum names_answer_kind {
-	/* All but DONE, NOTE and WANT: @number is that of the address. */
-	/* @text as linked, @more as in the source, if that is another; @a: enum
+	/* In all answers but DONE, NOTE and WANT, @number is the index of the
+	 * address. */
+	/* @text: linker name, @more: source name if it differs; @a: enum
 	 * names_flags */
 	ANSWER_NAME,
-	ANSWER_DATA,	 /* the same; @a: where it begins */
+	ANSWER_DATA,	 /* the same; @a: start of the variable */
 	ANSWER_FUNCTION, /* @a: address, @b: size; @text */
-	/* @a: the line; @b: the number of the file, with its name in @text where
-	 * that is new */
+	/* @a: line; @b: number of the file, whose name is in @text the first
+	 * time */
 	ANSWER_LINE,
-	/* A function of frames; they are numbered in their order.  @a: where its code
-	 * begins, or 0: then @text is its name as linked, and @more the file in
-	 * which it is declared, in line @b; or "" */
+	/* A function of frames, numbered in order.  @a: start of its code, or
+	 * 0: then @text is its linker name, and @more the file of its
+	 * declaration (in line @b) or "" */
 	ANSWER_FRAME_FUNCTION,
-	ANSWER_FRAME, /* @a: the number of its function */
-	ANSWER_NOTE,  /* @text: something could not be read */
-	/* FILE is to come; @a: enum names_wanted, @number: the how many-th of such;
-	 * @text: its name, @more: its build-id */
+	ANSWER_FRAME, /* @a: number of its function */
+	ANSWER_NOTE,  /* @text: a message about an unreadable part */
+	/* requests FILE; @a: enum names_wanted, @number: index among those;
+	 * @text: name, @more: build-id */
 	ANSWER_WANT,
 	ANSWER_DONE,
 };
@@ -75,13 +79,14 @@ enum names_wanted {
 struct names_answer {
 	uint32_t kind, number;
 	uint64_t a, b;
-	uint32_t text_size, more_size; /* bytes behind it, without a NUL */
+	/* size of the text that follows, without NUL */
+	uint32_t text_size, more_size;
 };
 
-#define NAMES_TEXT_MAX (1u << 20) /* longer names are none */
+#define NAMES_TEXT_MAX (1u << 20) /* longer names are errors */
 #define NAMES_ID_MAX   64u
 
-/* What a sandbox does: answers requests from @fd until there are no more. */
+/* The main loop of a sandbox: answers requests from @fd until it is closed. */
 void elf_names_serve(int fd);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Names of linkage table entries.  The address of a function may be that of the
- * entry that jumps to it: of one that is chosen at the start (target_clones, ifunc),
- * and of a library's in a program that is not position-independent.  No symbol
- * is there, but the slot that the entry jumps through has a relocation, and that
- * names the function, or the one that chooses it.
+ * Finds names of linkage table entries.  A function's address may be that of an
+ * entry that jumps to it: for functions chosen at the start (target_clones,
+ * ifunc), and for a library's functions in a program that is not
+ * position-independent.  Such an entry has no symbol; but the GOT slot through
+ * which it jumps has a relocation, which names the function or its resolver.
  */
 #include <gelf.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #include "names/plt.h"
 
-/* As long as the longest entry of a processor that is known here. */
+/* The size of the longest entry of the processors known here. */
 #define ENTRY_SIZE 16
 
 static uint64_t read_number(const unsigned char *at, unsigned size)
@@ -78,7 +78,7 @@ static bool is_name(unsigned machine, uint64_t type)
 	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
 }
 
-/* The code at @address in the file. */
+/* Reads the code at @address in the file. */
 static bool read_code(Elf *elf, uint64_t address, unsigned char *code)
 {
 	Elf_Scn *section = NULL;
@@ -126,7 +126,8 @@ static int compare_entries(const void *left, const void *right)
 	return a->slot < b->slot ? -1 : a->slot > b->slot;
 }
 
-/* The name of symbol @number in the table that @section's relocations are of. */
+/* The name of symbol @number in the table to which @section's relocations
+ * refer. */
 static const char *name_of(Elf *elf, const GElf_Shdr *section, size_t number)
 {
 	Elf_Scn *table = elf_getscn(elf, section->sh_link);

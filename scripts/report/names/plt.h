@@ -1,5 +1,5 @@
 /*
- * Linkage table entries (plt.c).
+ * Finds names of linkage table entries (plt.c).
  */
 #ifndef REPORT_NAMES_PLT_H
 #define REPORT_NAMES_PLT_H
@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 struct plt_entry {
-	uint64_t slot; /* what it jumps through */
-	size_t symbol; /* the caller's */
-	/* One of these, or none. */
-	uint64_t chooser; /* the function that chooses what is jumped to */
+	uint64_t slot; /* the GOT slot through which it jumps */
+	size_t symbol; /* number of the symbol, set by the caller */
+	/* At most one of these is set. */
+	uint64_t chooser; /* the resolver of the function */
 	const char *name; /* elfutils' */
 };
 
-/* Whether the code at @address in the file is such an entry. */
+/* Whether the code at @address in the file is a linkage table entry. */
 bool plt_slot(Elf *elf, uint64_t address, uint64_t *slot);
-/* Sorts @entries and finds what their slots are relocated with. */
+/* Sorts @entries and finds the relocations of their slots. */
 void plt_resolve(Elf *elf, struct plt_entry *entries, size_t count);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Reads ELF files in child processes that may open nothing and have limits on
- * memory and time.  The children are forks of a process that was forked before
- * anything was read, so they inherit no data.  Their answers are bytes that
- * the parent checks.
+ * Reads ELF files in child processes that cannot open anything and have limits
+ * on memory and time.  The children are forks of a process that was forked
+ * before anything was read, so they inherit no data.  The parent checks all
+ * bytes of their answers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +28,15 @@
 #include "base/messages.h"
 #include "names/sandbox.h"
 
-/* What one may have for a file, beside the file: debug information that is compressed
- * becomes five times as large, and what is made of it is about as much again. */
+/* The memory limit of a child beyond the size of its file: compressed debug
+ * information grows to five times its size, and the structures built from it
+ * need about as much again. */
 #define MEMORY_LEAST   (96ull << 20)
 #define MEMORY_TIMES   16
 #define SECONDS_LEAST  4
 #define BYTES_A_SECOND (8ull << 20)
 
-/* A sanitizer maps all there is. */
+/* A sanitizer maps nearly the whole address space. */
 #ifdef REPORT_COPIES_FILES
 static const bool limits_memory = false;
 #else
@@ -107,13 +108,14 @@ bool sandbox_take(int fd, void *bytes, size_t size, int *passed)
 	return true;
 }
 
-/* --- what they may do --- */
+/* --- restrictions of a child --- */
 
 static void limit(int what, uint64_t value)
 {
 	struct rlimit limit;
 
-	/* The soft one: the hard one is not ours to raise again. */
+	/* Sets the soft limit only: a lowered hard limit cannot be raised
+	 * again. */
 	if (getrlimit(what, &limit) != 0)
 		return;
 	limit.rlim_cur = value < limit.rlim_max ? value : limit.rlim_max;
@@ -144,7 +146,7 @@ static uint64_t seconds_for(uint64_t bytes)
 	return SECONDS_LEAST + bytes / BYTES_A_SECOND;
 }
 
-static uint64_t memory_before; /* of each when it begins */
+static uint64_t memory_before; /* memory of each child at its start */
 
 static void set_limits(void)
 {
@@ -169,7 +171,7 @@ static void set_limits(void)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSE BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
-/* Unless it makes memory executable. */
+/* Allowed unless it makes memory executable. */
 #define ALLOW_DATA(name) \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(args[2]), \
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1), REFUSE, \
@@ -177,9 +179,9 @@ static void set_limits(void)
 #endif
 
 /*
- * From here on nothing is opened, sent elsewhere or executed, whatever happens to the
- * program: files come from the other end, and the answers go there.  Where the system
- * has no such filters the limits remain.
+ * From here on nothing can be opened, sent elsewhere or executed, whatever
+ * happens to the process: files come from the parent, and answers go there.  On
+ * systems without such filters, only the limits apply.
  */
 static void forbid_the_rest(void)
 {
@@ -229,12 +231,12 @@ static void forbid_the_rest(void)
 #endif
 }
 
-/* --- the first of them --- */
+/* --- the parent of all sandboxes --- */
 
 static int to_first = -1; /* our end */
 static pid_t first, owner;
 static void (*serve_one)(int fd);
-static int open_ends[SANDBOX_MAX]; /* of the others, or 0 */
+static int open_ends[SANDBOX_MAX]; /* descriptors of the sandboxes, or 0 */
 
 static _Noreturn void become_one(int fd, pid_t parent)
 {
@@ -248,8 +250,8 @@ static _Noreturn void become_one(int fd, pid_t parent)
 	_exit(0);
 }
 
-/* Words to it: a descriptor for a new one, whose pid is the answer; or the pid of one that
- * has ended, and the answer is how. */
+/* Serves its requests: a descriptor requests a new sandbox, and the answer is
+ * its pid; the pid of an ended sandbox requests its wait status. */
 static void serve(int fd)
 {
 	pid_t self = getpid(), pid;
@@ -284,7 +286,7 @@ static _Noreturn void become_first(int fd, pid_t parent)
 		_exit(1);
 	for (i = 0; i < 3 && null >= 0; i++)
 		dup2(null, i);
-	/* Whatever else is open is none of theirs. */
+	/* Closes all other descriptors. */
 	for (i = 3; i < 1024; i++)
 		if (i != fd)
 			close(i);
@@ -296,7 +298,8 @@ static _Noreturn void become_first(int fd, pid_t parent)
 	_exit(0);
 }
 
-/* They end when their other ends are closed, and then the first: none is left. */
+/* Sandboxes end when the parent's ends are closed, and then their parent ends:
+ * no process is left. */
 static void end(void)
 {
 	size_t i;
@@ -312,7 +315,8 @@ static void end(void)
 		;
 }
 
-/* Where standard input or output is closed, theirs are the first numbers. */
+/* If standard input or output is closed, new descriptors may get their
+ * numbers. */
 static int away_from_standard(int fd)
 {
 	int moved = fd;
@@ -361,7 +365,7 @@ void sandbox_begin(void (*work)(int fd))
 	atexit(end);
 }
 
-/* --- our end of one --- */
+/* --- the report's end of a sandbox --- */
 
 static void note_end(int fd, int instead)
 {

@@ -1,11 +1,12 @@
 /*
- * Sandboxes.  What reads ELF files of strangers - elfutils, decompressors, the
- * demangler - may crash, loop, or ask for all memory there is.  It does so in a process of
- * its own, one for each file: with limits, without the right to open anything, and with
- * nothing in it but that file.
+ * Sandboxes.  Code that reads untrusted ELF files (elfutils, decompressors, the
+ * demangler) may crash, loop, or allocate without limit.  It runs in a process
+ * of its own for each file: with limits, without permission to open anything,
+ * and without any data but that file.
  *
- * They are forks of one that is forked first, when there is nothing yet that they could
- * see.  What goes to and fro is bytes and descriptors; nobody believes what comes back.
+ * Sandboxes are forks of a process that is forked first, when there are no data
+ * yet.  They exchange bytes and descriptors with the report, which does not
+ * trust their answers.
  */
 #ifndef REPORT_NAMES_SANDBOX_H
 #define REPORT_NAMES_SANDBOX_H
@@ -19,29 +20,31 @@
 /* At a time. */
 #define SANDBOX_MAX 20
 
-/* One of them, as we see it. */
+/* A sandbox, from the report's side. */
 struct sandbox {
 	int fd;
 	pid_t pid;
-	FILE *in;	/* what it says */
-	uint64_t bytes; /* of files that it has */
+	FILE *in;	/* its answers */
+	uint64_t bytes; /* size of the files that it has */
 };
 
-/* From here on there may be some; what is in memory then is in them.  They call @work: @fd
- * is the other end, and they end when it returns. */
+/* Starts the parent of all sandboxes; they inherit a copy of the memory at this
+ * moment.  Each sandbox calls @work with its end @fd, and ends when @work
+ * returns. */
 void sandbox_begin(void (*work)(int fd));
-/* False, once with a warning: there can be none. */
+/* Returns false, with one warning, if there can be no sandbox. */
 bool sandbox_open(struct sandbox *sandbox);
 void sandbox_close(struct sandbox *sandbox);
-/* Closes it, and why it ended before it was told to. */
+/* Closes the sandbox; returns the reason why it ended early. */
 const char *sandbox_blame(struct sandbox *sandbox);
 
-/* Sends bytes, and the descriptor @pass unless it is negative; false: nobody takes them. */
+/* Sends bytes, and the descriptor @pass unless it is negative; returns false if
+ * the sandbox has ended. */
 bool sandbox_send(struct sandbox *sandbox, const void *bytes, size_t size,
 		  int pass);
-/* A file of so many bytes goes to it: it may take the more for it. */
+/* Raises the memory limit of the sandbox before it gets a file of @bytes. */
 void sandbox_allow(struct sandbox *sandbox, uint64_t bytes);
-/* Reads @size bytes, and *@passed gets a descriptor that came with them, or -1. */
+/* Reads @size bytes; *@passed gets a descriptor that came with them, or -1. */
 bool sandbox_take(int fd, void *bytes, size_t size, int *passed);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Which of the symbols of an address names it.  The symbols come in the order of their
- * table; the best one so far is kept, and whether others are as good: then call sites
- * decide (aliases.c).
+ * Chooses the symbol that names an address.  The symbols come in the order of
+ * their table.  The best one so far is kept, with a mark if another is equally
+ * good; then call sites decide (aliases.c).
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "names/symbol_choice.h"
 #include "names/symbols.h"
 
-/* "memcpy@@GLIBC_2.14" is what .symtab has for memcpy. */
+/* .symtab has "memcpy@@GLIBC_2.14" for memcpy. */
 size_t symbol_name_length(const char *name)
 {
 	const char *at = strchr(name, '@');
@@ -27,7 +27,7 @@ static bool has_dot(const char *name, size_t length)
 }
 
 /*
- * Which of two names for one address: a global one, then one that is not a
+ * Prefers, of two names for one address, a global one, then one that is no
  * compiler's clone, then the first in the table.
  */
 static bool is_better(const struct symbol *old, const char *name, size_t length,
@@ -40,7 +40,7 @@ static bool is_better(const struct symbol *old, const char *name, size_t length,
 	return !has_dot(name, length) && strchr(old->name, '.') != NULL;
 }
 
-/* What the file has stays where it is. */
+/* The string of the file stays unchanged. */
 const char *symbol_plain_name(const char *name, size_t length)
 {
 	return name[length] ? keep_text(name, length) : name;
@@ -56,7 +56,8 @@ static bool is_rival(const struct symbol *symbol, const char *name,
 		strncmp(symbol->name, name, length));
 }
 
-/* Constructors of complete and of base objects are the same in the source. */
+/* The source has one constructor where the object has a complete and a base
+ * one. */
 static void note_rival(struct symbol *symbol, const char *name, size_t length)
 {
 	symbol->has_others = true;

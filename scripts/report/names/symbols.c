@@ -1,10 +1,10 @@
 /*
- * Names for the addresses of objects.  Their files are read by sandboxes, one for
- * each (names/sandbox.h, elf_names.c): here they are found, opened, and what is said of them is
- * checked.
+ * Finds names for the addresses of objects.  Sandboxes read their files, one
+ * for each file (names/sandbox.h, elf_names.c).  This file finds and opens the
+ * files and checks the answers.
  *
- * The file that a recording names may be any file: it is used only if it is a
- * regular one with the build-id that was recorded.
+ * A recording may name any file: it is used only if it is a regular file with
+ * the recorded build-id.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,33 +26,33 @@
 #include "names/sandbox.h"
 #include "names/symbols.h"
 
-/* Processes at a time: each has what it has read of its file. */
+/* Limit of processes at a time: each holds the content of its file. */
 #define OPEN_MAX 16
-/* Of what one says of a file, in bytes: it says each name once, and may say the source's
- * beside it. */
+/* Limit for the answers about a file, in bytes: each name comes once, possibly
+ * with the source's name. */
 #define SAID_LEAST (64ull << 20)
 #define SAID_TIMES 32
-/* Lines that are asked for one by one; then, or where its process has ended to make room
- * for others, all of the object are. */
+/* So many lines are requested one by one.  Beyond that, or if the process has
+ * ended to make room for others, all lines of the object are requested. */
 #define LINES_ALONE    64
 #define DEMANGLERS_MAX 10
 
 struct line {
-	const char *file; /* NULL: it is not known */
+	const char *file; /* NULL: unknown */
 	int line;
-	bool is_known; /* whether it is */
+	bool is_known; /* the line was requested already */
 };
 
 struct object_files {
 	struct object *object;
-	/* its fd is negative: it has to be opened again */
+	/* its fd is negative: the file must be opened again */
 	struct sandbox sandbox;
-	bool is_lost; /* reading it went wrong */
+	bool is_lost; /* reading the file failed */
 	uint64_t said;
-	uint64_t used;	    /* when; the larger, the later */
-	const char **names; /* of files with lines, as they are numbered */
+	uint64_t used;	    /* time of the last use, as a counter */
+	const char **names; /* source files, by number */
 	uint32_t name_count, name_room;
-	struct line *lines; /* of object->addresses */
+	struct line *lines; /* parallel to object->addresses */
 	uint32_t lines_asked;
 };
 
@@ -70,7 +70,7 @@ void symbols_begin(void)
 
 /* --- files --- */
 
-/* No other file is of use; and what a recording names may be private. */
+/* Accepts ELF files only, because a recording could name a private file. */
 static bool is_elf(int fd)
 {
 	char magic[4];
@@ -79,8 +79,8 @@ static bool is_elf(int fd)
 	       !memcmp(magic, "\177ELF", sizeof(magic));
 }
 
-/* A name that could be a device or a pipe is not opened for good: that alone may do
- * something. */
+/* A name that could be a device or a pipe is not opened for reading: opening
+ * such a file may have an effect. */
 static int open_regular(const char *path, uint64_t *size)
 {
 	struct stat info;
@@ -99,7 +99,8 @@ static int open_regular(const char *path, uint64_t *size)
 	}
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	/* Without /proc: it may be another file by now, which does no harm. */
+	/* Without /proc, the name may refer to another file by now, which is
+	 * harmless. */
 	if (fd < 0)
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	close(place);
@@ -112,7 +113,7 @@ static int open_regular(const char *path, uint64_t *size)
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
 
-/* Where distributions put debug information. */
+/* The path where distributions put debug information. */
 static const char *debug_path(const unsigned char *id, size_t size)
 {
 	char path[sizeof(DEBUG_DIRECTORY "/.build-id/") + 2 * NAMES_ID_MAX +
@@ -130,9 +131,9 @@ static const char *debug_path(const unsigned char *id, size_t size)
 	return keep_text(path, SIZE_MAX);
 }
 
-/* --- from servers, if the user wants it --- */
+/* --- files from servers, if the user allows it --- */
 
-/* libdebuginfod's find_executable or find_debuginfo. */
+/* The type of libdebuginfod's find_executable and find_debuginfo. */
 typedef int find_by_id(void *client, const unsigned char *id, int size,
 		       char **path);
 
@@ -168,7 +169,7 @@ static const char *fetch_executable(const struct object *object)
 		     object->build_id_size);
 }
 
-/* --- what processes may be given --- */
+/* --- files for the sandboxes --- */
 
 static const char *by_id(uint32_t number, const unsigned char *id, size_t size)
 {
@@ -179,7 +180,8 @@ static const char *by_id(uint32_t number, const unsigned char *id, size_t size)
 	}
 }
 
-/* Beside the object, or where distributions put it.  @name comes from its file. */
+/* A debug file beside the object, or where distributions put it.  @name comes
+ * from the object. */
 static const char *by_name(const struct object *object, uint32_t number,
 			   const char *name)
 {
@@ -199,7 +201,8 @@ static const char *by_name(const struct object *object, uint32_t number,
 	}
 }
 
-/* What several files share; from where those of distributions are it is "../../.dwz/". */
+/* A file shared by several debug files; distributions refer to it as
+ * "../../.dwz/". */
 static const char *by_shared_name(const char *name)
 {
 	if (name[0] == '/')
@@ -225,7 +228,7 @@ static const char *wanted_path(const struct object *object,
 	}
 }
 
-/* Others may follow: only where there can be no file that is the last. */
+/* Further files follow only if this one might not be the last. */
 static void give_file(struct object_files *files,
 		      const struct names_answer *want, const char *name,
 		      const unsigned char *id)
@@ -247,9 +250,9 @@ static void give_file(struct object_files *files,
 		close(fd);
 }
 
-/* --- what they say --- */
+/* --- answers --- */
 
-/* Valid until the next. */
+/* Valid until the next answer. */
 struct answer {
 	struct names_answer head;
 	char text[NAMES_TEXT_MAX + 1];
@@ -261,7 +264,7 @@ static uint64_t said_most(const struct object_files *files)
 	return SAID_LEAST + SAID_TIMES * files->sandbox.bytes;
 }
 
-/* False: there is none, or it cannot be. */
+/* Returns false if there is no valid answer. */
 static bool read_answer(struct object_files *files, struct answer *answer)
 {
 	const struct names_answer *head = &answer->head;
@@ -279,7 +282,7 @@ static bool read_answer(struct object_files *files, struct answer *answer)
 	return files->said <= said_most(files);
 }
 
-/* All that answers a request but DONE is for @take, which says whether it can be. */
+/* Handles one answer other than DONE; returns whether it is valid. */
 typedef bool take_answer(struct object_files *files,
 			 const struct answer *answer, void *context);
 
@@ -294,7 +297,7 @@ static void lose(struct object_files *files)
 		     files->object->path, why);
 }
 
-/* False: it is lost; else *@result is what DONE says. */
+/* Returns false if the process is lost; otherwise *@result is that of DONE. */
 static bool read_answers(struct object_files *files, take_answer *take,
 			 void *context, uint64_t *result)
 {
@@ -322,7 +325,7 @@ static bool read_answers(struct object_files *files, take_answer *take,
 	return false;
 }
 
-/* --- processes of objects --- */
+/* --- sandboxes of objects --- */
 
 static struct object_files *opened[OPEN_MAX];
 static uint64_t now;
@@ -333,7 +336,7 @@ static void forget(unsigned i)
 	opened[i] = NULL;
 }
 
-/* In place of the one that was not used for longest, if all are there. */
+/* If all sandboxes are in use, replaces the least recently used one. */
 static void note_opened(struct object_files *files)
 {
 	unsigned i, oldest = 0;
@@ -352,7 +355,7 @@ static void note_opened(struct object_files *files)
 	opened[oldest] = files;
 }
 
-/* What the file at @path is to the object. */
+/* Opens @path and finds out whether it is the object's file. */
 static enum names_opened open_file(struct object_files *files, const char *path)
 {
 	const struct object *object = files->object;
@@ -384,7 +387,7 @@ static enum names_opened open_file(struct object_files *files, const char *path)
 	return result == NAMES_IS_OTHER ? NAMES_IS_OTHER : NAMES_IS_NONE;
 }
 
-/* The debug file has the symbols too, when the object itself is gone. */
+/* If the object is gone, its debug file has the symbols, too. */
 static enum names_opened open_any(struct object_files *files)
 {
 	const struct object *object = files->object;
@@ -415,7 +418,7 @@ static void open_object(struct object *object)
 		object->files = files;
 		return;
 	}
-	/* Of what is in no file nobody expects one. */
+	/* Memory without a file has no symbols, so no warning is needed. */
 	if (!files->is_lost && object->path[0] == '/')
 		warn("%s: %s: its functions are shown by address", object->path,
 		     result == NAMES_IS_OTHER ?
@@ -424,7 +427,7 @@ static void open_object(struct object *object)
 	free(files);
 }
 
-/* The process that has the object's file; false: there is none. */
+/* Returns false if the object's file has no sandbox. */
 static bool is_open(struct object *object)
 {
 	struct object_files *files;
@@ -454,7 +457,7 @@ static void ask(struct object *object, enum names_kind kind,
 	read_answers(files, take, context, &result);
 }
 
-/* What it says of the object, or @unknown. */
+/* Makes one request about the object; returns @unknown on failure. */
 static uint64_t ask_one(struct object *object, enum names_kind kind,
 			uint64_t number, take_answer *take, void *context,
 			uint64_t unknown)
@@ -557,7 +560,7 @@ struct function_symbol *symbols_list(struct object *object, size_t *count)
 	return listing.all;
 }
 
-/* --- by which names functions are called --- */
+/* --- names by which functions are called --- */
 
 struct taking {
 	void (*take)(void *context, uint32_t number, const char *name,
@@ -627,7 +630,7 @@ void symbols_called_by_sites(struct object *object, struct names *called,
 	*steps = left < *steps ? left : *steps;
 }
 
-/* --- what there is --- */
+/* --- contents of the file --- */
 
 bool symbols_are_stripped(struct object *object)
 {
@@ -756,7 +759,8 @@ bool symbols_line(struct object *object, uint64_t address, const char **file,
 		files->lines = allocate(object->address_count,
 					sizeof(*files->lines));
 	i = (uint32_t)(found - object->addresses);
-	/* To read its file again for each would take long, where objects are many. */
+	/* With many objects, reading the file again for each line would take
+	 * long. */
 	if (!files->lines[i].is_known && files->sandbox.fd >= 0 &&
 	    files->lines_asked++ < LINES_ALONE)
 		ask_lines(object, i, 1);
@@ -865,7 +869,7 @@ void symbols_places(struct object *object, const uint64_t *addresses,
 		    &taking);
 }
 
-/* --- names of the recording --- */
+/* --- names from the recording --- */
 
 static bool take_source_name(struct object_files *files,
 			     const struct answer *answer, void *context)

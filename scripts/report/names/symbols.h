@@ -1,6 +1,6 @@
 /*
- * Names for addresses.  Only elf_names.c knows elfutils, and it runs in sandboxes;
- * only symbols.c opens files that a recording names.
+ * Finds names for addresses.  Only elf_names.c uses elfutils, and it runs in
+ * sandboxes; only symbols.c opens files that a recording names.
  */
 #ifndef REPORT_NAMES_SYMBOLS_H
 #define REPORT_NAMES_SYMBOLS_H
@@ -13,75 +13,80 @@ struct names;
 
 struct object_files;
 
-/* An image file, however often and by whomever it was loaded. */
+/* An image file; one object for all of its loaded images. */
 struct object {
 	const char *path;
 	const unsigned char *build_id;
 	uint32_t build_id_size;
-	uint32_t functions; /* recorded in it */
+	uint32_t functions; /* number of its functions in the recording */
 	bool opened;
-	struct object_files *files; /* NULL: not there, or another build */
-	uint64_t *addresses; /* that symbols_find() was asked for, sorted */
+	struct object_files *files; /* NULL: missing, or another build */
+	uint64_t *addresses; /* addresses for symbols_find(), sorted */
 	uint32_t address_count;
 };
 
 struct symbol {
-	uint64_t address;	 /* in the file; what is asked for */
-	const char *name;	 /* as linked; NULL: it has none */
-	const char *source_name; /* as the source has it, or the same */
-	bool is_exact;		 /* the name's address is @address */
+	uint64_t address;	 /* requested address in the file */
+	const char *name;	 /* linker name; NULL: none */
+	const char *source_name; /* source name, or the linker name */
+	bool is_exact;		 /* the name begins exactly at @address */
 	bool is_global;
-	bool has_others;  /* names that are as good ... */
-	bool is_in_doubt; /* ... and another one in the source */
+	bool has_others;  /* equally good names exist */
+	bool is_in_doubt; /* ... and one of them differs in the source */
 };
 
-/* Before there is much in memory: see names/sandbox.h. */
+/* Call this while the process has little memory: see names/sandbox.h. */
 void symbols_begin(void);
 
-/* Lets elfutils ask debuginfod servers; else it cannot use the network. */
+/* Allows elfutils to use debuginfod servers; without this call it uses no
+ * network. */
 void symbols_allow_network(void);
 
-/* Names @count symbols, sorted by address, without equal ones. */
+/* Names @count symbols, sorted by address, without duplicates. */
 void symbols_find(struct object *object, struct symbol *symbols, size_t count);
 
 /* A variable around an address. */
 struct data_symbol {
 	uint64_t address;	 /* in the file; what is asked for */
-	uint64_t start;		 /* of the variable */
-	const char *name;	 /* as linked; NULL: there is none */
+	uint64_t start;		 /* start of the variable */
+	const char *name;	 /* linker name; NULL: none */
 	const char *source_name; /* as in struct symbol */
 };
 
-/* The same as symbols_find, for variables. */
+/* Like symbols_find(), for variables. */
 void symbols_find_data(struct object *object, struct data_symbol *symbols,
 		       size_t count);
 
-/* A function that the object has a symbol for; of an address the best name. */
+/* A function with a symbol; each address has its best name. */
 struct function_symbol {
 	uint64_t address, size; /* in the file */
 	const char *name;
 	bool is_global;
-	int order; /* in the symbol table */
+	int order; /* position in the symbol table */
 };
 
-/* All of them, by address; *@count is 0 if the object is not there. */
+/* All functions of the object, by address; *@count is 0 if the object is
+ * missing. */
 struct function_symbol *symbols_list(struct object *object, size_t *count);
 
-/* Where the function that begins at @address was written: false if unknown. */
+/* Finds the source location of the function that begins at @address; false if
+ * it is unknown. */
 bool symbols_line(struct object *object, uint64_t address, const char **file,
 		  int *line);
 
-/* A function of a frame: code of its own begins at @start, or it is only inlined. */
+/* A function of a frame: its code begins at @start, or it exists only
+ * inlined. */
 struct frame_symbol {
-	uint64_t start; /* in the file; 0: there is no such code */
+	uint64_t start; /* in the file; 0: no code of its own */
 	const char *
-		name; /* as linked, if @start is 0; and where it was written: */
+		name; /* linker name if @start is 0 */
 	const char *file; /* NULL: unknown */
 	int line;
 };
 
-/* What frames_find() in names/elf_frames.h says of @count instructions, whose addresses
- * are sorted: @take gets the functions around each, the outermost first. */
+/* Finds the chains of frames_find() (names/elf_frames.h) for @count
+ * instructions, sorted by address: @take gets the functions around each, the
+ * outermost first. */
 void symbols_frames(struct object *object, const uint64_t *addresses,
 		    uint32_t count,
 		    void (*take)(void *context, uint32_t number, uint32_t id,
@@ -96,27 +101,27 @@ void symbols_places(struct object *object, const uint64_t *addresses,
 				 const char *file, int line),
 		    void *context);
 
-/* Of an object whose functions have been looked for: whether it has no table of
- * symbols, and no debug file with one; whether it has debug information.  What is not
- * there lacks nothing. */
+/* For an object whose functions were looked up: whether it lacks a symbol table
+ * (also in a debug file), and whether it has debug information.  A missing
+ * object lacks nothing. */
 bool symbols_are_stripped(struct object *object);
 bool symbols_have_lines(struct object *object);
 
-/* For names/aliases.c.  Adds the names by which @object calls functions through its linkage
- * table; and those that its debug information has call sites of, as far as @steps lead,
- * which become less. */
+/* For names/aliases.c.  Adds the names by which @object calls functions:
+ * through its linkage table, and at the call sites in its debug information, as
+ * far as @steps last, which are counted down. */
 void symbols_called_by_table(struct object *object, struct names *called);
 void symbols_called_by_sites(struct object *object, struct names *called,
 			     uint64_t *steps);
-/* All names of the functions that begin at @count addresses, which are sorted, in the
- * order of the table. */
+/* Gets all names of the functions that begin at @count sorted addresses, in the
+ * order of the symbol table. */
 void symbols_names_at(struct object *object, const uint64_t *addresses,
 		      uint32_t count,
 		      void (*take)(void *context, uint32_t number,
 				   const char *name, const char *source_name),
 		      void *context);
 
-/* @name as the source has it, or @name; and the same where nothing is at stake. */
+/* The source form of @name, or @name. */
 const char *demangle(const char *name);
 
 #endif

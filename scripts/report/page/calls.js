@@ -1,19 +1,20 @@
-// The calls of a trace, as timeline.c wrote them: lanes, and in them rows of
-// pieces.  A piece is a call, or many short ones one after the other.
+// The calls of a trace, as written by timeline.c: lanes with rows of pieces.  A
+// piece is one call, or a run of short calls.
 
-// Calls of one depth, in the order of time; no two of them overlap.
+// The calls of one depth, in the order of time; no two of them overlap.
 class Row {
     constructor(count) {
         this.count = 0;
         this.begin = new Float64Array(count);
         this.end = new Float64Array(count);
-        this.what = new Uint32Array(count);     // 0: short ones; see number()
-        this.calls = new Float64Array(count);   // how many; 0: one
+        // 0: a run of short calls; see number()
+        this.what = new Uint32Array(count);
+        this.calls = new Float64Array(count);   // number of calls; 0: one
         this.busy = new Float64Array(count);
         this.values = new Map();                // [arguments, result], or null
     }
 
-    // Of the piece's function; -1: several.
+    // The function of the piece; -1: several.
     number(piece) {
         return this.what[piece] ? (this.what[piece] - 1) >> 1 : -1;
     }
@@ -45,7 +46,7 @@ class Row {
     }
 }
 
-// Pieces come in the order in which they end.  @values: by piece.
+// Pieces come in the order of their ends.  @values: by piece.
 function readLane(about, columns, values) {
     const count = about.pieces;
     const depths = new Uint32Array(count);
@@ -115,10 +116,10 @@ function readCalls(profile) {
     return timeline;
 }
 
-const LONGEST = 5000;           // of a function that are listed
+const LONGEST = 5000;           // limit of listed calls of a function
 
-// Calls take(lane, depth, piece, row) for each call that is a piece of its own,
-// of the functions @wanted, in the lanes that are shown.
+// Calls take(lane, depth, piece, row) for each single call of the functions
+// @wanted in the visible lanes.
 function visitCalls(times, wanted, take) {
     times.shown.forEach(({ rows }, lane) => rows.forEach((row, depth) => {
         for (let piece = 0; piece < row.count; piece++)
@@ -127,7 +128,8 @@ function visitCalls(times, wanted, take) {
     }));
 }
 
-// The longest calls of the functions @wanted, and how many there are in all.
+// The longest calls of the functions @wanted, and the number of all their
+// calls.
 function callsOf(times, wanted) {
     const durations = [];
     const found = [];

@@ -1,4 +1,4 @@
-// The table of functions, and all there is of the chosen one.
+// The table of functions, and all views of the chosen function.
 
 // A tree around the chosen function.
 function showAround(drawing, make) {
@@ -57,7 +57,7 @@ function showTable() {
     fillTable();
 }
 
-// Those that were looked for, or all.
+// Shows the functions that the search found, or all.
 function fillTable() {
     const marks = flame.marks;
 

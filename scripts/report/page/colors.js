@@ -1,6 +1,6 @@
-// Colours: calm ones for frames, in light and in dark.
+// Colours of frames, for light and dark mode.
 
-// Hues that are told apart easily, for the objects with most in them.
+// Easily distinguishable hues, for the objects with the largest sums.
 const HUES = [212, 28, 152, 272, 340, 56, 186, 88, 304, 4];
 
 function hash(text) {
@@ -23,14 +23,15 @@ function isDark() {
         matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
-// Where on a frame's lightness its text can be read: at least 4.5 to 1.
+// A lightness at which the frame's text is readable: a contrast of at least 4.5
+// to 1.
 function frameColor(hue, saturation, light, dark) {
     return dark ? `hsl(${hue} ${saturation * 0.7}% ${27 + light * 7}%)` :
         `hsl(${hue} ${saturation}% ${76 + light * 8}%)`;
 }
 
-// What a frame's colour can tell: the objects, or files, with the largest sums
-// first, or each function by itself.
+// Choices for the meaning of a frame's colour: the objects, or files, with the
+// largest sums first, or each function by itself.
 const GROUPS = {
     object: about => about.object,
     file: about => about.file,
@@ -48,7 +49,8 @@ function rankGroups(source, sums, by) {
     return [...sizes.keys()].sort((a, b) => sizes.get(b) - sizes.get(a));
 }
 
-// What tells most: objects if there are several, else files, if there are.
+// The most informative choice: objects if there are several, otherwise files,
+// if they are known.
 function usefulGroups(source, sums) {
     for (const by of ['object', 'file'])
         if (rankGroups(source, sums, by).filter(group => group).length > 2)

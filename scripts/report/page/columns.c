@@ -1,6 +1,6 @@
 /*
- * Columns of numbers for the HTML page: seven bits a byte, then base64, so
- * that a page with millions of numbers stays small.
+ * Writes columns of numbers for the HTML page: seven bits a byte, then base64,
+ * so that a page with millions of numbers stays small.
  */
 #include <stddef.h>
 #include <stdint.h>

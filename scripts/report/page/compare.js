@@ -1,6 +1,6 @@
-// The same program before: what changed, by call path and by function.
-// Functions are the same if their names and objects are; the program itself may
-// have had another name.
+// Compares with an earlier recording: the changes by call path and by function.
+// Functions are the same if their names and objects are equal; the program's
+// file may have had another name.
 
 function objectKey(object, program) {
     if (!object)
@@ -16,8 +16,8 @@ function keyOf(source, about) {
     return `${about.name}\n${objectKey(about.object, source.program)}`;
 }
 
-// The numbers that the functions of @before have in @source, which gets those
-// that it has not.
+// The numbers in @source of the functions of @before; functions that @source
+// lacks are added.
 function adopt(source, before) {
     const numbers = new Map(source.functions.map((about, number) =>
         [keyOf(source, about), number]));
@@ -41,8 +41,8 @@ class Comparison {
         this.numbers = adopt(source, before);
     }
 
-    // What each path of @view had, 0 if it was not there, and by how much the
-    // clocks of both runs may be wrong about its total.
+    // The earlier value of each path of @view (0 if it did not exist), and the
+    // possible clock error of the difference of totals.
     paths(view, metric) {
         const measured = measure(this.view, metric);
         const width = Math.max(...this.numbers, ...view.function) + 1;
@@ -75,7 +75,7 @@ class Comparison {
         return { self, total, noise };
     }
 
-    // The rows of the table of functions before, by their numbers now.
+    // The earlier rows of the table of functions, by current number.
     rows(metric) {
         const measured = measure(this.view, metric);
         const { rows } = functionTable(this.before, this.view, measured,
@@ -85,15 +85,15 @@ class Comparison {
     }
 }
 
-// By how much of the larger of them the one is more than the other: -1 to 1;
-// what may be the clock's error is no change.
+// The change relative to the larger value: -1 to 1.  A change within the
+// possible clock error counts as 0.
 function change(now, before, noise) {
     const most = Math.max(now, before);
 
     return Math.abs(now - before) > 2 * noise ? (now - before) / most : 0;
 }
 
-// Red is more, blue is less; a change by half is as much as can be seen.
+// Red is more, blue is less; a change by half has the full colour.
 function changeColor(part, dark) {
     const strength = Math.min(Math.abs(part) * 2, 1);
     const hue = part > 0 ? 8 : 212;
@@ -106,7 +106,7 @@ function signed(text, number) {
     return number > 0 ? `+${text}` : number < 0 ? `\u2212${text}` : text;
 }
 
-// The rows of both, and their columns.
+// The rows of both recordings, and their columns.
 function comparedTable(source, rows, before, unit) {
     const none = { self: 0, total: 0, calls: 0 };
     const numbers = new Set([...rows.map(row => row.function),

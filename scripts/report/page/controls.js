@@ -1,6 +1,6 @@
-// What one can press and choose.
+// The controls of the page: buttons, menus and keys.
 
-const PAPER = 1000;             // pixels of a picture on paper, from above
+const PAPER = 1000;             // width of a printed drawing, in pixels
 
 function threadName(thread) {
     return `${thread.tid} ${visible(thread.name)}`.trim();
@@ -90,7 +90,7 @@ function zoomOut() {
     flame.focus(flame.focused);
 }
 
-// Paper is white, and does not scroll.
+// Paper is white and does not scroll.
 function print(begins) {
     const root = document.documentElement;
 
@@ -132,7 +132,7 @@ function pressed(event) {
     }
 }
 
-// What was done last: looking for something, then zooming.
+// Undoes the last step: the search, then the zoom.
 function escape() {
     const field = byId('search');
 

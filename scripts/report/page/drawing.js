@@ -1,12 +1,12 @@
-// What pictures that are wider than what one sees of them have in common: a
-// canvas as large as its box, a box that scrolls, a range of the picture from
-// left to right, names cut to fit.
+// Common code of drawings that are wider than the window: a canvas as large as
+// its box, a box that scrolls, a visible range from left to right, names cut to
+// fit.
 
 const ROW = 20;                 // height of a frame
-const MOVE_MS = 140;            // how long zooming takes
+const MOVE_MS = 140;            // duration of a zoom
 
 class Drawing {
-    // @canvas is in an element as high as the picture, which is in @box.
+    // @canvas is in an element as high as the drawing, which is in @box.
     constructor(box, canvas) {
         this.box = box;
         this.canvas = canvas;
@@ -51,7 +51,7 @@ class Drawing {
         this.draw();
     }
 
-    // To range @to, so that eyes can follow.
+    // Moves to the range @to with an animation.
     move(to) {
         const from = this.range;
         const begin = performance.now();
@@ -78,11 +78,11 @@ class Drawing {
         this.moving = requestAnimationFrame(step);
     }
 
-    // The range is what it was to become.
+    // The animation has reached its range.
     settled() {
     }
 
-    // So that the row at @top can be seen; @above of it is covered.
+    // Scrolls so that the row at @top is visible; @above of it is covered.
     scrollBy(top, above) {
         const { box } = this;
 
@@ -92,7 +92,7 @@ class Drawing {
             box.scrollTop += top + ROW - box.clientHeight;
     }
 
-    // As much of @name as fits into @width.
+    // Cuts @name to @width.
     fit(name, width) {
         let text = '';
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """embed.py PAGE.html STYLE.css SCRIPT.js... OUT.c
 
-Puts the parts of the page into one text and writes it as two C strings: what
-comes before the numbers and what comes after them.  The page lets no script run
-and no style hold but these, by their SHA-256, and has no network.
+Puts the parts of the page into one text and writes it as two C strings: the text before
+the numbers and the text after them.  The page allows only these scripts and styles, by
+their SHA-256, and no network.
 """
 import base64
 import hashlib
@@ -33,7 +33,7 @@ def read(path):
 
 def main(page, style, *rest):
     scripts, out = rest[:-1], rest[-1]
-    # One function around all of them: no names in the page but ours.
+    # One function encloses all scripts, so the page has no other global names.
     script = "'use strict';\n(() => {\n%s})();\n" % ''.join(
         '\n' + read(path) for path in scripts)
     styles = read(style)

@@ -1,13 +1,13 @@
-// The picture of a tree of call paths: each path as wide as its part of the
-// whole, below (or above) the one that called it.
+// Draws a tree of call paths: the width of each path is its share of the whole;
+// it lies below (or above) its caller.
 //
-// Only what can be seen is visited: what is left or right of the picture, or
-// too narrow to see, is skipped with all that is below it.
+// Only visible paths are visited: a path outside of the window, or too narrow,
+// is skipped with all paths below it.
 
-const NARROW = 0.6;             // pixels; what is less wide is left out
+const NARROW = 0.6;             // pixels; narrower paths are left out
 
 class Flame extends Drawing {
-    // @on: { point(path, event), focus(path), zoom(path) }; path -1 is none.
+    // @on: { point(path, event), focus(path), zoom(path) }; path -1 means none.
     constructor(box, canvas, on) {
         super(box, canvas);
         this.on = on;
@@ -35,7 +35,7 @@ class Flame extends Drawing {
     }
 
     // @picture: { view, from, to, label(path), color(path) }, and the font and
-    // colours that all of it has.
+    // colours of the whole drawing.
     show(picture) {
         const same = this.picture && this.picture.view === picture.view;
 
@@ -54,7 +54,7 @@ class Flame extends Drawing {
         return [this.picture.from[path], this.picture.to[path]];
     }
 
-    // @marks: of functions, 1 for those that were looked for; or null.
+    // @marks: by function, 1 for search results; or null.
     mark(marks) {
         this.marks = marks;
         this.drawSoon();
@@ -75,7 +75,7 @@ class Flame extends Drawing {
             this.box.scrollTop = this.height;
     }
 
-    // --- where things are ---
+    // --- positions ---
 
     left(path) {
         return (this.picture.from[path] - this.range[0]) * this.width /
@@ -243,7 +243,7 @@ class Flame extends Drawing {
             this.siblings(this.focused + 1)[0] : -1;
     }
 
-    // Focuses @path and sees to it that it is wide enough to be seen.
+    // Focuses @path, and zooms so that it is wide enough to be visible.
     go(path) {
         const { view } = this.picture;
 
@@ -292,7 +292,7 @@ class Flame extends Drawing {
     }
 }
 
-// Paths too narrow to be drawn, beside each other, become one grey piece.
+// Adjacent paths that are too narrow become one grey piece.
 class Narrow {
     constructor(flame) {
         this.flame = flame;

@@ -1,4 +1,4 @@
-// The call path one points at, and the one that has the focus; the legend.
+// Shows the call path under the pointer, and the focused one; the legend.
 
 function showLeftOut() {
     const text = source.left_out ? `${humanCount(source.left_out)} paths ` +
@@ -101,7 +101,7 @@ function showTip(path, event) {
         frameFacts(path)]);
 }
 
-// Beside the mouse; no @contents: none.
+// Places the tooltip at the pointer; without @contents it is hidden.
 function placeTip(event, contents) {
     const tip = byId('tip');
 

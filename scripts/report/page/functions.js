@@ -1,6 +1,6 @@
-// The table of functions: the columns of the report.
+// The table of functions, with the columns of the report.
 
-// Where it is: the object, unless all are in one, and the line.
+// The place of a function: the object, unless there is only one, and the line.
 function placeOf(about) {
     const object = about.object && !about.isInOnly ?
         visible(baseName(about.object)) : '';
@@ -139,7 +139,7 @@ function countColumns(source, rows) {
     ];
 }
 
-// The rows of the table, and the columns they are shown in.
+// The rows of the table, and their columns.
 function functionTable(source, view, measured, metric) {
     if (metric === 'waits' || MEMORY.includes(metric)) {
         const rows = otherRows(source, view, measured);
@@ -164,7 +164,7 @@ function otherRows(source, view, measured) {
     }));
 }
 
-// What a function allocated itself, of each kind.
+// The memory that a function allocated itself, of each kind.
 function memoryOf(source, view, number) {
     if (!view.thread)
         return source.functions[number].memory;

@@ -1,8 +1,9 @@
 /*
- * One page that holds all of a recording: what is in page/, which the build
- * puts together, with the numbers between.  Text is in one JSON object, each
- * string once; numbers are in columns (columns.h), one piece for each model
- * and in it one for each view: the tree of a thread, or of all.
+ * Writes one page that contains a whole recording: the text of page/, which the
+ * build puts together, with the numbers in the middle.  Text is in one JSON
+ * object, each string once.  Numbers are in columns (columns.h): one piece for
+ * each model, with one part for each view (the tree of a thread, or of all
+ * threads).
  */
 #include <math.h>
 #include <stdbool.h>
@@ -32,10 +33,11 @@
 #include "text/report.h"
 #include "trace/trace.h"
 
-/* What the build made of page/: all before the numbers, all after them. */
+/* The two parts of the page that the build made: before and after the
+ * numbers. */
 extern const char html_begin[], html_end[];
 
-/* As JSON that no HTML can be in. */
+/* Writes JSON that cannot contain HTML. */
 static void put_script(FILE *out, const char *text, size_t size)
 {
 	size_t i;
@@ -102,7 +104,7 @@ static void put_source(struct json *json, const struct source *source)
 	json_close_object(json);
 }
 
-/* What the report says before its table. */
+/* Writes the facts that the report prints before its table. */
 static void put_facts(struct json *json, struct model *model,
 		      const struct options *options)
 {

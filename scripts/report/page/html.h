@@ -1,4 +1,4 @@
-/* The page of profrun html. */
+/* Writes the page of profrun html. */
 #ifndef REPORT_PAGE_HTML_H
 #define REPORT_PAGE_HTML_H
 
@@ -10,11 +10,12 @@
 
 struct options;
 
-/* What is in the page. */
+/* The contents of the page. */
 struct html_contents {
-	struct model *models[4]; /* of one recording, the first shown first */
+	/* models of one recording, the one to show at first comes first */
+	struct model *models[4];
 	size_t model_count;
-	struct model *against;	   /* of another one to compare with, or NULL */
+	struct model *against;	   /* a recording to compare with, or NULL */
 	struct timeline *timeline; /* or NULL */
 };
 

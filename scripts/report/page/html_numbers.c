@@ -1,6 +1,7 @@
 /*
- * The numbers of the page of profrun html: for each model its functions, and in
- * views - all threads, or one - the call paths and the sums of functions.
+ * Writes the numbers of the page of profrun html: for each model its functions,
+ * and for each view (all threads, or one) the call paths and the sums of
+ * functions.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -25,7 +26,7 @@
 #include "page/columns.h"
 #include "page/html_numbers.h"
 
-/* --- which paths --- */
+/* --- choice of paths --- */
 
 static int compare_doubles(const void *left, const void *right)
 {
@@ -34,8 +35,8 @@ static int compare_doubles(const void *left, const void *right)
 	return *a > *b ? -1 : *a < *b;
 }
 
-/* What keeps a path in the page: time, or calls, with those below it; never more
- * than what is above it has. */
+/* Weighs each path by its time or calls, including the paths below it; no path
+ * weighs more than its parent. */
 static double *weigh_paths(const struct model *model)
 {
 	double *weights = allocate(model->path_count, sizeof(*weights));
@@ -59,8 +60,8 @@ static double *weigh_paths(const struct model *model)
 }
 
 /*
- * Of very many paths those with most are kept, and the page says how many are
- * not; the sums of functions have all of them.
+ * If there are very many paths, keeps the heaviest; the page tells how many are
+ * left out.  The sums of functions include all paths.
  */
 static void choose_paths(struct source *source, uint32_t most)
 {
@@ -82,7 +83,7 @@ static void choose_paths(struct source *source, uint32_t most)
 struct walking {
 	struct source *source;
 	uint32_t *order;
-	uint32_t *up; /* from the one before to the parent */
+	uint32_t *up; /* distance from the previous path to the parent */
 	uint32_t count, depth;
 	uint32_t order_room, up_room;
 };
@@ -301,7 +302,7 @@ static void put_histogram(struct columns *columns,
 	}
 }
 
-/* 0: no string. */
+/* 0: no string */
 static uint32_t string_of(struct html *html, const char *text)
 {
 	return text ? names_add(&html->strings, text) + 1 : 0;
@@ -316,7 +317,7 @@ static void put_function_memory(struct columns *columns,
 		columns_put(columns, memory_value(memory, memory_values[n]));
 }
 
-/* What stands for the name where it has no room; 0: nothing else does. */
+/* The short form of a name that does not fit; 0: none. */
 static uint32_t short_name_of(struct html *html,
 			      const struct function *function)
 {
@@ -358,7 +359,7 @@ static void put_function(struct html *html, struct source *source, uint32_t n)
 	put_function_memory(columns, &source->model->function_memory_below[n]);
 }
 
-/* Those that are on some path. */
+/* Writes the functions that are on a path. */
 static void put_functions(struct html *html, struct source *source)
 {
 	struct model *model = source->model;

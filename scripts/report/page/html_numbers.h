@@ -1,4 +1,4 @@
-/* The numbers of the page of profrun html. */
+/* Writes the numbers of the page of profrun html. */
 #ifndef REPORT_PAGE_HTML_NUMBERS_H
 #define REPORT_PAGE_HTML_NUMBERS_H
 
@@ -15,21 +15,22 @@
 struct view {
 	uint32_t thread; /* NONE: all */
 	uint32_t paths;
-	size_t size; /* bytes of columns */
+	size_t size; /* size of the columns in bytes */
 };
 
-/* One model in the page. */
+/* A model in the page. */
 struct source {
 	struct model *model;
 	struct columns columns;
-	size_t functions_size;	 /* bytes; the views follow */
-	uint32_t *places;	 /* of functions in the page, or NONE */
-	uint32_t function_count; /* with a place */
+	size_t functions_size; /* size in bytes; the views follow */
+	/* by function: its number in the page, or NONE */
+	uint32_t *places;
+	uint32_t function_count; /* functions that have a number */
 	struct view *views;
 	uint32_t view_count, view_room;
-	bool is_against; /* of what the others are compared with */
-	double *weights; /* of paths: see choose_paths() */
-	double least;	 /* what weighs no more is left out */
+	bool is_against; /* the recording to compare with */
+	double *weights; /* by path: see choose_paths() */
+	double least;	 /* paths of this weight or less are left out */
 	uint64_t left_out;
 };
 
@@ -44,7 +45,7 @@ struct html {
 
 /* Writes the numbers of all views. */
 void html_fill_source(struct html *html, struct source *source);
-/* The functions of the timeline. */
+/* Writes the functions of the timeline. */
 void html_name_timeline(struct html *html);
 
 #endif

@@ -1,5 +1,5 @@
-// What a program says for its timeline: marks, ranges and counters, of a thread;
-// and where calls are missing.
+// The program's marks, ranges and counters for each thread of the timeline; and
+// where calls are missing.
 
 const FLAGS = {
     mark: mark => mark.text,
@@ -14,8 +14,8 @@ function flagsOf(marks) {
     }));
 }
 
-// What ends is the latest of its name; what does not end lasts until @end.  In
-// rows, of which each has ranges that do not overlap.
+// An end belongs to the latest open range of its name; a range without an end
+// lasts until @end.  The result has rows whose ranges do not overlap.
 function rangesOf(marks, end) {
     const open = [], ranges = [], rows = [];
 
@@ -41,7 +41,7 @@ function rangesOf(marks, end) {
     return rows;
 }
 
-// A counter has a value from a point on, until the next one.
+// A counter has a value from one point until the next.
 function countersOf(marks) {
     const counters = new Map();
 
@@ -59,7 +59,7 @@ function countersOf(marks) {
     return [...counters.values()];
 }
 
-// When threads had no processor, by thread and time.
+// The times without a processor, by thread and time.
 function gapsByThread(gaps) {
     const threads = new Map();
 
@@ -73,7 +73,7 @@ function gapsByThread(gaps) {
     return threads;
 }
 
-// @marks and @gaps of all threads, as html.c wrote them.
+// @marks and @gaps of all threads, as written by html.c.
 function addMarks(lanes, marks, gaps) {
     const byThread = gapsByThread(gaps);
     const all = marks.map(([thread, kind, ns, value, text]) =>
@@ -90,7 +90,7 @@ function addMarks(lanes, marks, gaps) {
     }
 }
 
-// All that was said and has a place in time, as rows of a table.
+// All marks, ranges and counters with their times, as rows of a table.
 function saidIn(lanes) {
     return lanes.flatMap(lane => [
         ...lane.flags.map(flag => ({ from: flag.ns, took: -1,

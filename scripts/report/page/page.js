@@ -1,4 +1,4 @@
-// The page: what is there from the beginning, and all that depends on the state.
+// The page: its initial content, and everything that depends on the state.
 
 function show() {
     chooseView();
@@ -35,7 +35,8 @@ function showHead() {
         visible(profile.recording);
 }
 
-// High enough for all that is not too narrow to see, if there is room.
+// High enough for all paths that are wide enough to be visible, if there is
+// room.
 function fitGraph() {
     const { view: shown, from, to } = flame.picture;
     let deepest = 0;
@@ -49,7 +50,7 @@ function fitGraph() {
         `${Math.min(Math.max(deepest + 1, 4), most) * ROW}px`;
 }
 
-// Two tables: what there is, and of what is chosen who has to do with it.
+// Two tables: the locks or types, and the paths of the chosen one.
 function showPairs() {
     const choose = (row, { id }) => {
         const path = (id === 'holder' ? row.holder : row.path) || [];
@@ -82,7 +83,7 @@ function showPairs() {
     }
 }
 
-// Of the functions of the view, the one with most.
+// The function of the view with the largest value.
 function largestFunction() {
     return view.sums.reduce((a, b) =>
         ((b.self || b.calls) > (a.self || a.calls) ? b : a),

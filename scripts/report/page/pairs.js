@@ -1,4 +1,5 @@
-// Locks and who waits for them; exceptions and who throws them.
+// Locks with the paths that wait for them; exceptions with the paths that throw
+// them.
 
 function capital(word) {
     return word[0].toUpperCase() + word.slice(1);
@@ -9,7 +10,7 @@ function lockOrType(row) {
         row.name || row.address);
 }
 
-// Functions of a path, from the inside; null: nobody knows.
+// The functions of a path, the innermost first; null: unknown.
 function pathText(path) {
     return path === null ? 'unknown' : path.length ?
         path.map(visible).reverse().join(' \u2190 ') : 'in no function';

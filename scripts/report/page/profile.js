@@ -1,6 +1,6 @@
-// What html.c wrote: text once, as JSON, and numbers in columns.
+// Reads what html.c wrote: text once, as JSON, and numbers in columns.
 
-// Numbers of seven bits a byte, see columns.h.
+// Reads numbers of seven bits a byte, see columns.h.
 class Columns {
     constructor(bytes) {
         this.bytes = bytes;
@@ -24,7 +24,8 @@ class Columns {
         return number % 2 ? -(number + 1) / 2 : number / 2;
     }
 
-    // Column @count long, in @array; path 0, which is no path, has a 0.
+    // Reads a column of @count numbers into @array; path 0, which is no path,
+    // gets a 0.
     take(array) {
         for (let i = 1; i < array.length; i++)
             array[i] = this.number();
@@ -50,8 +51,8 @@ function decode(text) {
 // The kinds of memory that are counted, in the order of their columns.
 const MEMORY = ['allocated', 'allocations', 'peak', 'left', 'lost'];
 
-// By chance what is left of a time may be less than none: sums of many are
-// right, but one is not shown so.
+// A time may become negative by chance when the cost of recording is
+// subtracted: sums of many are right, but a single one is shown as 0.
 function shownSelf(self, total) {
     return Math.max(Math.min(self, total), 0);
 }
@@ -109,21 +110,21 @@ class View {
 
         this.exactSelf = columns.takeSigned(new Float64Array(this.count));
         this.total = column();
-        this.selfBelow = column();      // 0: the time is known
+        this.selfBelow = column();      // 0: the exact time is known
         this.totalBelow = column();
         if (source.errors) {
             this.selfError = column();
             this.totalError = column();
         }
         if (source.ranges) {
-            this.min = column();        // and 1; 0: unknown
+            this.min = column();        // plus 1; 0: unknown
             this.max = column();
         }
         this.self = this.exactSelf.map((self, i) =>
             shownSelf(self, this.total[i]));
     }
 
-    // The sums of functions, as the report has them.
+    // The sums of functions, equal to the report's.
     readSums(source, columns) {
         const rows = Array.from({ length: columns.number() }, () => ({}));
 
@@ -142,7 +143,7 @@ class View {
         this.sums = rows;
     }
 
-    // What it is when each path has @own and all below it.
+    // Totals, when each path has @own of its own.
     addUp(own) {
         const total = own.slice();
 
@@ -151,7 +152,7 @@ class View {
         return total;
     }
 
-    // Whether anybody knows how long the calls of @path took.
+    // Whether the durations of @path's calls are known.
     isTimed(path) {
         return this.certainty !== undefined ||
             this.calls[path] > this.untimed[path] ||
@@ -159,7 +160,7 @@ class View {
     }
 }
 
-// One model of the report: its functions, and views that are read when wanted.
+// A model of the report: its functions, and views that are read when needed.
 class Source {
     constructor(about, strings, bytes) {
         Object.assign(this, about);

@@ -1,8 +1,8 @@
-// One function: what is known of it, who calls it, whom it calls, and how long
-// its calls took.
+// One function: its figures, its callers and callees, and the durations of its
+// calls.
 
-// By the function before, or after, each call of function @number; a caller
-// that is none (the first of its thread) has the number of functions.
+// By the caller (or callee), the calls of function @number.  The first function
+// of a thread has no caller: its calls are at index "number of functions".
 function callersOf(view, measured, number, count) {
     return gather(view, measured, path => {
         if (view.function[path] !== number)
@@ -40,7 +40,7 @@ function relativeColumns(source, unit) {
     ];
 }
 
-// A line "name value", for a list of what is known.
+// A line "name value" of a list of figures.
 function fact(list, name, value, title = '') {
     if (value === null)
         return;
@@ -75,7 +75,7 @@ function functionFacts(source, view, number) {
     return list;
 }
 
-// How many calls took how long: a line for each doubling of the time.
+// A line for each doubling of the duration, with the number of calls.
 function histogramTable(source, about) {
     const table = element('table', '', { class: 'numbers histogram' });
     const head = element('tr');

@@ -1,10 +1,11 @@
 // Around one function: all paths below its calls as one tree, and all paths to
-// them, turned round, as another.  Of a function that calls itself only the
-// outermost calls count; the others are below them.
+// them, reversed, as another.  If the function calls itself, only the outermost
+// calls count; the inner ones are below them.
 
-const STEPS_UP = 1000;          // from a call towards the first caller
+// limit of steps from a call towards its thread's first function
+const STEPS_UP = 1000;
 
-// A tree that grows; then it becomes what Flame draws.
+// A tree that is built step by step and then drawn by Flame.
 class Growing {
     constructor(number) {
         this.functions = [number];
@@ -28,7 +29,7 @@ class Growing {
         return place;
     }
 
-    // As a View has them: numbered as one walks down.
+    // The tree as a View: numbered in depth-first order.
     view() {
         const count = this.functions.length;
         const children = this.parents.map(() => []);

@@ -1,6 +1,6 @@
-// Looking for functions.
+// The search for functions.
 
-// Small letters stand for capital ones as well, a capital for itself.
+// Small letters also match capitals; a capital matches only itself.
 function search() {
     const field = byId('search'), result = byId('found');
     let pattern;

@@ -1,5 +1,5 @@
-// What is shown: one object says it, and what follows from it is chosen here.
-// Whatever changes it calls show() in page.js.
+// The state: one object holds the user's choices, and this file derives the
+// rest.  Code that changes the state calls show() in page.js.
 
 const byId = id => document.getElementById(id);
 const profile = readProfile();
@@ -10,16 +10,16 @@ const state = {
 };
 
 let source, view, measured;
-let comparison, before;                         // or null: nothing to compare
+let comparison, before;                         // null: nothing to compare with
 let flame, above, below, table;
-let times, timeline;                            // or undefined: there is none
+let times, timeline;                            // undefined: no timeline
 
 function sourceOf(kind, byThread) {
     return profile.sources.find(each => each.kind === kind &&
         each.by_thread === byThread && !each.against);
 }
 
-// What @source is compared with, if it is.
+// The recording to compare @source with, if there is one.
 function comparisonOf() {
     const other = profile.sources.find(each => each.against);
 
@@ -34,7 +34,7 @@ function functionKey(about) {
     return JSON.stringify([about.name, about.object, about.line]);
 }
 
-// The views of all threads and of one have functions of their own numbers.
+// The view of all threads and that of one number their functions separately.
 function sameFunction(last, number) {
     if (!last || last === source || number < 0)
         return number;

@@ -1,12 +1,12 @@
-// A table that is sorted by the column whose title is pressed.  It holds as
-// many rows as one looks at; a button below it brings all others.
+// A table, sorted by the column whose title is pressed.  It shows a limited
+// number of rows; a button below it shows all others.
 
 const ROWS = 30;
 
 class Table {
     // @columns: [{ id, title, hint, value(row), text(row), name }]; one whose
-    // @name is true holds a button that calls @choose(row, column); rank(row), if
-    // there is one, is sorted by instead of the value.
+    // @name is true holds a button that calls @choose(row, column).  If
+    // rank(row) exists, it is the sort key instead of the value.
     constructor(place, caption, columns, choose) {
         this.columns = columns;
         this.choose = choose;

@@ -1,6 +1,6 @@
-// Numbers and names, written as the report writes them.
+// Formats numbers and names as the report does.
 
-// toFixed() rounds what is just between two numbers up, printf() to the even one.
+// toFixed() rounds a tie up, printf() rounds it to even.
 function fixed(value, digits) {
     const whole = value.toFixed(digits + 30);
     const kept = whole.slice(0, -30);
@@ -35,13 +35,13 @@ function humanCount(count) {
     return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-// A time, or what it is below where it cannot be told from 0.
+// A time, or its upper bound where it cannot be distinguished from 0.
 function boundedNs(ns, below = 0) {
     return below > 0 ? `< ${humanNs(below)}` : humanNs(ns);
 }
 
-// How counts of calls are shown: exact, as an estimate, as what there is at least, or as
-// none where nothing counts them.
+// The text of a count of calls: exact, an estimate, a lower bound, or nothing
+// if calls are not counted.
 const CERTAINTY = [humanCount, count => `~${humanCount(count)}`,
     count => `> ${humanCount(count)}`, () => '-'];
 
@@ -49,18 +49,18 @@ function callsText(count, certainty = 0) {
     return CERTAINTY[certainty](count);
 }
 
-// With half of the 95 % interval of an estimate.
+// The same with half of the estimate's 95 % interval.
 function callsExactly(calls, certainty, error) {
     return callsText(calls, certainty) + (certainty === 1 && error ?
         ` \u00b1 ${humanCount(error)}` : '');
 }
 
-// Of calls that are added up: what is not counted adds nothing.
+// The certainty of a sum: a part that is not counted adds nothing.
 function lessCertain(a = 3, b = 0) {
     return a === 3 || b === 3 ? Math.min(a, b) : Math.max(a, b);
 }
 
-// @ns with as many digits as steps of @step need.
+// @ns with enough digits to distinguish steps of @step.
 function timeText(ns, step) {
     const units = [['s', 1e9], ['ms', 1e6], ['us', 1e3], ['ns', 1]];
     const [unit, size] = units.find(each => Math.max(ns, step) >= each[1]) ||
@@ -72,13 +72,13 @@ function timeText(ns, step) {
 
 const human = { ns: humanNs, bytes: humanBytes, count: humanCount };
 
-// Percent of @all, or a dash where there is nothing to take it of.
+// Percent of @all, or a dash if @all is 0.
 function percent(part, all) {
     return all > 0 ? `${fixed(100 * part / all, 2)} %` : '-';
 }
 
-// Text from outside may hold anything: what moves a cursor or turns the
-// direction of reading is shown by its number.
+// Text from outside may hold anything: characters that move a cursor or change
+// the direction of reading are shown by number.
 const INVISIBLE = new RegExp('[\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e' +
     '\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]', 'g');
 
@@ -91,12 +91,12 @@ function visible(text) {
     });
 }
 
-// @text, with what is behind @most characters left out.
+// @text, cut after @most characters.
 function shorten(text, most) {
     return text.length <= most ? text : `${text.slice(0, most - 1)}\u2026`;
 }
 
-// What the report has as short names of C++, by the full ones.
+// The report's short forms of C++ names, by full name.
 const shortNames = new Map();
 
 function noteShortName(name, brief) {
@@ -108,8 +108,8 @@ function shortName(name) {
     return shortNames.get(name) || name;
 }
 
-// @name as it is tried where it has no room: whole, short, without the scopes in its
-// middle, its last part alone.
+// The forms of @name to try when space is short: whole, short, without the
+// inner scopes, the last part alone.
 function* lessAndLess(name) {
     const brief = shortName(name);
 
@@ -131,7 +131,7 @@ function baseName(path) {
     return path.slice(path.lastIndexOf('/') + 1) || path;
 }
 
-// An element with text in it; nothing from outside is ever read as HTML.
+// An element with text in it; text from outside is never parsed as HTML.
 function element(name, text = '', attributes = {}) {
     const made = document.createElement(name);
 

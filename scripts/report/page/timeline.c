@@ -1,10 +1,11 @@
 /*
- * See timeline.h.  The trace is read twice: first to see how long calls are, then
- * to write them, each when it ends.  A call that is too short goes into the run of
- * short calls on its depth, with the run on the depth below, which is all its own;
- * a run ends where the call around it does, where a longer call begins, or where
- * there is nothing for some time.  So pieces are not more than a few times the
- * calls that are long enough, whatever the trace.
+ * Writes the lanes of the timeline (see timeline.h).  The trace is read twice:
+ * first to collect the durations of calls, then to write the calls, each when
+ * it ends.  A call that is too short joins the run of short calls on its depth,
+ * together with the run on the depth below, which then lies inside it.  A run
+ * ends when the call around it ends, when a longer call begins, or when nothing
+ * happens for some time.  So the number of pieces is at most a few times the
+ * number of calls that are long enough, whatever the trace.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -28,11 +29,11 @@
 #define MARKS_MAX  20000
 #define GAPS_MAX   20000
 #define VALUES_MAX 100000
-#define OCTAVE	   16 /* steps in which durations are told apart */
-#define STEPS	   (64 * OCTAVE)
+/* steps per factor of 2 at which durations are distinguished */
+#define OCTAVE 16
+#define STEPS  (64 * OCTAVE)
 
-/* Short calls, one after the other; and of the call that is open on their depth
- * what is known. */
+/* A run of short calls, and the state of the open call on its depth. */
 struct timeline_run {
 	char *arguments, *result; /* or NULL */
 	uint64_t calls;		  /* 0: none */
@@ -70,7 +71,7 @@ static void read_file(struct timeline *timeline, uint32_t file,
 	trace_end(reader);
 }
 
-/* --- how long calls are --- */
+/* --- durations of calls --- */
 
 static void count_duration(struct timeline *timeline,
 			   const struct trace_event *event, void *context)
@@ -132,10 +133,10 @@ static struct timeline_run *run_at(struct timeline_lane *lane, uint32_t depth)
 }
 
 /*
- * Five numbers, of which small ones are most: the depth less that of the piece
- * before, its end less that one's, its duration, what it is (0: a run; else twice
- * the function, and 1 more if it never ended, and 1 more), and of a run its calls
- * and in how much of it there were any.
+ * Writes five numbers, most of them small: the depth minus the previous
+ * piece's; its end minus the previous one's; its duration; its kind (0: a run;
+ * otherwise 1 + 2 * function, plus 1 if it never ended); for a run, its number
+ * of calls and the time in them.
  */
 static void put_piece(struct timeline *timeline, struct timeline_lane *lane,
 		      uint32_t depth, double from, double to, uint64_t what)
@@ -193,7 +194,7 @@ static void forget_values(struct timeline_run *run)
 	run->arguments = run->result = NULL;
 }
 
-/* Of the innermost call. */
+/* Keeps a value for the innermost call. */
 static void keep_value(struct timeline *timeline,
 		       const struct trace_event *event)
 {
@@ -209,7 +210,7 @@ static void keep_value(struct timeline *timeline,
 	*value = strdup(event->text);
 }
 
-/* The values of the piece that is put next. */
+/* Adds the values of the piece that is written next. */
 static void add_values(struct timeline *timeline,
 		       const struct timeline_lane *lane,
 		       const struct timeline_run *run)
@@ -238,7 +239,7 @@ static void add_call(struct timeline *timeline, const struct trace_event *event)
 
 	lane->calls++;
 	lane->end_ns = fmax(lane->end_ns, event->time_ns);
-	/* It may have grown: first the one that is further down. */
+	/* The run may have grown: first add the one below it. */
 	run_at(lane, event->depth + 1);
 	if (event->duration_ns < timeline->least_ns) {
 		forget_values(run_at(lane, event->depth));
@@ -280,7 +281,7 @@ static int compare_gaps(const void *left, const void *right)
 						 0;
 }
 
-/* The longest of them. */
+/* Keeps the longest gaps. */
 static void keep_gaps(struct timeline *timeline, uint32_t most)
 {
 	if (timeline->gap_count <= most)

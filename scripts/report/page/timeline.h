@@ -1,8 +1,8 @@
 /*
- * The calls of a trace for the page of profrun html: lanes, one for each track of
- * each thread, and in them pieces in columns.  There may be very many calls, so
- * the shortest ones that follow each other become one piece, and what is below
- * them is in it.
+ * The calls of a trace for the page of profrun html: lanes, one for each track
+ * of each thread, with pieces in columns.  There may be very many calls, so
+ * consecutive short calls become one piece, which includes the calls below
+ * them.
  */
 #ifndef REPORT_PAGE_TIMELINE_H
 #define REPORT_PAGE_TIMELINE_H
@@ -19,13 +19,13 @@
 struct options;
 
 struct timeline_lane {
-	uint32_t thread; /* of trace.threads */
+	uint32_t thread; /* number in trace.threads */
 	uint32_t track;
 	double begin_ns, end_ns;
 	uint64_t calls;
 	uint32_t pieces;
 	struct columns columns; /* see put_piece() */
-	double last_end;	/* of the piece before, rounded */
+	double last_end;	/* end of the previous piece, rounded */
 	uint32_t last_depth;
 	struct timeline_run *runs; /* by depth */
 	uint32_t run_room;
@@ -35,18 +35,19 @@ struct timeline_mark {
 	uint32_t thread;
 	/* MARK, RANGE_BEGIN, RANGE_END, COUNTER, PAUSE, RESUME, LOST */
 	enum trace_kind kind;
-	double time_ns, value; /* of a counter; or calls that were lost */
-	const char *text;      /* or NULL */
+	/* @value: of a counter, or the number of lost calls */
+	double time_ns, value;
+	const char *text; /* or NULL */
 };
 
-/* A thread had no processor. */
+/* A time without a processor. */
 struct timeline_gap {
 	uint32_t thread;
-	bool waits; /* else another one had it */
+	bool waits; /* waiting; false: preempted */
 	double time_ns, duration_ns;
 };
 
-/* What a call that is a piece of its own got and returned. */
+/* Arguments and result of a call that is a piece of its own. */
 struct timeline_values {
 	uint32_t lane, piece;
 	const char *arguments, *result; /* or NULL */
@@ -54,7 +55,7 @@ struct timeline_values {
 
 struct timeline {
 	struct recording recording;
-	struct model model; /* its functions only */
+	struct model model; /* used for its functions only */
 	struct trace trace;
 	struct timeline_lane *lanes;
 	uint32_t lane_count, lane_room;
@@ -64,17 +65,17 @@ struct timeline {
 	uint64_t marks_left_out;
 	struct timeline_gap *gaps;
 	uint32_t gap_count, gap_room;
-	uint64_t gaps_left_out; /* shorter ones */
+	uint64_t gaps_left_out; /* number of shorter gaps */
 	struct timeline_values *values;
 	uint32_t values_count, values_room;
 	uint64_t values_left_out;
-	double least_ns; /* what is shorter is merged; 0: nothing is */
-	double gap_ns;	 /* more than that is between pieces */
+	double least_ns; /* shorter calls are merged; 0: none */
+	double gap_ns;	 /* a longer pause ends a run */
 	uint64_t calls, merged, pieces;
 	double duration_ns;
 };
 
-/* False: there is no trace. */
+/* Returns false if there is no trace. */
 bool timeline_read(struct timeline *timeline, const char *path,
 		   const struct options *options);
 

@@ -1,12 +1,12 @@
-// Lanes of calls in time: a lane for each thread (and coroutine), a row for each
-// depth.  Of what is narrower than a pixel only one piece for each pixel is
-// looked at, found by halving, so that it is as quick with millions of calls.
+// Lanes of calls in time: a lane for each thread (and coroutine), a row for
+// each depth.  Of pieces narrower than a pixel, only one per pixel is visited,
+// found by binary search, so drawing is equally quick with millions of calls.
 
-const AXIS = 24;                // height of the times above
-const HEAD = 24;                // of a lane's name
-const BELOW = 10;               // between lanes
+const AXIS = 24;                // height of the time axis
+const HEAD = 24;                // height of a lane's name
+const BELOW = 10;               // space between lanes
 const CURVE = 40;               // height of a counter
-const LEAST_NS = 20;            // no closer than that from left to right
+const LEAST_NS = 20;            // shortest visible range
 
 class Timeline extends Drawing {
     // @on: { point(piece, event), focus(piece), zoom() }; a piece is { lane,
@@ -36,7 +36,7 @@ class Timeline extends Drawing {
         return [0, Math.max(this.picture.duration, LEAST_NS)];
     }
 
-    // Where lanes are, from above.
+    // Computes the positions of lanes, from the top.
     place() {
         let top = AXIS;
 
@@ -76,7 +76,7 @@ class Timeline extends Drawing {
         });
     }
 
-    // --- where things are ---
+    // --- positions ---
 
     x(time) {
         const [from, to] = this.range;
@@ -90,7 +90,7 @@ class Timeline extends Drawing {
         return from + x * (to - from) / this.width;
     }
 
-    // How high is what stands above the calls of @lane.
+    // The height of everything above the calls of @lane.
     above(lane) {
         return HEAD + lane.ranges.length * ROW + lane.counters.length * CURVE;
     }
@@ -219,7 +219,8 @@ class Timeline extends Drawing {
         this.drawFlags(about, top);
     }
 
-    // When the thread had no processor: it waits, or (bad) others had them all.
+    // Draws when the thread had no processor: it was waiting, or (bad)
+    // preempted.
     drawGaps(gaps, y) {
         const { context, picture } = this;
 
@@ -234,7 +235,7 @@ class Timeline extends Drawing {
         }
     }
 
-    // What the program said, and where calls are missing.
+    // Draws the program's marks, and where calls are missing.
     drawFlags(about, top) {
         const { context, picture } = this;
         let free = this.widthOf(about.title) + 24;
@@ -277,7 +278,7 @@ class Timeline extends Drawing {
         }
     }
 
-    // Steps, from the least value (or 0) at the bottom to the most.
+    // Draws steps, from the minimum (or 0) at the bottom to the maximum.
     drawCounter(counter, y) {
         const { context, picture } = this;
         const { points, least, most } = counter;
@@ -300,7 +301,7 @@ class Timeline extends Drawing {
             4, y + CURVE / 2);
     }
 
-    // Times at round numbers, a hundred pixels or more apart.
+    // Times at round numbers, at least a hundred pixels apart.
     drawAxis() {
         const { context, picture } = this;
         const [from, to] = this.range;
@@ -339,7 +340,7 @@ class Timeline extends Drawing {
             Math.max(right - left - 1 - width, 1), ROW - width);
     }
 
-    // --- moving ---
+    // --- navigation ---
 
     moved(event) {
         const { drag } = this;
@@ -373,7 +374,7 @@ class Timeline extends Drawing {
         this.on.focus(at);
     }
 
-    // Within what there is, and not closer than can be told.
+    // Limits a range to the recording, and to the shortest visible one.
     clip(from, to) {
         const [, all] = this.whole();
         const width = Math.min(Math.max(to - from, LEAST_NS), all);
@@ -389,7 +390,7 @@ class Timeline extends Drawing {
         this.on.zoom();
     }
 
-    // Closer by @factor, around @x.
+    // Zooms in by @factor, around @x.
     zoom(factor, x = this.width / 2) {
         const [from, to] = this.range;
         const center = this.time(x);
@@ -405,7 +406,7 @@ class Timeline extends Drawing {
         this.setRange(from + by, to + by);
     }
 
-    // Up and down scrolls; with Ctrl or Shift it zooms.
+    // The wheel scrolls up and down; with Ctrl or Shift it zooms.
     wheel(event) {
         if (event.ctrlKey || event.shiftKey) {
             const by = event.deltaY || event.deltaX;
@@ -442,7 +443,7 @@ class Timeline extends Drawing {
         return from <= first && to >= last;
     }
 
-    // The piece one step on, in the row, or at the same time one row away.
+    // The next piece in the row, or the piece at the same time one row away.
     step(along, down) {
         const { focused, picture } = this;
 
@@ -479,7 +480,7 @@ class Timeline extends Drawing {
         return lanes[lane] ? { lane, depth: 0, piece: 0 } : null;
     }
 
-    // Focuses @at, and moves so that it can be seen.
+    // Focuses @at, and scrolls until it is visible.
     go(at) {
         if (!at)
             return;

@@ -1,4 +1,4 @@
-// The timeline in the page: its numbers for functions are its own.
+// The timeline in the page, which numbers its functions separately.
 
 function laneTitle(lane, several) {
     const name = (several ? `${visible(lane.process)} / ` : '') +
@@ -60,7 +60,7 @@ function showSaid() {
         }).show(rows);
 }
 
-// The functions of the timeline have numbers of their own.
+// Converts numbers of functions to the timeline's.
 function numbersOfTimes() {
     if (times.source !== source) {
         const numbers = new Map(source.functions.map((about, number) =>

@@ -1,4 +1,4 @@
-// What is measured in a tree of paths, and where its paths lie in a picture.
+// Values in a tree of paths, and the positions of its paths in a drawing.
 
 const METRICS = {
     time: { label: 'Time', unit: 'ns' },
@@ -12,7 +12,7 @@ const METRICS = {
     left: { label: 'Bytes left at the end', unit: 'bytes' },
 };
 
-// What is lost is known only where it was looked for.
+// Leaks are known only if they were searched for.
 function memoryOfSource(source) {
     return source.memory ? MEMORY.filter(kind =>
         kind !== 'lost' || source.searched) : [];
@@ -27,7 +27,7 @@ function metricsOf(source) {
     ];
 }
 
-// @metric of each path itself, and with all below it.
+// @metric of each path itself, and its total.
 function measure(view, metric) {
     if (metric === 'time') {
         const total = view.total.slice();
@@ -44,7 +44,7 @@ function measure(view, metric) {
     return { self, exactSelf: self, total: view.addUp(self) };
 }
 
-// How paths that are called by one lie beside each other.
+// The order of paths with the same parent.
 const ORDERS = {
     size: (total, names) => (a, b) => total[b] - total[a] || a - b,
     name: (total, names) => (a, b) => names[a] - names[b] || a - b,
@@ -62,8 +62,9 @@ function rankNames(view, functions) {
     return view.function.map(number => number < 0 ? 0 : ranks[number]);
 }
 
-// Each path gets its part of the line from 0 to 1: [from, to).  What is below a
-// path may seem longer than the path, by chance; then it is drawn shorter.
+// Each path gets a part of the line from 0 to 1: [from, to).  By chance, the
+// paths below a path may add up to more than the path; then they are drawn
+// narrower.
 function lay(view, total, order, functions) {
     const from = new Float64Array(view.count);
     const to = new Float64Array(view.count);
@@ -95,7 +96,7 @@ function lay(view, total, order, functions) {
 }
 
 // Sums over the paths for which @row(path) is not -1, by its value; a path
-// below another one of the same row is in its total already.
+// below another path of the same row is already in its total.
 function gather(view, measured, row, count) {
     const rows = new Map();
     const active = new Uint32Array(count);
