@@ -19,7 +19,7 @@ enum names_kind {
 	NAMES_PLACES, /* of instructions: for each FRAME that NAMES_FRAMES says, in
 		       * its order, a LINE; 0: unknown */
 	NAMES_ALL,    /* functions: NAME for each name of an address */
-	NAMES_LIST,	       /* FUNCTION for every function */
+	NAMES_LIST, /* FUNCTION for every function */
 	/* NAME for each function that is called through the linkage table */
 	NAMES_CALLED_BY_TABLE,
 	/* NAME for each called function; @size: limit of steps; DONE returns

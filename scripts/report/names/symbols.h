@@ -21,7 +21,7 @@ struct object {
 	uint32_t functions; /* number of its functions in the recording */
 	bool opened;
 	struct object_files *files; /* NULL: missing, or another build */
-	uint64_t *addresses; /* addresses for symbols_find(), sorted */
+	uint64_t *addresses;	    /* addresses for symbols_find(), sorted */
 	uint32_t address_count;
 };
 
@@ -77,9 +77,8 @@ bool symbols_line(struct object *object, uint64_t address, const char **file,
 /* A function of a frame: its code begins at @start, or it exists only
  * inlined. */
 struct frame_symbol {
-	uint64_t start; /* in the file; 0: no code of its own */
-	const char *
-		name; /* linker name if @start is 0 */
+	uint64_t start;	  /* in the file; 0: no code of its own */
+	const char *name; /* linker name if @start is 0 */
 	const char *file; /* NULL: unknown */
 	int line;
 };
