@@ -47,8 +47,10 @@ static bool is_meta_of(char *path, long pid, struct shim_meta *meta)
 	return running_meta(path, pid, meta);
 }
 
-/* Reads the mappings of one task; the path is without "/meta". */
-static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
+/* Reads the mappings of one task; the path is without "/meta".  *@is_empty: it has no
+ * mappings. */
+static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX],
+			 bool *is_empty)
 {
 	FILE *file = fopen(maps, "re");
 	char *line = NULL, *path, *slash;
@@ -59,6 +61,7 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 
 	while (file != NULL && !found &&
 	       (length = getline(&line, &size, file)) > 0) {
+		*is_empty = false;
 		path = strchr(line, '/');
 		slash = strrchr(line, '/');
 		if (line[length - 1] == '\n')
@@ -76,21 +79,22 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX])
 	return found;
 }
 
-/* A main thread that ended by pthread_exit has no mappings; other threads have. */
+/* A main thread that ended by pthread_exit has no mappings; other threads have, and all
+ * have the same. */
 bool running_recording(long pid, char directory[PATH_MAX])
 {
 	char name[PATH_MAX];
 	struct dirent *entry;
-	bool found = false;
+	bool found = false, is_empty = true;
 	DIR *tasks;
 
 	snprintf(name, sizeof(name), "/proc/%ld/task", pid);
 	tasks = opendir(name);
-	while (tasks != NULL && !found && (entry = readdir(tasks)) != NULL) {
+	while (tasks != NULL && is_empty && (entry = readdir(tasks)) != NULL) {
 		snprintf(name, sizeof(name), "/proc/%ld/task/%.20s/maps", pid,
 			 entry->d_name);
 		if (isdigit((unsigned char)entry->d_name[0]))
-			found = find_in_maps(name, pid, directory);
+			found = find_in_maps(name, pid, directory, &is_empty);
 	}
 	if (tasks != NULL)
 		closedir(tasks);

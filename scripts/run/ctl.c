@@ -29,15 +29,19 @@
 #include "common/copy.h"
 #include "common/running.h"
 #include "ctl.h"
+#include "ctl_list.h"
+#include "ctl_status.h"
 #include "say.h"
 
 #define DATA_SIZE_MAX (1u << 20)
 
 static const char help[] =
-	"Usage: profrun ctl PID VERB\n\n"
+	"Usage: profrun ctl PID VERB\n"
+	"       profrun ctl\n\n"
 	"Controls shim in the process PID, which was started with `profrun --control`\n"
-	"or SHIM_CONTROL=1.\n\n"
-	"    status                            the profilers, threads and events\n"
+	"or SHIM_CONTROL=1.  Without PID: lists the processes that shim records.\n\n"
+	"    status [--raw]                    what is recorded, and how much by now;\n"
+	"                                      --raw: the process's own answer\n"
 	"    load NAME[:ARGS] [--data FILE]    attach a profiler; it gets FILE\n"
 	"    unload NAME                       detach it\n"
 	"    stop | start                      disable all hooks, and enable them\n"
@@ -177,8 +181,13 @@ static bool write_all(int fd, const void *data, size_t size)
 	return true;
 }
 
-/* Prints the answer up to its last line, "result VALUE". */
-static int read_answer(int fd)
+static void print_line(const char *line)
+{
+	say_plainly("%s", line);
+}
+
+/* Gives @take the answer up to its last line, "result VALUE". */
+static int read_answer(int fd, void (*take)(const char *line))
 {
 	FILE *file = fdopen(fd, "r");
 	char *line = NULL, message[4096] = "";
@@ -196,13 +205,13 @@ static int read_answer(int fd)
 			break;
 		}
 		if (message[0] != '\0')
-			say_plainly("%s", message);
+			take(message);
 		snprintf(message, sizeof(message), "%s", line);
 	}
 	free(line);
 	if (has_result && !SHIM_FAILED(result)) {
 		if (message[0] != '\0')
-			say_plainly("%s", message);
+			take(message);
 		return 0;
 	}
 	if (!has_result)
@@ -210,8 +219,9 @@ static int read_answer(int fd)
 	return fail(result, message[0] != '\0' ? message : text_of(result));
 }
 
-static int ask(long pid, const char *verb, const char *description,
-	       const void *data, size_t size)
+static int ask_for(long pid, const char *verb, const char *description,
+		   const void *data, size_t size,
+		   void (*take)(const char *line))
 {
 	bool failed, sent;
 	char *line;
@@ -232,7 +242,13 @@ static int ask(long pid, const char *verb, const char *description,
 			write_all(fd, data, size);
 		free(line);
 	}
-	return read_answer(fd);
+	return read_answer(fd, take);
+}
+
+static int ask(long pid, const char *verb, const char *description,
+	       const void *data, size_t size)
+{
+	return ask_for(pid, verb, description, data, size, print_line);
 }
 
 /* --- the verbs ----------------------------------------------------------- */
@@ -241,7 +257,7 @@ static int ask(long pid, const char *verb, const char *description,
 static int wrong_words(const char *verb)
 {
 	static const char *const verbs[][2] = {
-		{ "status", "nothing" },
+		{ "status", "[--raw]" },
 		{ "stop", "nothing" },
 		{ "start", "nothing" },
 		{ "heap", "nothing" },
@@ -399,7 +415,21 @@ static int snapshot(long pid, int words, char **word)
 	return 0;
 }
 
-int ctl(int words, char **word)
+static int status(long pid, const char *report, int words, char **word)
+{
+	int result;
+
+	if (words == 1 && strcmp(word[0], "--raw") == 0)
+		return ask(pid, "status", NULL, NULL, 0);
+	if (words != 0)
+		return wrong_words("status");
+	result = ask_for(pid, "status", NULL, NULL, 0, ctl_status_take);
+	if (result == 0)
+		ctl_status_print(process, report);
+	return result;
+}
+
+int ctl(const char *report, int words, char **word)
 {
 	const char *verb;
 	char *end;
@@ -410,10 +440,8 @@ int ctl(int words, char **word)
 		fputs(help, stdout);
 		return 0;
 	}
-	if (words == 0) {
-		say("ctl: no process id");
-		return usage();
-	}
+	if (words == 0)
+		return ctl_list();
 	errno = 0;
 	pid = strtol(word[0], &end, 10);
 	if (!isdigit((unsigned char)word[0][0]) || *end != '\0' || errno != 0 ||
@@ -429,10 +457,11 @@ int ctl(int words, char **word)
 	verb = word[1];
 	words -= 2;
 	word += 2;
+	if (strcmp(verb, "status") == 0)
+		return status(pid, report, words, word);
 	if (words == 0 &&
-	    (strcmp(verb, "status") == 0 || strcmp(verb, "start") == 0 ||
-	     strcmp(verb, "stop") == 0 || strcmp(verb, "heap") == 0 ||
-	     strcmp(verb, "trace-start") == 0 ||
+	    (strcmp(verb, "start") == 0 || strcmp(verb, "stop") == 0 ||
+	     strcmp(verb, "heap") == 0 || strcmp(verb, "trace-start") == 0 ||
 	     strcmp(verb, "trace-stop") == 0))
 		return ask(pid, verb, NULL, NULL, 0);
 	if (strcmp(verb, "load") == 0 && words > 0)

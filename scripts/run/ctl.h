@@ -2,7 +2,7 @@
 #ifndef RUN_CTL_H
 #define RUN_CTL_H
 
-/* ctl - run the command in @word: PID, verb, arguments */
-int ctl(int words, char **word);
+/* ctl - run the command in @word: PID, verb, arguments; @report is shim-report */
+int ctl(const char *report, int words, char **word);
 
 #endif

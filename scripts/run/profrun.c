@@ -38,7 +38,7 @@ static const char usage[] =
 	"    profrun info [DIR]                                what was recorded, and how\n"
 	"    profrun doctor [PROGRAM]                          why is there no data?\n"
 	"    profrun stack PID|CORE                            stacks of any program\n"
-	"    profrun ctl PID VERB [...]                        while it runs\n"
+	"    profrun ctl [PID VERB [...]]                      while it runs\n"
 	"    profrun help [VERB]                               the manual page\n"
 	"\n"
 	"DIR is a recording; without it, the newest in the working directory.\n"

@@ -3,7 +3,7 @@
  *
  *     shim-run run|record LIBRARY REPORT [OPTIONS] [--] PROGRAM [ARG...]
  *     shim-run doctor LIBRARY REPORT [PROGRAM]
- *     shim-run ctl PID VERB ...
+ *     shim-run ctl LIBRARY REPORT [PID VERB ...]
  *
  * profrun passes the paths of libshim.so.0 and of shim-run's siblings.
  *
@@ -534,7 +534,7 @@ static int do_verb(int words, char **word)
 	if (strcmp(word[1], "try") == 0)
 		return 0;
 	if (strcmp(word[1], "ctl") == 0)
-		return ctl(words - 4, word + 4);
+		return ctl(word[3], words - 4, word + 4);
 	if (strcmp(word[1], "doctor") == 0)
 		return doctor(word[2], word[3], words - 4, word + 4);
 	if (realpath(word[2], settings.library) == NULL)

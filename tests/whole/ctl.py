@@ -177,14 +177,63 @@ def trace_verbs_fail_without_the_profile_trace():
     program.process.wait()
 
 
+# Seen to fail when the line about calls is not kept.
+@test
+def status_says_in_words_what_is_recorded_and_how_much():
+    program = Program('calltree:counts')
+    try:
+        program.next_phase()
+        program.ctl('stop')
+        program.next_phase()
+        text = program.ctl('status')
+        calls = sum(program.recorded().values())
+        raw = program.ctl('status', '--raw')
+        program.ctl('start')
+        again = program.ctl('status')
+    finally:
+        program.process.kill()
+        program.process.wait()
+    expect(text.startswith('process %d, recording %s\n' %
+                           (program.process.pid, program.output)), text)
+    fields = dict((line[2:16].strip(), line[17:]) for line in text.splitlines()[1:])
+    expect_equal(fields['profilers'], 'calltree:counts', text)
+    expect(fields['calls'].startswith('not recorded now'), text)
+    expect(fields['recorded'].startswith('{:,} calls in '.format(calls)) and
+           fields['recorded'].endswith(' open, lost 0'), (text, calls))
+    expect('not timed' in fields['own cost'], text)
+    expect(float(fields['on disk'].split()[0]) > 0, text)
+    expect('\n  calls          recorded\n' in again, again)
+    expect('\ncalls off\n' in raw and '\nevent ' in raw and
+           'event' not in text, raw)
+
+
+@test
+def without_a_process_ctl_lists_those_that_shim_records():
+    program = Program('calltree:counts')
+    silent = subprocess.Popen([compile('phases.c', flags=['-pthread', '-I', INCLUDE])],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        done = subprocess.run([PROFRUN, 'ctl'], capture_output=True, text=True)
+    finally:
+        for process in program.process, silent:
+            process.kill()
+            process.communicate()
+    expect_equal((done.returncode, done.stderr), (0, ''), 'ctl')
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
+    expect_equal(rows[str(program.process.pid)],
+                 [str(program.process.pid), 'phases', 'yes', program.output], rows)
+    expect(str(silent.pid) not in rows, rows)
+    expect_equal(done.stdout.split()[:4], ['PID', 'program', 'control', 'recording'],
+                 done.stdout)
+
+
 @test
 def ctl_reports_wrong_arguments():
     for words, wanted in (
-            ([], 'ctl: no process id'), (['x', 'status'],
-                                         "'x' is not a process id"),
+            (['x', 'status'], "'x' is not a process id"),
             (['1'], 'ctl: no verb after the process id 1'),
             (['1', 'end'], "ctl: 'end' is not a verb"),
-            (['1', 'status', 'all'], 'ctl PID status takes nothing'),
+            (['1', 'status', 'all'], 'ctl PID status takes [--raw]'),
             (['1', 'load'], 'ctl PID load takes NAME[:ARGS] [--data FILE]'),
             (['1', 'load', 'a', 'b'],
              'ctl PID load takes NAME[:ARGS] [--data FILE]'),

@@ -220,7 +220,7 @@ def examples_use_verbs_and_options_of_the_help():
             words = re.split(r'[;&#]', line)[0].split()
             verb = words.pop(0) if words[0] in VERBS else 'run'
             text = profrun(verb, '--help').stdout
-            if verb == 'ctl':
+            if verb == 'ctl' and words:
                 expect(re.search(r'(?<!\w)%s(?!\w)' % words[1], text), line)
             if verb == 'gprof':     # takes gprof's options
                 continue

@@ -682,7 +682,7 @@ def a_profiler_attaches_to_eight_busy_threads_and_leaves():
             os.unlink(path)
         with Target() as target:
             target.ctl('load', 'attached:' + path, '--data', data)
-            status = target.ctl('status')
+            status = target.ctl('status', '--raw')
             expect('\nmodule attached active /' in status, status)
             target.wait_until_run(8)
             expect_equal(target.ctl('unload', 'attached'), 'unloaded\n',
@@ -973,7 +973,8 @@ def wrong_moments_have_their_results():
         module = os.path.join(directory, 'libshim-profiler-codes.so')
         target.ctl('load', module + ':' + path, '--data', data)
         # One handle is left, so the module stays.
-        until(lambda: len(re.findall('handle .* codes', target.ctl('status')))
+        until(lambda: len(re.findall('handle .* codes',
+                                     target.ctl('status', '--raw')))
               == 1, 'the first handle has gone')
         expect(target.maps('codes.so') > 0, 'mapped')
         expect_equal(content(path), None, 'the end')
@@ -1090,7 +1091,7 @@ def callbacks_are_set_and_removed_while_they_are_called():
                                                                 path))
         until(lambda: content(path), 'it is done', 60)
         expect_equal(content(path), 'calls 1 late 0 rounds 100\n', 'result')
-        status = target.ctl('status')
+        status = target.ctl('status', '--raw')
         expect('event method_' not in status, status)
         expect_equal(target.ctl('unload', 'hammer'), 'unloaded\n', 'unload')
         target.finish()
@@ -1471,7 +1472,7 @@ def errors_of_ctl_have_the_names_of_the_clr():
     done = profrun('ctl', str(os.getpid()), 'status')
     expect(done.returncode == 1 and
            'SHIM_E_PROFILEE_PROCESS_NOT_FOUND' in done.stderr, done.stderr)
-    for words in (['ctl'], ['ctl', '1'], ['ctl', 'x', 'status'],
+    for words in (['ctl', '1'], ['ctl', 'x', 'status'],
                   ['ctl', '1', 'nonsense'], ['ctl', '1', 'load'],
                   ['ctl', '1', 'unload'], ['ctl', '-1', 'status'],
                   ['ctl', '1', 'status', 'more']):

@@ -100,6 +100,7 @@ enum {
 	OPTION_NAMES,
 	OPTION_MANGLED,
 	OPTION_RAW,
+	OPTION_SUMS,
 	OPTION_DEBUGINFOD,
 	OPTION_VALUE,
 	OPTION_MAX_DEPTH,
@@ -303,6 +304,7 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_MANGLED: options->names = NAMES_MANGLED; break;
 	case OPTION_RAW: options->raw = true; break;
+	case OPTION_SUMS: options->sums = true; break;
 	case OPTION_SAMPLES: options->samples = true; break;
 	case OPTION_TRACE: options->trace = true; break;
 	case OPTION_COVERAGE: options->coverage = true; break;

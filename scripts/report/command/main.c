@@ -320,7 +320,10 @@ static int info(const struct options *options, const char *path)
 	struct model model;
 
 	choose_read(&model, NULL, &recording, options, path);
-	info_print(output_open(NULL), &model);
+	if (options->sums)
+		info_print_sums(output_open(NULL), &model);
+	else
+		info_print(output_open(NULL), &model);
 	return finish(&model);
 }
 

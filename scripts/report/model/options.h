@@ -70,6 +70,7 @@ struct options {
 	enum name_form names;
 	const char *color;
 	bool raw;
+	bool sums;	 /* of info: nothing else */
 	bool samples;	 /* not the calls, if both are there */
 	bool trace;	 /* the calls of a trace, if both are there */
 	bool memory;	 /* the same of memory */

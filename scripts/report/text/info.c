@@ -13,6 +13,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "model/model.h"
+#include "model/totals.h"
 #include "read/end_text.h"
 #include "read/images.h"
 #include "read/process.h"
@@ -304,4 +305,41 @@ void info_print(FILE *out, struct model *model)
 		}
 	for (i = 0; i < recording->process_count; i++)
 		thread = put_process(out, model, i, thread);
+}
+
+/* --- how much --- */
+
+static void put_calls(FILE *out, const struct model *model)
+{
+	char calls[SHORT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT],
+		open[SHORT_TEXT];
+	uint32_t path_count = 0, function_count = 0, i;
+
+	for (i = 0; i < model->path_count; i++)
+		path_count += model->paths[i].function != NONE;
+	for (i = 0; i < model->function_count; i++)
+		function_count += sums_are_there(&model->functions[i].sums);
+	put_field_name(out, "recorded");
+	fprintf(out, "%s %s in %s paths of %s functions, %s open, ",
+		human_count(calls, model->calls),
+		model->is_sampled ? "samples" : "calls",
+		human_count(paths, path_count),
+		human_count(functions, function_count),
+		human_count(open, model->open));
+	put_lost(out, model->lost_causes);
+}
+
+void info_print_sums(FILE *out, const struct model *model)
+{
+	char cost[SHORT_TEXT], time[SHORT_TEXT];
+
+	put_calls(out, model);
+	if (model->is_sampled || !model->has_times || model->raw)
+		put_field(out, "own cost", "unknown: calls were not timed");
+	else
+		put_formatted(out, "own cost", "%s of %s of recorded time",
+			      human_ns(cost, fmax(model->time_raw -
+							  fmax(model->time, 0),
+						  0)),
+			      human_ns(time, model->time_raw));
 }

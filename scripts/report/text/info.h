@@ -8,4 +8,7 @@ struct model;
 
 void info_print(FILE *out, struct model *model);
 
+/* Only how much was recorded, and what that cost. */
+void info_print_sums(FILE *out, const struct model *model);
+
 #endif

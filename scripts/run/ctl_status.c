@@ -1,0 +1,134 @@
+/*
+ * What shim does in a process, for people.  The process says its settings, profilers and
+ * threads.  What it has recorded is read from the recording by shim-report, so that the
+ * numbers are those of a report and the program has no work.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl_status.h"
+#include "say.h"
+
+#define MODULES_SIZE 8192
+
+static struct {
+	char recording[PATH_MAX]; /* the process's directory in it */
+	char profile[1024];
+	char modules[MODULES_SIZE]; /* a line each */
+	bool calls_are_off;
+	unsigned long threads, broken;
+} known;
+
+static const char *after(const char *line, const char *key)
+{
+	size_t size = strlen(key);
+
+	return strncmp(line, key, size) == 0 ? line + size : NULL;
+}
+
+void ctl_status_take(const char *line)
+{
+	size_t used = strlen(known.modules);
+	const char *value;
+
+	if ((value = after(line, "recording ")) != NULL)
+		snprintf(known.recording, sizeof(known.recording), "%s", value);
+	else if ((value = after(line, "profile ")) != NULL)
+		snprintf(known.profile, sizeof(known.profile), "%s", value);
+	else if ((value = after(line, "calls ")) != NULL)
+		known.calls_are_off = strcmp(value, "off") == 0;
+	else if ((value = after(line, "threads ")) != NULL)
+		known.threads = strtoul(value, NULL, 10);
+	else if ((value = after(line, "module ")) != NULL)
+		snprintf(known.modules + used, sizeof(known.modules) - used,
+			 "%s\n", value);
+	else if (after(line, "handle ") != NULL &&
+		 strstr(line, " switched off") != NULL)
+		known.broken++;
+}
+
+static void print_modules(void)
+{
+	char *line, *rest = known.modules;
+
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (line[0] != '\0')
+			say_plainly("  %-14s %s", "module", line);
+}
+
+/* Files of recordings have holes: blocks are counted, not sizes. */
+static void print_size(void)
+{
+	DIR *directory = opendir(known.recording);
+	unsigned long long bytes = 0;
+	struct dirent *entry;
+	struct stat st;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
+		if (fstatat(dirfd(directory), entry->d_name, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			bytes += (unsigned long long)st.st_blocks * 512;
+	if (directory == NULL) {
+		say_plainly("  %-14s unknown: %s", "on disk", strerror(errno));
+		return;
+	}
+	closedir(directory);
+	say_plainly("  %-14s %.1f %s", "on disk",
+		    (double)bytes / (bytes < 1 << 20 ? 1 << 10 : 1 << 20),
+		    bytes < 1 << 20 ? "KiB" : "MiB");
+}
+
+/* Prints lines of the same form. */
+static void print_sums(const char *process, const char *report,
+		       const char *directory)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		execl(report, "shim-report", "info", "--sums", "--process",
+		      process, directory, (char *)NULL);
+		say("%s: cannot be executed: %s", report, strerror(errno));
+		_exit(STATUS_FAILED);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0 || status != 0)
+		say_plainly("  %-14s unknown: the recording cannot be read",
+			    "recorded");
+}
+
+void ctl_status_print(const char *process, const char *report)
+{
+	char directory[PATH_MAX], *slash;
+
+	snprintf(directory, sizeof(directory), "%s", known.recording);
+	slash = strrchr(directory, '/');
+	if (slash != NULL && slash != directory)
+		*slash = '\0';
+	say_plainly("process %s, recording %s", process, directory);
+	say_plainly("  %-14s %s", "profilers",
+		    known.profile[0] != '\0' ? known.profile : "none");
+	print_modules();
+	if (known.broken > 0)
+		say_plainly("  %-14s %lu switched off after an error", "",
+			    known.broken);
+	say_plainly("  %-14s %s", "calls",
+		    known.calls_are_off ?
+			    "not recorded now (`ctl PID start` goes on)" :
+			    "recorded");
+	print_sums(process, report, directory);
+	print_size();
+	say_plainly("  %-14s %lu", "threads", known.threads);
+}
