@@ -20,7 +20,8 @@ _profrun_recordings() {
 _profrun_value() {
     case $1 in
         -p | --profile)
-            echo calltree calltree:exact calltree:counts sampling \
+            echo calltree calltree:exact calltree:calibrate \
+                calltree:counts sampling \
                 sampling:clock=wall trace trace:ring=64M memory \
                 memory:period=512K locks coverage exceptions pchist none ;;
         --sort)

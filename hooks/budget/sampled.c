@@ -188,6 +188,23 @@ struct tree *budget_samples_add(const void *context, uintptr_t sp,
 	return tree;
 }
 
+struct tree *budget_samples_add_place(uintptr_t ip, uintptr_t sp,
+				      uint32_t weight)
+{
+	struct tree *tree = find_tree(sp);
+	struct sampled *sampled = tree ? get_sampled(tree) : NULL;
+	struct shim_sampled_node *at;
+	uintptr_t end;
+
+	if (!sampled)
+		return NULL;
+	at = get_child(tree, sampled, (uint64_t)tree_innermost(tree, sp, &end),
+		       0);
+	if (at)
+		count(at, is_own(ip), weight);
+	return tree;
+}
+
 void budget_samples_image_gone(uintptr_t low, uintptr_t high,
 			       uint32_t generation)
 {

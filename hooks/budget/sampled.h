@@ -19,6 +19,11 @@ struct tree *budget_samples_add(const void *context, uintptr_t sp,
 /* The samples in hooks so far. */
 extern uint64_t budget_samples_own;
 
+/* The same, without frames: whether the thread was in the innermost recorded call itself
+ * or in a hook there, by the interrupted instruction @ip. */
+struct tree *budget_samples_add_place(uintptr_t ip, uintptr_t sp,
+				      uint32_t weight);
+
 /* Marks the addresses of an image that was unloaded. */
 void budget_samples_image_gone(uintptr_t low, uintptr_t high,
 			       uint32_t generation);

@@ -3,6 +3,7 @@
  * and groups of calls (groups.c), all of them or within a budget.
  */
 #include "budget/budget.h"
+#include "budget/calibrate.h"
 #include "calltree/groups.h"
 #include "options/start.h"
 #include "path/needs.h"
@@ -13,7 +14,7 @@
 
 static enum clock asked_clock = COARSE;
 static uint64_t percent;
-static bool is_clock_given, has_groups;
+static bool is_clock_given, is_calibrated, has_groups;
 
 static void take_option(enum option_name name, const struct option_value *value)
 {
@@ -25,7 +26,8 @@ static void take_option(enum option_name name, const struct option_value *value)
 	} else if (name == OPTION_calltree_BUDGET) {
 		percent = value->number;
 	} else {
-		asked_clock = name == OPTION_calltree_EXACT ? EXACT : COUNTS;
+		asked_clock = name == OPTION_calltree_COUNTS ? COUNTS : EXACT;
+		is_calibrated |= name == OPTION_calltree_CALIBRATE;
 		is_clock_given = true;
 	}
 }
@@ -81,6 +83,8 @@ static void begin(void)
 {
 	tree_begin();
 	budget_begin();
+	if (is_calibrated)
+		calibrate_begin();
 }
 
 BUILTIN(calltree, take_option, start, .begin = begin);

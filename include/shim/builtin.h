@@ -39,6 +39,14 @@ __attribute__((visibility("hidden"))) uint64_t shim_thread_time_ns(void);
 /* For calltree: SHIM_BUDGET, or "". */
 __attribute__((visibility("hidden"))) const char *shim_budget_setting(void);
 
+struct shim_profiler_handle;
+
+/* For calltree:calibrate: the profiler that enables sampling next gets the sampler of
+ * @handle, as if it had not been enabled.  @taken is called then, with the lock of the
+ * runtime.  Contract: init. */
+__attribute__((visibility("hidden"))) void
+shim_lend_samples(struct shim_profiler_handle *handle, void (*taken)(void));
+
 /* For pchist: monitor(3) counts from the start, though the program does not call it. */
 __attribute__((visibility("hidden"))) void
 shim_monitor_by_default(uint32_t frequency_hz);

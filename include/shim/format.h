@@ -214,7 +214,9 @@ struct shim_meta {
 	/* of them or others: their code cannot be changed */
 	uint32_t throttle_failed;
 	uint32_t unused3;
-	/* of processor time: the time of one sample */
+	/* of processor time: the time of one sample.  Without a budget: of
+	 * calltree:calibrate, whose samples tell how much of the exact times
+	 * passed in hooks; 0: there are none. */
 	uint64_t sample_period_ns;
 	uint64_t sample_weight; /* all samples of the process */
 	/* processor time of sampling, deciding and switching */
@@ -344,6 +346,9 @@ struct shim_node {
 /*
  * calltree with a budget: samples of processor time in a path.  The frame that belongs
  * to the recorded call is one of these, too: its address tells inlined functions apart.
+ *
+ * calltree:calibrate: the same without frames, @address is 0.  A hook that has read the clock
+ * may not be in its call yet: @own of a path and its caller are exact together only.
  */
 struct shim_sampled_node {
 	uint64_t function; /* SHIM_NODE_SAMPLED */

@@ -38,6 +38,8 @@ static const char common_help[] =
 	"  -p, --profile NAME[:ARGS]  what to record; may be repeated:\n"
 	"                             calltree         calls and times (default)\n"
 	"                             calltree:exact   every call timed\n"
+	"                             calltree:calibrate  the same, with the cost of\n"
+	"                                              that measured where it arises\n"
 	"                             calltree:counts  calls only\n"
 	"                             calltree:by=FUNCTION/ARGUMENT  calls of that\n"
 	"                                              function grouped by a parameter,\n"

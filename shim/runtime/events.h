@@ -64,6 +64,8 @@ struct shim_profiler_handle {
 	void *mapper_data;
 	shim_call_instrumentation_filter_callback filter;
 	bool samples; /* has enabled sampling */
+	/* not NULL: lends them to the next that enables it, and is told */
+	void (*samples_taken)(void);
 	shim_coverage_filter_callback coverage_filter;
 	int mapper_slot, filter_slot; /* of dispatch/filter_cache.c, or -1 */
 

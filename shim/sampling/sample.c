@@ -17,6 +17,7 @@
 #include "sampling/snapshot.h"
 
 #include <errno.h>
+#include <shim/builtin.h>
 #include <shim/record.h>
 #include <shim/sampling.h>
 #include <ucontext.h>
@@ -415,6 +416,15 @@ int sample_signal_want(void)
 	return r;
 }
 
+static void take_from(struct shim_profiler_handle *lender)
+{
+	owner = NULL;
+	lender->samples = false;
+	stop(NULL);
+	frequency_hz = FREQUENCY_FIRST_HZ;
+	lender->samples_taken();
+}
+
 static int enable(void *argument)
 {
 	struct shim_profiler_handle *handle_ = argument;
@@ -434,9 +444,17 @@ static int enable(void *argument)
 	if (frequency_hz == 0)
 		frequency_hz = FREQUENCY_FIRST_HZ;
 	handle_->samples = true;
+	if (owner && owner->samples_taken)
+		take_from(owner);
 	if (!owner)
 		owner = handle_;
 	return 0;
+}
+
+void shim_lend_samples(struct shim_profiler_handle *handle_,
+		       void (*taken)(void))
+{
+	handle_->samples_taken = taken;
 }
 
 int sample_enable(struct shim_profiler_handle *handle_)

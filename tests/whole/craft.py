@@ -33,9 +33,9 @@ def chunked(kind, body, pid=1000):
 BUDGET = 18848                  # offset in struct shim_meta
 
 
-def meta(pid=1000, profile='calltree', budget=None, **strings):
+def meta(pid=1000, profile='calltree', budget=None, cost=1000, **strings):
     """The meta file of a process that ran for a second.  @budget: words of struct
-    shim_meta, see budget()."""
+    shim_meta, see budget().  @cost: in 1/1000 ns, of a call inside of it and outside."""
     strings = {'program': '/bin/nothing', 'command': 'nothing',
                'profile': profile, **strings}
     text = b''.join(b'%s=%s\0' % (name.encode(), value.encode())
@@ -43,7 +43,7 @@ def meta(pid=1000, profile='calltree', budget=None, **strings):
     data = struct.pack('<8sIIIIIIII', b'SHIMMETA', 1, 18840, pid, 1, 2, 1, 0, 0)
     data += struct.pack('<8Q', CLOCK, CLOCK, CLOCK + SECOND, CLOCK + SECOND,
                         0, 1700000000 * SECOND, CLOCK + SECOND, 1000000)
-    data += struct.pack('<4I', 1000, 1000, 1000, 1000)      # costs
+    data += struct.pack('<4I', cost, cost, cost, cost)
     data += struct.pack('<QQII', 0, 0, len(text), 0)
     data = (data + text).ljust(20480, b'\0')
     return data[:BUDGET] + budget + data[BUDGET + len(budget):] if budget else data

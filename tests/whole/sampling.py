@@ -21,10 +21,11 @@ NONE, PROCESS, REAL, THREAD = '0', '1', '2', '3'
 class Sampled:
     """A run of sampled.c."""
 
-    def __init__(self, *arguments, timeout=60, **more):
+    def __init__(self, *arguments, timeout=60, profile='none', **more):
         program = compile('sampled.c', 'gcc', '-O1', ['-I', INCLUDE],
                           instrument=False)
-        done = run([program, *arguments], new_directory('recording'), 'none',
+        self.recording = new_directory('recording')
+        done = run([program, *arguments], self.recording, profile,
                    timeout=timeout, **more)
         self.text = done.stdout
         wrong = re.findall('^wrong: .*', done.stdout, re.M)
@@ -50,6 +51,22 @@ def near(got, wanted, part, what):
 @test
 def the_first_handle_owns_the_sampler_and_the_next_inherits_it():
     Sampled('owner')
+
+
+@test
+def exact_times_have_samples_beside_them_and_lend_the_sampler():
+    directory = shares('calltree:calibrate')
+    found = re.search(r'^  samples +([\d,]+), one for 1.00 ms of processor time',
+                      text_of(directory, verb='info'), re.M)
+    expect(found and int(found.group(1).replace(',', '')) > 100,
+           text_of(directory, verb='info'))
+    # A profiler that samples itself gets what it asks for, and all of it.
+    threads = Sampled('spin', PROCESS, '100', profile='calltree:calibrate')
+    for weight, _ in threads.of_threads():
+        near(weight, 50, 0.25, 'half a second at 100 Hz')
+    for directory in threads.recording, shares('calltree:calibrate;sampling:hz=100'):
+        expect('of processor time' not in text_of(directory, verb='info'),
+               'samples of somebody else')
 
 
 # Rows M-32, M-38.

@@ -23,13 +23,23 @@
 
 #define PERIOD_MAX 1000000000u
 
-bool budget_has(const struct process *process)
+static bool has_samples(const struct process *process)
 {
 	const struct shim_meta *meta = &process->meta;
 
-	return process->has_meta && meta->budget > 0 &&
-	       meta->sample_period_ns > 0 &&
+	return process->has_meta && meta->sample_period_ns > 0 &&
 	       meta->sample_period_ns <= PERIOD_MAX;
+}
+
+bool budget_has(const struct process *process)
+{
+	return has_samples(process) && process->meta.budget > 0;
+}
+
+bool budget_is_calibrated(const struct process *process)
+{
+	return has_samples(process) && process->meta.budget == 0 &&
+	       process->meta.sample_weight > 0;
 }
 
 /* --- functions that were switched off --- */
@@ -93,6 +103,7 @@ void budget_begin(struct build *build)
 	build->throttled = (struct map){ 0 };
 	build->counted_count = 0;
 	build->has_budget = budget_has(process);
+	build->is_calibrated = budget_is_calibrated(process);
 	if (!build->has_budget)
 		return;
 	if (!build->model->budget)
@@ -151,9 +162,11 @@ static void add_missing(struct build *build, const struct counted *counted,
 				 0;
 	uint64_t calls = whole(share * throttled->rest.calls);
 
-	path->missing.is_estimate = true;
+	struct missing *of_thread = &model->threads[counted->thread].missing;
+
+	path->missing.is_estimate = of_thread->is_estimate = true;
 	if (!throttled->rest.is_known) {
-		path->missing.is_unknown = true;
+		path->missing.is_unknown = of_thread->is_unknown = true;
 		return;
 	}
 	path->calls += calls;
@@ -162,6 +175,9 @@ static void add_missing(struct build *build, const struct counted *counted,
 	path->missing.variance += estimate_path_variance(
 		throttled->rest.calls, share, throttled->node.bursts);
 	model->threads[counted->thread].calls += calls;
+	of_thread->calls += calls;
+	of_thread->error = hypot(of_thread->error,
+				 share * throttled->rest.error);
 	model->calls += calls;
 }
 
@@ -203,6 +219,20 @@ static bool is_hook(const struct build *build, const struct entry *entry)
 	return count > 0 && model->functions[functions[count - 1]].is_hook;
 }
 
+/* Beside exact times: they tell what of these is the program's. */
+static void calibrate(struct path *path, double period,
+		      const struct shim_sampled_node *node)
+{
+	struct self_exactly *exactly = &path->exactly;
+
+	if (path->function == NONE)
+		return;
+	exactly->seen.time += (double)node->samples * period;
+	exactly->seen.variance += (double)node->samples * period * period;
+	exactly->seen_cost += (double)node->own * period;
+	path->seen_tick = fmax(path->seen_tick, period);
+}
+
 void budget_add_samples(struct build *build, const struct entry *entry)
 {
 	struct model *model = build->model;
@@ -214,11 +244,16 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 	double time, own;
 
 	memcpy(&node, build->file->data + entry->offset, sizeof(node));
-	if (!build->has_budget || !is_weight_possible(process, node.samples) ||
+	if ((!build->has_budget && !build->is_calibrated) ||
+	    !is_weight_possible(process, node.samples) ||
 	    !is_weight_possible(process, node.own)) {
 		if (node.samples || node.own)
 			model_blame(&build->bad_times, &build->bad_time_offset,
 				    entry->offset);
+		return;
+	}
+	if (build->is_calibrated) {
+		calibrate(path, period, &node);
 		return;
 	}
 	time = (double)node.samples * period;

@@ -55,5 +55,7 @@ void budget_add_paths(struct model *model);
 void budget_measure(struct model *model);
 /* Whether times of the process come from samples. */
 bool budget_has(const struct process *process);
+/* Whether samples tell what of its exact times is our own cost. */
+bool budget_is_calibrated(const struct process *process);
 
 #endif

@@ -104,6 +104,17 @@ struct count count_of_sums(const struct sums *sums)
 	};
 }
 
+struct count count_of_thread(const struct thread *thread)
+{
+	return (struct count){
+		.calls = thread->calls,
+		.exact = thread->calls - thread->missing.calls,
+		.error = thread->missing.error,
+		.is_estimate = thread->missing.is_estimate,
+		.is_least = thread->missing.is_unknown,
+	};
+}
+
 struct count count_of_model(const struct model *model)
 {
 	struct count count = { .calls = model->calls, .exact = model->calls };

@@ -12,6 +12,7 @@
 struct model;
 struct path;
 struct sums;
+struct thread;
 
 /* Half of a 95 % confidence interval is @error. */
 struct estimate {
@@ -53,6 +54,8 @@ bool sums_are_counted(const struct sums *sums);
 
 struct count count_of_path(const struct path *path);
 struct count count_of_sums(const struct sums *sums);
+/* (Its functions' errors are added up as if they were independent.) */
+struct count count_of_thread(const struct thread *thread);
 struct count count_of_model(const struct model *model);
 
 #endif

@@ -279,8 +279,11 @@ static void find_entry_path(struct build *build, uint32_t n)
 	while (depth > 0) {
 		entry = &file->entries[build->stack[--depth]];
 		function = build->model->recording->sites[entry->site].function;
+		/* (Samples beside exact times have no frames.) */
 		if (is_frame(build, entry))
-			path = find_frame_path(build, entry, path);
+			path = build->is_calibrated ?
+				       path :
+				       find_frame_path(build, entry, path);
 		else if (!is_passed_over(build, entry, path, function))
 			path = find_path(build, path, function);
 		entry->path = path;

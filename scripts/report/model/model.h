@@ -74,7 +74,9 @@ struct self_seen {
 /* The two ways to the self time of nodes that were timed exactly: selftime.c. */
 struct self_exactly {
 	struct self_seen seen;
-	double raw, cost; /* less their children's totals; ours in that */
+	double seen_cost;   /* samples that found hooks there, */
+	bool is_calibrated; /* if there are samples beside the exact times */
+	double raw, cost;   /* less their children's totals; ours in that */
 	double child_variance;
 };
 
@@ -118,6 +120,7 @@ struct thread {
 	uint32_t process, tid;
 	const char *name; /* "": unknown */
 	uint64_t calls, untimed, open;
+	struct missing missing; /* of the calls */
 	double self, self_raw;
 	uint64_t lost[SHIM_LOST_CAUSES];
 	uint32_t path; /* its root, or NONE */

@@ -206,14 +206,18 @@ void node_times_add(struct build *build, const struct shim_node *node,
 	double inside = calls * cost->inside / 1000 * unit;
 	double outside = calls * cost->outside / 1000 * unit;
 	double time = (double)node->time * unit + open_ns(process, node);
-	double tick = (double)process_tick(process) * unit;
+	double tick = build->is_calibrated ?
+			      (double)meta->sample_period_ns :
+			      (double)process_tick(process) * unit;
 
 	if (node->group)
 		outside += (double)node->hits * SHIM_ASKING_UNIT * unit;
 	path->is_timed = true;
+	path->exactly.is_calibrated |= build->is_calibrated;
+	build->model->has_errors |= build->is_calibrated;
 	path->total_raw += time;
 	path->cost += inside;
-	if (meta->has_self) {
+	if (meta->has_self || build->is_calibrated) {
 		struct timing timing = {
 			node, path,   parent,  has_exact_parent(build, entry),
 			time, inside, outside, tick

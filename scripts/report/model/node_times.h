@@ -39,7 +39,8 @@ struct build {
 	uint64_t bad_memory, bad_memory_offset;
 	struct shim_heap_node heap; /* of the process, if has_heap */
 	bool has_heap;
-	bool has_budget; /* the process; then: */
+	bool is_calibrated; /* budget_is_calibrated() */
+	bool has_budget;    /* the process; then: */
 	uint32_t first_throttled;
 	struct map throttled; /* by site */
 	struct counted *counted;

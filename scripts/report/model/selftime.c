@@ -39,6 +39,10 @@ struct choice {
 	struct self_exactly sums;
 	double tick;
 	bool is_seen;
+	/* With samples of processor time: whether there was other time, and if not, how
+	 * much time a sample stands for, of its own. */
+	bool has_waited;
+	double scale;
 };
 
 static void add_exactly(struct choice *choice, const struct path *path)
@@ -50,6 +54,8 @@ static void add_exactly(struct choice *choice, const struct path *path)
 	sums->child_variance += path->exactly.child_variance;
 	sums->seen.time += path->exactly.seen.time;
 	sums->seen.variance += path->exactly.seen.variance;
+	sums->seen_cost += path->exactly.seen_cost;
+	sums->is_calibrated |= path->exactly.is_calibrated;
 	choice->tick = fmax(choice->tick, path->seen_tick);
 }
 
@@ -64,6 +70,26 @@ static bool is_best_seen(const struct choice *choice)
 	       choice->tick * fmax(sums->raw - sums->cost, choice->tick);
 }
 
+/* As far as chance and other programs go, a function that has not waited was found for
+ * as long as it took: then the part of the samples that is its own is the best there
+ * is.  Else the time that no sample was found in is its own, too. */
+#define WAITS  2
+#define SIGMAS 5
+
+static void compare_samples(struct choice *choice)
+{
+	const struct self_exactly *sums = &choice->sums;
+	double found = sums->seen.time + sums->seen_cost;
+	double chance = SIGMAS * sqrt(choice->tick * fmax(found, choice->tick));
+
+	choice->scale = 1;
+	if (!sums->is_calibrated)
+		return;
+	choice->has_waited = sums->raw > WAITS * found + chance;
+	if (!choice->has_waited && found > 0 && sums->raw > 0)
+		choice->scale = sums->raw / found;
+}
+
 /* One for every function, so that it does not matter whether threads have paths of
  * their own. */
 static struct choice *choose(const struct model *model)
@@ -76,14 +102,17 @@ static struct choice *choose(const struct model *model)
 		if (is_timed(&model->paths[i]) && has_seen(&model->paths[i]))
 			add_exactly(&choices[model->paths[i].function],
 				    &model->paths[i]);
-	for (i = 0; i < model->function_count; i++)
+	for (i = 0; i < model->function_count; i++) {
 		choices[i].is_seen = is_best_seen(&choices[i]);
+		compare_samples(&choices[i]);
+	}
 	return choices;
 }
 
 /*
- * How often the cost that was measured fits into what the ticks leave of all paths
- * that they are not asked about.  The fewer ticks, the nearer to once: as far as it
+ * How often the cost that was measured at the start fits into what samples found in
+ * hooks; or without them into what the ticks leave of all paths that they are not asked
+ * about.  The fewer ticks, the nearer to once: as far as it
  * may be chance, it is taken for that.
  */
 static double fit_cost(const struct choice *choices, uint32_t count)
@@ -94,12 +123,18 @@ static double fit_cost(const struct choice *choices, uint32_t count)
 	for (i = 0; i < count; i++) {
 		const struct self_exactly *sums = &choices[i].sums;
 
-		if (choices[i].tick == 0 || choices[i].is_seen)
+		if (choices[i].tick == 0 ||
+		    (choices[i].is_seen && !sums->is_calibrated))
 			continue;
-		more += sums->raw - sums->cost - sums->seen.time;
 		cost += sums->cost;
-		variance += sums->seen.variance + sums->child_variance;
 		tick = fmax(tick, choices[i].tick);
+		if (sums->is_calibrated) {
+			more += sums->seen_cost - sums->cost;
+			variance += sums->seen_cost * choices[i].tick;
+			continue;
+		}
+		more += sums->raw - sums->cost - sums->seen.time;
+		variance += sums->seen.variance + sums->child_variance;
 	}
 	if (!(cost > 0))
 		return 1;
@@ -116,16 +151,35 @@ static void add_ticked(struct path *path, const struct self_seen *seen)
 	path->self_tick = fmax(path->self_tick, path->seen_tick);
 }
 
-static void measure_seen(struct path *path, bool is_seen, double times)
+static struct self_seen scale_seen(const struct self_exactly *exactly,
+				   const struct choice *choice)
+{
+	struct self_seen seen = {
+		exactly->seen.time * choice->scale,
+		exactly->seen.variance * choice->scale * choice->scale,
+	};
+
+	if (!choice->has_waited)
+		return seen;
+	seen.time = exactly->raw - exactly->seen_cost;
+	seen.variance += exactly->seen_cost * choice->tick;
+	return seen;
+}
+
+static void measure_seen(struct path *path, const struct choice *choice,
+			 double times)
 {
 	const struct self_exactly *exactly = &path->exactly;
+	struct self_seen seen;
 
 	if (path->tick > 0)
 		add_ticked(path, &path->seen);
 	path->self_most = path->self + path->seen_cost;
-	if (is_seen) {
-		add_ticked(path, &exactly->seen);
-		path->self_most += exactly->seen.time;
+	if (choice->is_seen) {
+		seen = scale_seen(exactly, choice);
+		add_ticked(path, &seen);
+		path->self_most += exactly->is_calibrated ? exactly->raw :
+							    seen.time;
 	} else {
 		path->self += exactly->raw - times * exactly->cost;
 		path->self_most += exactly->raw;
@@ -159,8 +213,7 @@ void selftime_measure(struct model *model)
 		if (!is_timed(path))
 			continue;
 		if (has_seen(path))
-			measure_seen(path, choices[path->function].is_seen,
-				     times);
+			measure_seen(path, &choices[path->function], times);
 		else
 			measure_raw(path, model->raw ? 0 : path->cost);
 	}

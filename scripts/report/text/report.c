@@ -324,7 +324,13 @@ static void print_clock(const struct layout *layout)
 			1 / process->unit_ns);
 	else
 		fputs("  clock: monotonic, ns", layout->out);
-	if (model->has_errors)
+	if (budget_is_calibrated(process))
+		fprintf(layout->out,
+			", every call timed exactly; samples, one for %s of "
+			"processor time, tell our own cost; \u00b1 is one "
+			"standard error\n",
+			human_ns(text, (double)process->meta.sample_period_ns));
+	else if (model->has_errors)
 		fprintf(layout->out,
 			", coarse: ticks of %s; \u00b1 is one "
 			"standard error\n",
@@ -517,12 +523,13 @@ static void print_thread(struct table *table, const struct thread *thread)
 	const struct model *model = table->layout->model;
 	const struct process *process =
 		&model->recording->processes[thread->process];
-	char text[SHORT_TEXT];
-	bool known = thread->untimed < thread->calls;
+	char text[SHORT_TEXT], calls[COUNT_TEXT];
+	struct count count = count_of_thread(thread);
+	bool known = thread->untimed < thread->calls || model->budget;
 
 	table_cell(table, id_text(text, process->pid));
 	table_cell(table, id_text(text, thread->tid));
-	table_cell(table, human_count(text, thread->calls));
+	table_cell(table, count_text(calls, &count));
 	table_cell(table,
 		   time_text(text, model->raw ? thread->self_raw : thread->self,
 			     known));
