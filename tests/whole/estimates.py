@@ -205,6 +205,106 @@ def times_below_the_cost_are_shown_as_bounds():
     expect(' 0 ns' not in text, text)
 
 
+# --- what the report advises ---
+
+def costly(time, calls, cost=20000):
+    """A run of @time ns with @calls timed exactly, of which each cost 20 ns and 20."""
+    program = Program()
+    return report(craft.write(new_directory('recording'), {
+        'meta': craft.meta(cost=cost), 'images': craft.images(program.image()),
+        '0.calltree': craft.tree(
+            thread(), node(program['main'], MEMORY, calls=1, time=time, coarse=0),
+            node(program['outer'], at(0), calls=calls, time=time // 2,
+                 coarse=0))}), 'report')
+
+
+@test
+def a_costly_run_is_told_what_a_budget_makes_of_it():
+    # 400 of 900 ms; what is left of 10 million call sites is 8 ms, 1.6 % of 500.
+    expect('400 ms of 900 ms were our own cost: profrun --budget 10 runs it at '
+           'about 1.1 x\n' in costly(900 * MS, 10000000), 'much time')
+    # 800 of 900 ms: 16 ms to 100.
+    expect('800 ms of 900 ms were our own cost: profrun --budget 10 runs it at '
+           'about 1.3 x\n' in costly(900 * MS, 20000000), 'less time')
+    # 5 ms are left, less than call sites take: nothing can be said of these.
+    expect('--budget 10 keeps that below 10 %\n' in costly(805 * MS, 20000000),
+           'no time')
+    # 200 of 900 ms.
+    expect('--budget' not in costly(900 * MS, 5000000), 'enough time')
+
+
+@test
+def a_short_run_is_told_to_time_every_call():
+    program = Program()
+    for samples, advised in (40, True), (60, False):
+        text = report(program.record(
+            node(program['main'], MEMORY, frame=1),
+            sampled(at(0), program['mark_main'], samples)), 'report')
+        expect_equal('too short for samples to say much: profrun -p calltree:exact '
+                     'times every call' in text, advised, text)
+
+
+# --- exact times, corrected by samples ---
+
+def exact(program, tiny, main, budget, cost=5000):
+    """main calls outer() ten million times: 400 ms, of which @tiny samples are its own;
+    and it has 500 ms itself, and @main samples."""
+    return craft.write(new_directory('recording'), {
+        'meta': craft.meta(budget=budget, cost=cost),
+        'images': craft.images(program.image()),
+        '0.calltree': craft.tree(
+            thread(),
+            node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=0),
+            node(program['outer'], at(0), calls=10000000, time=400 * MS, coarse=0),
+            sampled(at(0), 0, *main), sampled(at(1), 0, *tiny))})
+
+
+@test
+def samples_tell_what_of_exact_times_is_ours():
+    program = Program()
+    # Hooks are thought to take 5 ns inside a call and 5 outside: 100 ms in all.  They
+    # were found in 300 + 300 of 900 samples.
+    recording = exact(program, (100, 300), (200, 300),
+                      craft.budget(percent=0, weight=900))
+    some, about = functions(recording)
+    expect(abs(some['outer']['self_ns'] - 100 * MS) < 2 * MS, str(some['outer']))
+    expect(abs(some['main']['self_ns'] - 200 * MS) < 2 * MS, str(some['main']))
+    expect(abs(about['time_ns'] - 300 * MS) < 4 * MS, str(about['time_ns']))
+    expect(some['outer']['self_error_ns'] >= 10 * MS, str(some['outer']))
+    expect('every call timed exactly; samples, one for 1.00 ms of processor time, '
+           'tell our own cost' in report(recording, 'report'), 'the clock')
+    # They are no functions, and no paths.
+    expect_equal(sorted(some), ['main', 'outer'], 'functions')
+    expect_equal(paths(recording, 'calls'),
+                 {'main': 1, 'main;outer': 10000000}, 'calls')
+
+
+@test
+def time_without_samples_was_spent_waiting():
+    program = Program()
+    # (A hundred samples in 400 ms.)
+    recording = exact(program, (30, 70), (200, 300),
+                      craft.budget(percent=0, weight=600))
+    some, _ = functions(recording)
+    expect(abs(some['outer']['self_ns'] - 330 * MS) < 2 * MS, str(some['outer']))
+
+
+@test
+def what_hooks_hardly_touch_keeps_its_exact_time():
+    program = Program()
+    recording = craft.write(new_directory('recording'), {
+        'meta': craft.meta(budget=craft.budget(percent=0, weight=900)),
+        'images': craft.images(program.image()),
+        '0.calltree': craft.tree(
+            thread(),
+            node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=0),
+            node(program['outer'], at(0), calls=1000, time=400 * MS, coarse=0),
+            sampled(at(0), 0, 500), sampled(at(1), 0, 411))})
+    some, _ = functions(recording)
+    # 1,000 times 1 ns of cost, more or less.
+    expect(399.9 * MS < some['outer']['self_ns'] <= 400 * MS, str(some['outer']))
+
+
 # --- calls ---
 
 @test
@@ -247,10 +347,14 @@ def estimates_and_exact_counts_stand_below_each_other():
 @test
 def exports_of_calls_say_which_are_estimates():
     recording = with_estimates(Program())
-    done = subprocess.run([shimtest.report, 'export', 'folded', '--value', 'calls',
-                           recording], text=True, capture_output=True)
-    expect('the calls of 1 function are estimates: off' in done.stderr,
-           done.stderr)
+    for words in (('folded', '--value', 'calls'), ('speedscope', '--value', 'calls'),
+                  ('pprof',), ('callgrind',), ('gmon',)):
+        out = os.path.join(new_directory('out'), 'out')
+        done = subprocess.run([shimtest.report, 'export', *words, '-o', out,
+                               recording], text=True, capture_output=True)
+        expect_equal(done.returncode, 0, done.stderr)
+        expect('the calls of 1 function are estimates: off' in done.stderr,
+               '%s: %s' % (words, done.stderr))
 
 
 @test
@@ -311,6 +415,38 @@ def a_diff_of_an_exact_and_an_estimated_run_shows_both():
                          capture_output=True)
     expect_equal(out.returncode, 0, out.stderr)
     expect(re.search(r'900,000 +~?905,', out.stdout), out.stdout)
+
+
+@test
+def processes_that_differ_add_up_to_an_estimate():
+    program = Program()
+    exact = program.record(node(program['main'], MEMORY, frame=1),
+                           node(program['off'], at(0), calls=900000),
+                           sampled(at(0), program['mark_main'], 900),
+                           sampled(at(0), program['mark_deep'], 9))
+    both = os.path.join(new_directory('merged'), 'both')
+    done = subprocess.run([shimtest.report, 'merge', '-o', both, exact,
+                           with_estimates(program)], text=True,
+                          capture_output=True)
+    expect_equal(done.returncode, 0, done.stderr)
+    some, _ = functions(both)
+    expect_equal((some['off']['calls_exact'], some['deep']['calls']),
+                 (909500, None), 'exact calls')
+    expect(abs(some['off']['calls'] - 1805500) < 1000, str(some['off']))
+    for words, wanted in (
+            (('report',), r'~1\.80\d M ± 0\.002 M .* off '),
+            (('report', '--threads'), r' ~90\d\.\d k ± 1\.\d k +900 ms .* main'),
+            (('report', '--threads'), r' 900,001 +909 ms .* main'),
+            (('report', '--ranks'), r' ~1,80\d,\d+  off '),
+            (('report', '--ranks'), r' 9\.00 ms .* -  deep '),
+            (('report', '--ranks'), r'< 3\.00 ms .* 1,234  outer '),
+            (('info',), r'calls +~1\.80\d M ± 0\.002 M in'),
+            (('info',), r'main: ~90\d\.\d k ± 1\.\d k calls, 1 open'),
+            (('info',), r'main: 900,001 calls, 1 open'),
+            (('info',), r'budget +10 %; functions switched off: 1, ')):
+        text = report(both, *words)
+        expect(re.search(wanted, text), '%s: %s' % (wanted, text))
+        expect(not re.search(r'(?<![\d.])0 ns', text), text)
 
 
 @test

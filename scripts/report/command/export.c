@@ -141,6 +141,7 @@ static int export_files(struct options *options,
 			  format->name);
 	choose_read(&model, &samples, &recording, options, path);
 	format->write_files(&model, samples.recording ? &samples : NULL, file);
+	estimates_tell(&model);
 	if (model.calls || model.open)
 		return 0;
 	warn("%s: no %s was recorded", recording.path,

@@ -30,6 +30,7 @@ static void put_row(struct json *json, const struct ranks *ranks,
 	json_key_number(json, "imbalance_percent", ranks_imbalance(row), 17);
 	json_key_count(json, "calls", row->calls);
 	json_key_flag(json, "calls_estimated", row->has_estimate);
+	json_key_flag(json, "calls_complete", !row->has_unknown);
 	json_key_array(json, "each");
 	for (i = 0; i < ranks->count; i++)
 		json_number(json, each[i], 17);

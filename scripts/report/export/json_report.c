@@ -311,6 +311,8 @@ static void put_threads(struct json *json, const struct model *model,
 	json_line(json, 0);
 	json_key_array(json, "threads");
 	for (i = 0; i < model->thread_count; i++, thread++) {
+		struct count calls = count_of_thread(thread);
+
 		json_line(json, 0);
 		json_object(json);
 		json_key_count(
@@ -319,11 +321,11 @@ static void put_threads(struct json *json, const struct model *model,
 		json_key_count(json, "tid", thread->tid);
 		json_key_text(json, "name",
 			      thread->name[0] ? thread->name : NULL);
-		json_key_count(json, "calls", thread->calls);
+		json_calls(json, &calls, true);
 		json_key_count(json, "open", thread->open);
 		put_ns(json, "self_ns",
 		       model->raw ? thread->self_raw : thread->self,
-		       thread->calls > thread->untimed);
+		       thread->calls > thread->untimed || model->budget);
 		put_lost(json, thread->lost);
 		if (model->by_thread && thread->calls) {
 			part_sums_of(&part, model, thread->path);

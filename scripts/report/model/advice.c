@@ -85,12 +85,36 @@ bool advice_is_costly(const struct model *model)
 	       model->time_raw - fmax(model->time, 0) > model->time_raw / 3;
 }
 
+bool advice_is_not_calibrated(const struct model *model)
+{
+	const struct process *first = &model->recording->processes[0];
+
+	return !model->has_errors && first->has_meta &&
+	       !budget_is_calibrated(first);
+}
+
+/*
+ * What call sites take that are off, each call, and what a budget of 10 % adds.  (0.5 to
+ * 1 ns in Lua, SQLite, zstd, ninja, bzip2, zlib, Duktape: their hooks take 4.)
+ */
+#define SITE_NS	    0.8
+#define TENTH_ADDED (1 / 0.9)
+
+double advice_budget_slowdown(const struct model *model)
+{
+	double sites = (double)model->calls * SITE_NS;
+
+	/* Of a program that takes less than that nobody knows what it takes. */
+	return model->time > sites ? (1 + sites / model->time) * TENTH_ADDED :
+				     0;
+}
+
 bool advice_is_short(const struct model *model)
 {
 	double time = model->budget ? model->budget->time_ns : model->duration;
 
 	return model->has_times && model->has_errors && !model->is_sampled &&
-	       time > 0 && time < SHORT_NS;
+	       !model->has_extras && time > 0 && time < SHORT_NS;
 }
 
 /* Those of its calls that took less; where the mean is all there is, preemption

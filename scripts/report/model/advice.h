@@ -26,6 +26,13 @@ bool advice_is_mostly_cost(const struct model *model);
  * budget would keep it small. */
 bool advice_is_costly(const struct model *model);
 
+/* Whether our own cost is a figure of the start: of exact times, without samples. */
+bool advice_is_not_calibrated(const struct model *model);
+
+/* How many times as long as without hooks the run takes with a budget of 10 %, by the
+ * number of its calls; 0: unknown. */
+double advice_budget_slowdown(const struct model *model);
+
 /* Whether the run was too short for ticks or samples to say much. */
 bool advice_is_short(const struct model *model);
 

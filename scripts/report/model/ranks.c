@@ -3,6 +3,7 @@
  * together, or the processes of one.  What the slowest does beyond the mean is what all
  * others wait for.
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -64,6 +65,14 @@ static void add_figure(struct ranks *ranks, struct rank_row *row, uint32_t rank,
 		ranks->figures[row->last].next = ranks->figure_count;
 	row->last = ranks->figure_count++;
 	row->count++;
+}
+
+static void add_doubt(struct rank_row *row, const struct missing *missing,
+		      double tick)
+{
+	row->has_estimate |= missing->is_estimate;
+	row->has_unknown |= missing->is_unknown;
+	row->tick = fmax(row->tick, tick);
 }
 
 static void see_figure(struct rank_row *row, uint32_t rank, double value)
@@ -130,8 +139,8 @@ static void add_functions(struct ranks *ranks)
 				   ranks->is_timed ? sums->self :
 						     (double)sums->calls);
 			ranks->functions[function].calls += sums->calls;
-			ranks->functions[function].has_estimate |=
-				sums->missing.is_estimate;
+			add_doubt(&ranks->functions[function], &sums->missing,
+				  sums->tick);
 		}
 		ranks->all.calls += model->threads[n].calls;
 		add_figure(ranks, &ranks->all, rank,
@@ -183,7 +192,7 @@ void ranks_add_paths(struct ranks *ranks)
 		add_figure(ranks, row, ranks->of_thread[path->thread],
 			   ranks->is_timed ? path->total : (double)path->calls);
 		row->calls += path->calls;
-		row->has_estimate |= path->missing.is_estimate;
+		add_doubt(row, &path->missing, path->self_tick);
 	}
 	for (i = 0; i < ranks->path_count; i++)
 		measure_row(ranks, &ranks->paths[i]);

@@ -19,7 +19,9 @@ struct rank_row {
 	uint32_t first, last; /* of ranks->figures, by rank; or NONE */
 	uint32_t count;
 	uint64_t calls;
-	bool has_estimate; /* among them */
+	bool has_estimate; /* among them, */
+	bool has_unknown;  /* and calls that cannot be estimated */
+	double tick;	   /* the coarsest clock of its times; 0: exact */
 	double mean, least, most;
 	uint32_t least_rank, most_rank;
 };

@@ -59,18 +59,29 @@ static void print_cure(FILE *out, const struct model *model)
 	fputs("    clang  -finstrument-functions-after-inlining\n", out);
 }
 
-/* (Of what the programs that this was measured with take, 1.1 to 1.36.) */
-static void print_cheaper(FILE *out, const struct model *model)
+static void print_costly(FILE *out, const struct model *model)
 {
 	char cost[SHORT_TEXT], raw[SHORT_TEXT];
 	double time = fmax(model->time, 0);
+	double slowdown = advice_budget_slowdown(model);
 
+	fprintf(out, "  %s of %s were our own cost: profrun --budget 10 ",
+		human_ns(cost, model->time_raw - time),
+		human_ns(raw, model->time_raw));
+	if (slowdown > 0)
+		fprintf(out, "runs it at about %.1f x\n", slowdown);
+	else
+		fputs("keeps that below 10 %\n", out);
+	if (advice_is_not_calibrated(model))
+		fputs("  the cost of a call was measured at the start: profrun "
+		      "-p calltree:calibrate measures it where it arises\n",
+		      out);
+}
+
+static void print_cheaper(FILE *out, const struct model *model)
+{
 	if (advice_is_costly(model))
-		fprintf(out,
-			"  %s of %s were our own cost: profrun --budget 10 "
-			"runs it at about 1.2 x\n",
-			human_ns(cost, model->time_raw - time),
-			human_ns(raw, model->time_raw));
+		print_costly(out, model);
 	if (advice_is_short(model))
 		fprintf(out,
 			"  the run was too short for %s to say much: "
@@ -83,7 +94,6 @@ void advice_print(FILE *out, const struct model *model)
 	bool is_cost = advice_is_mostly_cost(model);
 
 	print_cheaper(out, model);
-
 	print_lacking(out, model, LACKS_SYMBOLS,
 		      "stripped: functions without a name are shown by address "
 		      "(keep the symbols: no -s, no strip)");

@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model/budget.h"
+#include "model/estimates.h"
 #include "model/model.h"
 #include "model/totals.h"
 #include "read/end_text.h"
@@ -19,6 +21,7 @@
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/info.h"
+#include "text/numbers.h"
 #include "text/table.h"
 
 static void put_field_name(FILE *out, const char *name)
@@ -132,6 +135,27 @@ static void put_clock(FILE *out, const struct process *process)
 		meta->cost_exact.outside / 1000.0 * process->unit_ns);
 }
 
+static void put_samples(FILE *out, const struct process *process)
+{
+	const struct shim_meta *meta = &process->meta;
+	char count[SHORT_TEXT], period[SHORT_TEXT], own[SHORT_TEXT];
+
+	if (budget_has(process))
+		put_formatted(
+			out, "budget",
+			"%.4g %%; functions switched off: %u, not to be "
+			"switched off: %u; bursts: %" PRIu64
+			"; samples and switching took %s",
+			meta->budget / 100.0, meta->throttled,
+			meta->throttle_failed, meta->bursts,
+			time_text(own, (double)meta->own_ns, meta->own_ns > 0));
+	if (budget_has(process) || budget_is_calibrated(process))
+		put_formatted(out, "samples",
+			      "%s, one for %s of processor time",
+			      human_count(count, meta->sample_weight),
+			      human_ns(period, (double)meta->sample_period_ns));
+}
+
 /* Only if something was switched: else they were not even looked for. */
 static void put_sites(FILE *out, const struct shim_meta *meta)
 {
@@ -187,7 +211,8 @@ static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
 static uint32_t put_threads(FILE *out, const struct model *model,
 			    uint32_t process, uint32_t first)
 {
-	char calls[SHORT_TEXT], open[SHORT_TEXT];
+	char calls[COUNT_TEXT], open[SHORT_TEXT];
+	struct count count;
 	uint32_t i, end = first;
 
 	while (end < model->thread_count &&
@@ -199,8 +224,8 @@ static uint32_t put_threads(FILE *out, const struct model *model,
 
 		fprintf(out, "    %u ", thread->tid);
 		put_text(out, thread->name[0] ? thread->name : "?");
-		fprintf(out, ": %s calls, %s open, ",
-			human_count(calls, thread->calls),
+		count = count_of_thread(thread);
+		fprintf(out, ": %s calls, %s open, ", count_text(calls, &count),
 			human_count(open, thread->open));
 		put_lost(out, thread->lost);
 	}
@@ -257,6 +282,7 @@ static uint32_t put_process(FILE *out, const struct model *model,
 			      " leaves without "
 			      "an enter",
 			      meta->unwound, meta->orphans);
+		put_samples(out, process);
 		put_sites(out, meta);
 		if (meta->lost_threads)
 			put_formatted(out, "threads lost",
@@ -272,7 +298,8 @@ static uint32_t put_process(FILE *out, const struct model *model,
 void info_print(FILE *out, struct model *model)
 {
 	const struct recording *recording = model->recording;
-	char calls[SHORT_TEXT], open[SHORT_TEXT], text[SHORT_TEXT];
+	char calls[COUNT_TEXT], open[SHORT_TEXT], text[SHORT_TEXT];
+	struct count count = count_of_model(model);
 	uint32_t i, thread = 0;
 
 	put_text(out, recording->path);
@@ -282,7 +309,7 @@ void info_print(FILE *out, struct model *model)
 	put_field(out, "ended", end_text(recording));
 	put_field_name(out, "calls");
 	fprintf(out, "%s in %u functions, %s open at the end, ",
-		human_count(calls, model->calls), model->function_count,
+		count_text(calls, &count), model->function_count,
 		human_count(open, model->open));
 	put_lost(out, model->lost_causes);
 	for (i = 0; i < SHIM_LOST_KINDS; i++)

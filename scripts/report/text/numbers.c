@@ -39,9 +39,10 @@ static struct scale scale_of(double calls, double error)
 			break;
 		}
 	if (scale.unit > 1)
-		scale.decimals = error < 0.095 * scale.unit ? 2 :
-				 error < 9.5 * scale.unit   ? 1 :
-							      0;
+		scale.decimals = error < 0.0095 * scale.unit ? 3 :
+				 error < 0.095 * scale.unit  ? 2 :
+				 error < 9.5 * scale.unit    ? 1 :
+							       0;
 	return scale;
 }
 

@@ -13,9 +13,11 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model/bounds.h"
 #include "model/model.h"
 #include "model/ranks.h"
 #include "text/layout.h"
+#include "text/numbers.h"
 #include "text/ranks.h"
 #include "text/table.h"
 
@@ -25,10 +27,27 @@
 /* --- text --- */
 
 static const char *figure_text(const struct ranks *ranks, char text[SHORT_TEXT],
-			       double figure)
+			       const struct rank_row *row, double figure)
 {
-	return ranks->is_timed ? human_ns(text, figure) :
-				 human_count(text, whole(figure));
+	return ranks->is_timed ?
+		       bounded_text(text, figure,
+				    bound_of(figure, 0, row->tick, 0), true) :
+		       human_count(text, whole(figure));
+}
+
+/* "-": no hook counts them. */
+static const char *calls_text(char text[SHORT_TEXT], const struct rank_row *row)
+{
+	char count[SHORT_TEXT];
+
+	if (row->calls == 0 && row->most > 0)
+		return "-";
+	snprintf(text, SHORT_TEXT, "%s%.24s",
+		 row->has_unknown  ? "> " :
+		 row->has_estimate ? "~" :
+				     "",
+		 human_count(count, row->calls));
+	return text;
 }
 
 /* qsort() has no context. */
@@ -75,18 +94,16 @@ static void print_row(struct table *table, const struct ranks *ranks,
 		      const struct rank_row *row, uint32_t function,
 		      uint32_t depth)
 {
-	char text[SHORT_TEXT], calls[SHORT_TEXT];
+	char text[SHORT_TEXT];
 
-	table_cell(table, figure_text(ranks, text, row->mean));
-	table_cell(table, figure_text(ranks, text, row->least));
+	table_cell(table, figure_text(ranks, text, row, row->mean));
+	table_cell(table, figure_text(ranks, text, row, row->least));
 	table_cell_cut(table, ranks->names[row->least_rank]);
-	table_cell(table, figure_text(ranks, text, row->most));
+	table_cell(table, figure_text(ranks, text, row, row->most));
 	table_cell_cut(table, ranks->names[row->most_rank]);
 	snprintf(text, sizeof(text), "%.1f %%", ranks_imbalance(row));
 	table_cell(table, text);
-	snprintf(calls, sizeof(calls), "%s%.30s", row->has_estimate ? "~" : "",
-		 human_count(text, row->calls));
-	table_cell(table, calls);
+	table_cell(table, calls_text(text, row));
 	table_rest(table, 2 * (size_t)depth);
 	table_name(table, &ranks->model->functions[function]);
 }
@@ -200,13 +217,13 @@ void ranks_print(const struct layout *layout)
 		return;
 	}
 	fprintf(layout->out, "  %u ranks: %s%s each, ", ranks.count,
-		figure_text(&ranks, mean, ranks.all.mean),
+		figure_text(&ranks, mean, &ranks.all, ranks.all.mean),
 		ranks.is_timed ? "" : " calls");
 	fprintf(layout->out, "%s in ",
-		figure_text(&ranks, text, ranks.all.least));
+		figure_text(&ranks, text, &ranks.all, ranks.all.least));
 	put_text(layout->out, ranks.names[ranks.all.least_rank]);
 	fprintf(layout->out, " to %s in ",
-		figure_text(&ranks, text, ranks.all.most));
+		figure_text(&ranks, text, &ranks.all, ranks.all.most));
 	put_text(layout->out, ranks.names[ranks.all.most_rank]);
 	fprintf(layout->out, ": imbalance %.1f %%\n",
 		ranks_imbalance(&ranks.all));
