@@ -280,6 +280,16 @@ def samples_tell_what_of_exact_times_is_ours():
 
 
 @test
+def samples_without_a_period_say_nothing():
+    program = Program()
+    recording = exact(program, (100, 300), (200, 300),
+                      craft.budget(percent=0, period_ns=0, weight=900))
+    some, _ = functions(recording)
+    expect_equal(some['outer']['self_ns'], 350 * MS, 'by the cost of the start')
+    expect_equal(sorted(some), ['main', 'outer'], 'functions')
+
+
+@test
 def time_without_samples_was_spent_waiting():
     program = Program()
     # (A hundred samples in 400 ms.)

@@ -243,6 +243,10 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 	struct shim_sampled_node node;
 	double time, own;
 
+	/* Another profiler has taken the sampler over. */
+	if (process->has_meta && process->meta.budget == 0 &&
+	    process->meta.sample_period_ns == 0)
+		return;
 	memcpy(&node, build->file->data + entry->offset, sizeof(node));
 	if ((!build->has_budget && !build->is_calibrated) ||
 	    !is_weight_possible(process, node.samples) ||

@@ -281,9 +281,9 @@ static void find_entry_path(struct build *build, uint32_t n)
 		function = build->model->recording->sites[entry->site].function;
 		/* (Samples beside exact times have no frames.) */
 		if (is_frame(build, entry))
-			path = build->is_calibrated ?
-				       path :
-				       find_frame_path(build, entry, path);
+			path = build->has_budget ?
+				       find_frame_path(build, entry, path) :
+				       path;
 		else if (!is_passed_over(build, entry, path, function))
 			path = find_path(build, path, function);
 		entry->path = path;
