@@ -9,6 +9,7 @@ import csv
 import glob
 import io
 import os
+import re
 import subprocess
 
 import shimtest
@@ -175,6 +176,24 @@ def trace_verbs_fail_without_the_profile_trace():
                       program.process.pid), verb)
     program.process.kill()
     program.process.wait()
+
+
+# Seen to fail when a recording without calls is an error.
+@test
+def status_of_every_profiler_has_what_it_recorded():
+    for profile, wanted in (('calltree', 'calls in'), ('trace', 'calls in'),
+                            ('memory', '0 calls in'),
+                            ('calltree;trace', 'calls in')):
+        program = Program(profile)
+        try:
+            program.next_phase()
+            text = program.ctl('status')
+        finally:
+            program.process.kill()
+            program.process.wait()
+        expect('  profilers      %s\n' % profile in text, text)
+        line = re.search('  recorded       (.*)', text)
+        expect(line and wanted in line.group(1), (profile, text))
 
 
 # Seen to fail when the line about calls is not kept.

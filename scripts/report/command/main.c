@@ -320,10 +320,13 @@ static int info(const struct options *options, const char *path)
 	struct model model;
 
 	choose_read(&model, NULL, &recording, options, path);
-	if (options->sums)
+	if (options->sums) {
+		/* That there is nothing is said there. */
 		info_print_sums(output_open(NULL), &model);
-	else
-		info_print(output_open(NULL), &model);
+		output_close();
+		return 0;
+	}
+	info_print(output_open(NULL), &model);
 	return finish(&model);
 }
 

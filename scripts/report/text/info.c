@@ -361,6 +361,8 @@ void info_print_sums(FILE *out, const struct model *model)
 	char cost[SHORT_TEXT], time[SHORT_TEXT];
 
 	put_calls(out, model);
+	if (!model->calls)
+		return;
 	if (model->is_sampled || !model->has_times || model->raw)
 		put_field(out, "own cost", "unknown: calls were not timed");
 	else
