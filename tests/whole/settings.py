@@ -371,7 +371,8 @@ def filtered(*words, **more):
     output = os.path.join(new_directory('recording'), 'it')
     done = profrun('record', '-q', '-p', 'calltree:counts', '-o', output,
                    *words, everything(), **more)
-    expect_equal((done.returncode, done.stderr), (3, ''), words)
+    said = re.sub('^.*: --filter: no function .*\n', '', done.stderr, flags=re.M)
+    expect_equal((done.returncode, said), (3, ''), words)
     return sorted(calls_of(json_of(output)))
 
 
@@ -459,6 +460,32 @@ def a_filter_names_objects_that_are_there():
                  'by that (a function is M:main)', 'a function')
     line, = unknown_in('all,-a, b*,-c*x , d?,M:e')
     expect(line.startswith("'a', 'b*', 'c*x' and 1 more: "), line)
+
+
+def unmatched_in(words):
+    """What the run says of items that have matched no function."""
+    program = compile('filtered.cc')
+    output = os.path.join(new_directory('recording'), 'it')
+    done = profrun('-o', output, '--no-report', '-F', words, program)
+    lines = re.findall('--filter: no function that was called matches (.*)', done.stderr)
+    expect(len(lines) <= 1, lines)
+    return lines[0] if lines else None
+
+
+@test
+def items_that_match_no_function_that_was_called_are_named():
+    for words in ('all', 'M:main', 'N:space', 'T:Class', 'N:space,T:Class,M:main,all',
+                  'M:m*,-M:main,all', 'all,-M:_Z8deliverdi', 'F:filtered.cc',
+                  'all,-F:*.cc,M:in_child', '-M:in_parent', '-M:deliverd'):
+        expect_equal(unmatched_in(words), None, words)
+    expect_equal(unmatched_in('all,-M:nothing'), "'-M:nothing'", 'a name')
+    expect_equal(unmatched_in('M:main,N:none,T:space::Clas,M:never'),
+                 "'N:none', 'T:space::Clas', 'M:never'", 'kinds')
+    expect_equal(unmatched_in('all,-F:other.c'),
+                 "'-F:other.c' (F: needs debug information: -g)", 'a file')
+    expect_equal(unmatched_in('all,' + ','.join('M:n%d' % i for i in range(9))),
+                 "'M:n0', 'M:n1', 'M:n2', 'M:n3' and 5 more", 'many')
+    expect_equal(unmatched_in('all,M:' + 'x' * 500), "'M:%s...'" % ('x' * 60), 'long')
 
 
 @test
