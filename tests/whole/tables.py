@@ -1,7 +1,9 @@
 """Tables that keep to their limits, and say what they lack."""
 
+import glob
 import os
 import re
+import shutil
 import subprocess
 
 import shimtest
@@ -141,6 +143,27 @@ def paths_to_locks_have_lines_like_a_terminal():
     text = shim_report('report', '--locks', '--names', 'full',
                        recording('calltree;locks'))
     expect(' < first_function_with_quite_a_long_name < in_thread' in text, text)
+
+
+@test
+def damaged_records_are_never_nothing_lost():
+    output = recording('calltree:exact')
+    expect('; nothing lost\n' in shim_report('report', output), 'before')
+    expect_equal(json_of(output)['damaged_records'], 0, 'before')
+    damaged = os.path.join(new_directory('damaged'), 'recording')
+    shutil.copytree(output, damaged)
+    tree, = glob.glob(os.path.join(damaged, '*', '0.calltree'))
+    with open(tree, 'r+b') as file:
+        file.seek(0x1100)
+        file.write(bytes([0x5a] * 0x100))
+    about = json_of(damaged)
+    expect(about['damaged_records'] > 0, about['damaged_records'])
+    text = shim_report('report', damaged)
+    expect('nothing lost' not in text, text)
+    expect('; an unknown number of calls LOST (at least %d records of call trees '
+           'are damaged)' % about['damaged_records'] in text, text)
+    expect('at least %d records are damaged' % about['damaged_records'] in
+           shim_report('info', damaged), 'info')
 
 
 if __name__ == '__main__':

@@ -497,6 +497,7 @@ static void put_head(struct json *json, const struct model *model)
 	put_lost(json, model->lost_causes);
 	put_lost_others(json, model);
 	put_damage(json, &recording->trace_damage);
+	json_key_count(json, "damaged_records", model->damaged);
 	put_lacking(json, "stripped", model, LACKS_SYMBOLS);
 	put_lacking(json, "without_debug_information", model, LACKS_LINES);
 	json_budget(json, model);

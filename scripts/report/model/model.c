@@ -64,7 +64,7 @@ bool model_has_damage(const struct model *model)
 {
 	const struct trace_damage *damage = &model->recording->trace_damage;
 
-	return damage->missing || damage->damaged;
+	return damage->missing || damage->damaged || model->damaged;
 }
 
 bool model_has_lost(const struct model *model)
@@ -523,6 +523,19 @@ const char *counted_name(const struct model *model)
 	return model->is_sampled ? "samples" : "calls";
 }
 
+/* The same record may be damaged in several ways. */
+static uint64_t count_damage(const struct build *build)
+{
+	const uint64_t kinds[] = { build->file->damaged, build->bad_times,
+				   build->bad_extras, build->bad_memory };
+	uint64_t most = build->cycles;
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		most = kinds[i] > most ? kinds[i] : most;
+	return most;
+}
+
 static void say_damage(const struct build *build)
 {
 	const char *name = build->file->name;
@@ -636,6 +649,7 @@ static void add_file(struct build *build, struct tree_file *file)
 	for (i = 0; i < file->memory_count; i++)
 		add_memory(build, file->memory[i]);
 	say_damage(build);
+	build->model->damaged += count_damage(build);
 	locks_place(build->model, build->process_index,
 		    (uint32_t)(file - build->process->files));
 	exceptions_place(build->model, build->process_index,

@@ -147,6 +147,7 @@ struct model {
 	bool has_times, has_ranges, has_extras, has_errors;
 	struct budget *budget; /* budget.h; NULL: no process had one */
 	uint64_t calls, open, lost, orphans, unwound;
+	uint64_t damaged;	  /* records of call trees, at least so many */
 	uint64_t open_until_when; /* of @open: nobody knows */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];
@@ -184,7 +185,7 @@ extern const char *const lost_kinds[SHIM_LOST_KINDS];
 uint64_t lost_sum(const uint64_t lost[SHIM_LOST_CAUSES]);
 /* Whether anything of any kind was. */
 bool model_has_lost(const struct model *model);
-/* Of traces, whose calls nobody can count any more. */
+/* Of files: what the damaged parts had cannot be counted any more. */
 bool model_has_damage(const struct model *model);
 
 /*

@@ -562,6 +562,9 @@ bool calltree_open(struct tree_file *file, int fd, const char *name,
 	scan_extents(&scan);
 	find_parents(&scan);
 	say_damage(&scan);
+	file->damaged = scan.garbage + scan.lost_parents;
+	if (file->damaged < scan.lost_groups)
+		file->damaged = scan.lost_groups;
 	free(scan.parents);
 	map_free(&scan.groups);
 	return true;

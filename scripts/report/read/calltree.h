@@ -64,6 +64,7 @@ struct tree_file {
 	uint32_t throw_count;
 	struct throttled *throttled;
 	uint32_t throttled_count;
+	uint64_t damaged; /* at least so many records */
 };
 
 /* Maps from function words, and from groups, to the sites of a process. */

@@ -317,7 +317,11 @@ void info_print(FILE *out, struct model *model)
 			put_field_name(out, lost_kinds[i]);
 			put_lost(out, model->lost_others[i]);
 		}
-	if (model_has_damage(model))
+	if (model->damaged)
+		put_formatted(out, "call trees",
+			      "at least %" PRIu64 " records are damaged",
+			      model->damaged);
+	if (recording->trace_damage.missing || recording->trace_damage.damaged)
 		put_formatted(out, "trace",
 			      "%" PRIu64 " blocks are missing, %" PRIu64 " are "
 			      "damaged, of which %" PRIu64

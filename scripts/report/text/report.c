@@ -104,13 +104,36 @@ static void print_lost_kind(const struct layout *layout, const char *name,
 	*is_first = false;
 }
 
+static void print_tree_damage(const struct layout *layout, bool *is_first)
+{
+	const struct model *model = layout->model;
+	char damaged[SHORT_TEXT];
+
+	if (!model->damaged)
+		return;
+	fprintf(layout->out,
+		"%s%san unknown number of %s LOST%s (at least %s records of "
+		"call trees are damaged)",
+		*is_first ? "" : ", ", layout->color ? "\033[31m" : "",
+		counted_name(model), layout->color ? "\033[m" : "",
+		human_count(damaged, model->damaged));
+	*is_first = false;
+}
+
+static bool has_trace_damage(const struct model *model)
+{
+	const struct trace_damage *damage = &model->recording->trace_damage;
+
+	return damage->missing || damage->damaged;
+}
+
 static void print_damage(const struct layout *layout, bool is_first)
 {
 	const struct trace_damage *damage =
 		&layout->model->recording->trace_damage;
 	char missing[SHORT_TEXT], damaged[SHORT_TEXT], size[SHORT_TEXT];
 
-	if (!model_has_damage(layout->model))
+	if (!has_trace_damage(layout->model))
 		return;
 	fprintf(layout->out,
 		"%s%sparts of the trace LOST%s (%s blocks missing, "
@@ -137,6 +160,7 @@ static void print_lost(const struct layout *layout)
 	for (i = 0; i < SHIM_LOST_KINDS; i++)
 		print_lost_kind(layout, lost_kinds[i], model->lost_others[i],
 				&is_first);
+	print_tree_damage(layout, &is_first);
 	print_damage(layout, is_first);
 	fprintf(layout->out, ": %s\n", advice(model));
 }
