@@ -254,7 +254,7 @@ static void check_clock(void)
 	if (!read_text("/sys/devices/system/clocksource/clocksource0/"
 		       "current_clocksource",
 		       name, sizeof(name)))
-		warning("the system does not say what its clock is");
+		warning("the system's clock source is unknown");
 	else if (strcmp(name, "tsc") == 0 ||
 		 strcmp(name, "arch_sys_counter") == 0)
 		ok("the system's clock is the processor's own (%s)", name);
@@ -368,10 +368,11 @@ static void check_program(const char *name)
 	if (program.is_elf)
 		check_elf(&program);
 	else if (program.interpreter[0] != '\0')
-		ok("it is a script for %s; what that runs can be profiled",
+		ok("it is a script for %s; programs that it runs can be "
+		   "profiled",
 		   program.interpreter);
 	else
-		ok("it is a script; what it runs can be profiled");
+		ok("it is a script; programs that it runs can be profiled");
 }
 
 int doctor(const char *library, const char *report, int words, char **word)

@@ -435,7 +435,7 @@ static bool file_has_calls(int directory, const char *name)
 			found = has_calls(fd, file.chunk[i].offset,
 					  file.chunk[i].size);
 	else
-		found = true; /* the report explains what is wrong */
+		found = true; /* the report explains the damage */
 	close(fd);
 	return found;
 }

@@ -11,7 +11,7 @@
 enum recording_content {
 	RECORDING_NOTHING,  /* no process has loaded the library */
 	RECORDING_NO_CALLS, /* the library was loaded, but not called */
-	RECORDING_CALLS,    /* there are calls, or lost ones */
+	RECORDING_CALLS,    /* calls were recorded, or counted as lost */
 };
 
 /*

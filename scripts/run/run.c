@@ -50,7 +50,7 @@ static bool is_sampled_instead;
 struct start {
 	bool has_failed;	  /* the program was not executed */
 	bool is_made;		  /* the directory exists */
-	char directory[PATH_MAX]; /* of the recording; empty: none */
+	char directory[PATH_MAX]; /* the recording's; empty: none */
 };
 
 /* --- before ------------------------------------------------------------- */
@@ -132,7 +132,8 @@ static void choose_unwinding(void)
 					       ":unwind");
 		if (!settings_add_profiler(settings.profile,
 					   sizeof(settings.profile), longer)) {
-			say("%s: too long with what it needs here",
+			say("%s: too long: options that this program needs "
+			    "were added",
 			    settings.profile);
 			exit(STATUS_USAGE);
 		}

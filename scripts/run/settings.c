@@ -386,9 +386,8 @@ static void check_twice(const struct settings *settings, char **items)
 		if (option == NULL || *other == NULL ||
 		    strcmp(*items, *other) == 0)
 			continue;
-		say("'%s' and '%s' cannot be recorded together: what may stand"
-		    " behind %s: goes in one list, with commas between, or in"
-		    " runs of their own",
+		say("'%s' and '%s' cannot be combined: give all options of %s "
+		    "in one list, separated by commas, or use separate runs",
 		    *items, *other, option->profiler);
 		usage_error(settings);
 	}

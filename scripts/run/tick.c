@@ -1,14 +1,14 @@
 /*
  * The hooks of calltree read a coarse clock, which costs them one load.  The kernel's
- * own changes 100 to 1,000 times a second, which makes the times of short runs uncertain.
- * So a process of profrun, the writer, sleeps and writes the processor's counter into
- * a shared page, and sleeps again.  A writer that gets no processor for a while writes
- * late, but what it writes is the time at that moment.
+ * clock ticks only 100 to 1,000 times a second, which makes the times of short runs
+ * uncertain.  So a process of profrun, the writer, sleeps and writes the processor's
+ * counter into a shared page, and sleeps again.  A writer that gets no processor for a
+ * while writes late, but it writes the time of that moment.
  *
- * Hooks learn that the page has changed, and nothing else.  So the page must change once
- * more when the writer ends, however it does: then each thread goes back to the kernel's
- * tick.  The writer is a process of its own: it outlives profrun (SIGKILL) by a moment
- * and does that itself; if the writer dies, profrun does it.
+ * Hooks only notice that the page has changed.  So the page must change once more when
+ * the writer ends, in whatever way: then each thread goes back to the kernel's tick.
+ * The writer is a process of its own: it outlives profrun (SIGKILL) by a moment and
+ * does that itself; if the writer dies, profrun does it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -163,7 +163,8 @@ static void write_clock(struct shim_tick *page, struct lengths *lengths)
 		page->length = (uint64_t)(lengths->squares / lengths->sum);
 }
 
-/* What the length will be: of ticks that are 0.5 to 1.5 periods long, 13/12 of one. */
+/* The expected length.  Ticks are 0.5 to 1.5 periods long; their weighted mean is 13/12
+ * of a period. */
 static uint64_t expected_length(void)
 {
 	struct timespec a, b;
@@ -271,8 +272,8 @@ struct attributes {
 	uint64_t runtime, deadline, period;
 };
 
-/* Who asks for little at a time gets it sooner, since Linux 6.12.  The rest stays as it
- * is. */
+/* Since Linux 6.12, a task that requests a short time slice gets a processor sooner.
+ * The other attributes stay as they are. */
 static void ask_for_little(void)
 {
 	struct attributes about;

@@ -134,7 +134,7 @@ def one_profiler_in_two_ways_is_refused():
         words = [w for name in names for w in ('-p', name)]
         done = profrun(*words, everything())
         expect_equal((done.returncode, done.stdout), (2, ''), names)
-        expect("'%s' and '%s' cannot be recorded together" % (
+        expect("'%s' and '%s' cannot be combined" % (
             names[0], names[-1]) in done.stderr, done.stderr)
     done = profrun('-q', '-p', 'calltree', '-p', 'calltree', everything())
     expect_equal(done.returncode, 3, 'the same twice')
