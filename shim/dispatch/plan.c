@@ -605,12 +605,22 @@ void plan_pause(bool paused)
 	plan_update();
 }
 
-void plan_forget(struct shim_profiler_handle *handle)
+static int release_slots(void *argument)
 {
+	const struct shim_profiler_handle *handle = argument;
+
 	if (handle->filter_slot >= 0)
 		filter_cache_release(handle->filter_slot);
 	if (handle->mapper_slot >= 0)
 		filter_cache_release(handle->mapper_slot);
+	return 0;
+}
+
+/* Without system calls there is no lock, and no other thread changes the slots. */
+void plan_forget(struct shim_profiler_handle *handle)
+{
+	if (state_slowly(release_slots, handle) < 0)
+		release_slots(handle);
 }
 
 static void after_leaving(struct shim_profiler_handle *handle)
