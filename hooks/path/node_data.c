@@ -8,6 +8,7 @@
  */
 #include "path/path.h"
 #include "path/nodes.h"
+#include "path/assert.h"
 
 #include <shim/banned.h>
 
@@ -66,8 +67,11 @@ uint64_t tree_find_data(const struct tree *tree, const struct shim_node *node,
 
 static void add_entry(struct node_data *data, uint64_t key, uint64_t word)
 {
-	struct entry *entry = find_entry(data, key);
+	struct entry *entry;
 
+	/* A free entry ends each search. */
+	PATH_ASSERT(data->used < size_of(data) - 1);
+	entry = find_entry(data, key);
 	if (entry->key == 0) {
 		/* A signal handler may have taken the entry for another key. */
 		while (!shim_local_cas(&entry->key, NULL, (void *)key) &&

@@ -5,6 +5,7 @@
  */
 #include "path/node_map.h"
 #include "path/nodes.h"
+#include "path/assert.h"
 
 #include <shim/banned.h>
 
@@ -36,6 +37,8 @@ static void insert(struct node_map *table, struct map_node *node)
 {
 	uint64_t i = place_of(table, node->key), mask = slots_of(table) - 1;
 
+	/* A free slot ends each search. */
+	PATH_ASSERT(table->used < mask);
 	while (!shim_local_cas(&table->slot[i & mask], NULL, node))
 		i++;
 	table->used++;

@@ -4,6 +4,7 @@
  */
 #include "path/opening.h"
 #include "path/throttled.h"
+#include "path/assert.h"
 
 #include <shim/builtin.h>
 
@@ -86,6 +87,8 @@ static void insert(struct table *table, struct shim_node *node)
 	uint64_t i = hash(parent_of(node), address_of(node), node->group) >>
 		     table->shift;
 
+	/* A free slot ends each search. */
+	PATH_ASSERT(table->used < mask);
 	while (!shim_local_cas(&table->slot[i], NULL, node))
 		i = (i + 1) & mask;
 	table->used++;
@@ -123,6 +126,7 @@ static void grow_cache(struct tree *tree)
 		return;
 	if (more > CACHE_MAX)
 		more = CACHE_MAX;
+	PATH_ASSERT((entries & (entries - 1)) == 0);
 	for (uint64_t i = entries; i < more; i++)
 		tree->cache[i] = &tree_no_child;
 	__atomic_store_n(&tree->cache_mask, cache_mask_of(more),
@@ -164,6 +168,9 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 	node = tree_take(tree, sizeof(*node));
 	if (!node)
 		return NULL;
+	/* The low bits of both pointers are hashed as 0, or hold a slot (node_data.c). */
+	PATH_ASSERT((uint64_t)node % sizeof(*node) == 0);
+	PATH_ASSERT(parent != &tree_nobody && parent != &tree_no_child);
 	node->group = group;
 	node->parent = (uint64_t)parent;
 	node->coarse = tree_mode == COUNTS ? 2 : 0;
@@ -218,6 +225,7 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 	extra = tree_take(tree_hot.tree, sizeof(*extra));
 	if (!extra)
 		return;
+	PATH_ASSERT(node->frame != 0 || node->calls > 0);
 	extra->node = (uint64_t)node;
 	extra->min = ~0ull;
 	node_widen(extra, first);

@@ -4,6 +4,7 @@
 #include "path/opening.h"
 #include "path/threads.h"
 #include "path/throttled.h"
+#include "path/assert.h"
 
 #include <shim/builtin.h>
 
@@ -145,6 +146,7 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp)
 void tree_publish(struct tree *tree, struct stack *stack,
 		  struct shim_node *current)
 {
+	PATH_ASSERT(current != &tree_nobody);
 	tree->stack = stack;
 	tree->current = current;
 	tree_hot.tick = tree_tick ? tree_tick : &cost_no_tick;

@@ -15,6 +15,7 @@
 #include "image/image.h"
 #include "image/symbols.h"
 #include "inspect/helper.h"
+#include "os/assert.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/log.h"
@@ -120,6 +121,14 @@ static bool is_in(const struct image_entry *image,
 	return offset < image->end - image->start && offset < UINT32_MAX;
 }
 
+static bool lines_are_sorted(const struct shim_coverage_object *info)
+{
+	for (uint32_t i = 1; i < info->line_count; i++)
+		if (info->lines[i - 1].offset > info->lines[i].offset)
+			return false;
+	return true;
+}
+
 static void take_rows(struct coverage_object *object,
 		      const struct image_entry *image,
 		      const struct debuginfo_lines *found)
@@ -141,6 +150,8 @@ static void take_rows(struct coverage_object *object,
 		};
 	}
 	object->info.line_count = count;
+	/* Lines are searched by address (coverage_find_line). */
+	SHIM_ASSERT(lines_are_sorted(&object->info));
 }
 
 static void take_lines(const struct debuginfo_answer *answer, void *argument)

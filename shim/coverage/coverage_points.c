@@ -6,6 +6,7 @@
 #include "coverage/coverage.h"
 
 #include "image/image.h"
+#include "os/assert.h"
 #include "os/sys.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
@@ -116,13 +117,18 @@ static bool begin(void)
 	return false;
 }
 
+/* Between begin and end. */
+#define ASSERT_ALONE() SHIM_ASSERT(is_busy &&used < OBJECTS_MAX)
+
 static void end(void)
 {
+	SHIM_ASSERT(is_busy);
 	__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
 }
 
 static void publish(const struct points *points)
 {
+	ASSERT_ALONE();
 	all[used + 1] = *points;
 	__atomic_store_n(&used, used + 1, __ATOMIC_RELEASE);
 }

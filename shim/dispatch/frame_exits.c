@@ -6,6 +6,7 @@
 #include "dispatch/frame_exits.h"
 
 #include "inspect/code.h"
+#include "os/assert.h"
 
 #include <shim/cpu.h>
 #include <shim/record.h>
@@ -237,6 +238,8 @@ static void enter(const struct plan *plan, struct thread *self,
 		self->dropped++;
 		return;
 	}
+	/* Outer frames have higher addresses. */
+	SHIM_ASSERT(track->count == 0 || top(track)->frame >= call->frame);
 	at = track->count++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	fill(track, at, call);

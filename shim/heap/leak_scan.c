@@ -8,6 +8,7 @@
 #include "heap/allocations.h"
 #include "heap/heap_table.h"
 #include "heap/mappings.h"
+#include "os/assert.h"
 #include "os/sys.h"
 #include "runtime/contract.h"
 
@@ -93,6 +94,14 @@ static void collect(struct search *search)
 #define DIGIT_BITS 11
 #define DIGITS	   4 /* of an address without its lowest 3 bits */
 
+static bool blocks_are_sorted(const struct search *search)
+{
+	for (uint64_t i = 1; i < search->count; i++)
+		if (search->blocks[i - 1].address > search->blocks[i].address)
+			return false;
+	return true;
+}
+
 /* Radix sort: four passes, each from one of the two arrays to the other. */
 static void sort(struct search *search)
 {
@@ -121,6 +130,8 @@ static void sort(struct search *search)
 		from = to;
 		to = swap;
 	}
+	/* Blocks are searched by address. */
+	SHIM_ASSERT(blocks_are_sorted(search));
 	if (search->count) {
 		const struct found *last = &search->blocks[search->count - 1];
 

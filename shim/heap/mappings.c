@@ -5,6 +5,7 @@
 #include "heap/mappings.h"
 
 #include "heap/allocations.h"
+#include "os/assert.h"
 #include "os/sys.h"
 #include "runtime/events.h"
 #include "runtime/state.h"
@@ -50,6 +51,7 @@ static int add_mapping(void *argument)
 {
 	const struct entry *entry = argument;
 
+	SHIM_ASSERT(entry->low < entry->high);
 	if (!make_room())
 		return -1;
 	entries[count++] = *entry;
@@ -73,6 +75,7 @@ static int cut_mapping(void *argument)
 
 		if (entry->low >= taking->high || entry->high <= taking->low)
 			continue;
+		SHIM_ASSERT(entry->low < entry->high);
 		taking->taken = *entry;
 		if (taking->taken.low < taking->low)
 			taking->taken.low = taking->low;
