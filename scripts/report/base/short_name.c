@@ -1,7 +1,8 @@
 /*
- * The demangler's names are read from the left.  What precedes a space at the outermost
- * level is the return type.  Template arguments and parameters are skipped as balanced
- * brackets.  A name whose brackets do not balance keeps its full form.
+ * Shortens demangled names, which it reads from the left.  Text before a space
+ * at the outermost level is the return type.  Template arguments and parameters
+ * are skipped as balanced brackets.  A name with unbalanced brackets keeps its
+ * full form.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -19,16 +20,18 @@
 #define DECLTYPE  "decltype ("
 #define LEFT_OUT  "...::"
 
-/* Where reading is, and what is kept. */
+/* The position in the name, and the text that is kept. */
 struct shortening {
 	const char *at;
 	char *text;
 	size_t size;
-	size_t begin; /* of the name, after words such as "virtual thunk to" */
-	bool returns_pointer; /* to a function: "void (*f(int))(char)" */
+	/* begin of the name, after words such as "virtual thunk to" */
+	size_t begin;
+	/* a pointer to a function: "void (*f(int))(char)" */
+	bool returns_pointer;
 };
 
-/* How long the prefix of @list is that @text begins with; 0: none does. */
+/* The length of the prefix in @list with which @text begins; 0: none. */
 static size_t prefix_in(const char *text, const char *const *list)
 {
 	for (; *list; list++)
@@ -49,7 +52,7 @@ static bool is_in_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* How long the symbol of an operator at @text is: longest first. */
+/* The length of the operator symbol at @text; the longest one matches. */
 static size_t symbol_length(const char *text)
 {
 	static const char *const symbols[] = {
@@ -62,7 +65,8 @@ static size_t symbol_length(const char *text)
 	return prefix_in(text, symbols);
 }
 
-/* "operator<<" at @text; 0: it is none, or one that is named by words. */
+/* The length of "operator<<" at @text; 0: no operator, or one that is a
+ * word. */
 static size_t operator_length(const char *text)
 {
 	size_t length = strlen("operator"), symbol;
@@ -73,8 +77,8 @@ static size_t operator_length(const char *text)
 	return symbol ? length + symbol : 0;
 }
 
-/* Behind the bracket that closes the one at @text; NULL: none does.  (A minus before a
- * closing angle bracket is an arrow.) */
+/* The position after the bracket that closes the one at @text; NULL: there is
+ * none.  (A minus before a closing angle bracket makes an arrow.) */
 static const char *skip_brackets(const char *text)
 {
 	size_t depth = 0, length;
@@ -112,7 +116,8 @@ static bool is_at_part(const struct shortening *name)
 		!memcmp(name->text + name->size - 2, "::", 2));
 }
 
-/* An operator with a symbol, or new, delete, a literal, a conversion to a type. */
+/* Keeps an operator: a symbol, new, delete, a literal, or a conversion to a
+ * type. */
 static bool keep_operator(struct shortening *name)
 {
 	size_t length = operator_length(name->at);
@@ -131,7 +136,7 @@ static bool keep_operator(struct shortening *name)
 	return true;
 }
 
-/* "{lambda(int)#1}" without the parameters. */
+/* Keeps "{lambda(int)#1}" without the parameters. */
 static bool keep_unnamed(struct shortening *name)
 {
 	while (*name->at && *name->at != '}') {
@@ -145,7 +150,8 @@ static bool keep_unnamed(struct shortening *name)
 	return true;
 }
 
-/* Parameters belong to the name, to a function around it, or to its return type. */
+/* Reads parameters: those of the name, of a function around it, or of its
+ * return type. */
 static bool read_parameters(struct shortening *name)
 {
 	static const char *const qualifiers[] = { " const", " volatile", " &&",
@@ -186,7 +192,7 @@ static bool read_part(struct shortening *name)
 	}
 	switch (*name->at) {
 	case '<': /* template arguments */
-	case '[': /* a tag of the ABI */ return skip(name);
+	case '[': /* a tag of the C++ ABI */ return skip(name);
 	case '(': return read_parameters(name);
 	case '{': return keep_unnamed(name);
 	case ' ':
@@ -226,17 +232,17 @@ const char *short_name(const char *name)
 	return kept;
 }
 
-/* --- what fits --- */
+/* --- fitting into columns --- */
 
-/* The first scope, what stands for those left out, and the rest. */
+/* The first scope, the mark for omitted ones, and the rest. */
 struct fitted {
 	const char *head; /* NULL: none */
 	size_t head_columns;
 	const char *between, *tail;
 };
 
-/* The next scope's end in @name, behind its "::"; NULL: there is none.  What an operator
- * converts to and the value of a group are no scopes. */
+/* The position after the next scope's "::" in @name; NULL: there is none.  The
+ * type of a conversion operator and the value of a group contain no scopes. */
 static const char *next_part(const char *name)
 {
 	const char *word = strstr(name, "operator "),

@@ -1,4 +1,5 @@
-/* What is not exact, in JSON and CSV, and in a message for formats without room for it. */
+/* Writes estimates and bounds in JSON and CSV, and as a warning for formats
+ * without fields for them. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* What is not exact, in JSON and CSV, and in a message for formats without room for it. */
+/* Writes estimates and bounds in JSON and CSV, and as a warning for formats
+ * without fields for them. */
 #ifndef REPORT_EXPORT_ESTIMATES_H
 #define REPORT_EXPORT_ESTIMATES_H
 
@@ -10,18 +11,20 @@
 struct json;
 struct model;
 
-/* "calls" and what of them is exact, estimated and how far off.  Without @is_counted no
- * hook counts them: all are null. */
+/* Writes "calls", its exact and its estimated part, and the error.  Without
+ * @is_counted, no hook counts these calls: all fields are null. */
 void json_calls(struct json *json, const struct count *count, bool is_counted);
-/* What times are below that cannot be told from 0, see model/bounds.h. */
+/* Writes upper bounds of times that cannot be distinguished from 0, see
+ * model/bounds.h. */
 void json_bounds(struct json *json, double self, double total);
-/* The budget of the recording; nothing without one. */
+/* Writes the recording's budget; nothing if there is none. */
 void json_budget(struct json *json, const struct model *model);
 
-/* The last columns of a row; @count NULL: their names. */
+/* Writes the last columns of a row; with @count NULL, their titles. */
 void csv_calls(FILE *out, const struct count *count);
 
-/* Which functions' calls are estimates, as a warning; nothing if none are. */
+/* Warns of functions whose calls are estimates; prints nothing if there are
+ * none. */
 void estimates_tell(const struct model *model);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The report for programs.  Fields are only ever added.  What is not known is
- * null; times are whole ns, with our own cost taken off unless the name says
- * raw.
+ * Writes the JSON report.  Later versions only add fields.  An unknown value is
+ * null.  Times are whole ns with our own cost subtracted, unless the name of
+ * the field contains "raw".
  */
 #include <inttypes.h>
 #include <math.h>
@@ -45,7 +45,7 @@ static const char *const ends[] = {
 	[SHIM_END_ABORT] = "abort",
 };
 
-/* What --hide, --only and --focus leave out. */
+/* Writes what --hide, --only and --focus leave out. */
 static void put_hidden(struct json *json, const struct model *model)
 {
 	if (!model->hidden)
@@ -80,7 +80,7 @@ static void put_lost(struct json *json, const uint64_t lost[SHIM_LOST_CAUSES])
 	json_close_object(json);
 }
 
-/* What is not calls. */
+/* Writes damage of traces. */
 static void put_damage(struct json *json, const struct trace_damage *damage)
 {
 	json_key_object(json, "trace_damage");
@@ -194,7 +194,7 @@ static void put_times(struct json *json, const struct sums *sums, double all)
 		    known ? total_bound(sums, all) : 0);
 }
 
-/* How long they lived, as nanoseconds that they did at least. */
+/* Writes lifetimes as their lower bounds in nanoseconds. */
 static void put_lives(struct json *json, const struct model *model,
 		      const struct memory *memory)
 {
@@ -213,7 +213,8 @@ static void put_lives(struct json *json, const struct model *model,
 	json_key_count(json, "lifetimes_unknown", memory->lives_unknown);
 }
 
-/* What a function or path allocated itself; with the sizes, as 2^i. */
+/* Writes the memory that a function or path allocated itself; sizes are powers
+ * of 2. */
 static void put_memory(struct json *json, const struct model *model,
 		       const struct memory *memory)
 {
@@ -396,7 +397,7 @@ static void put_paths(struct json *json, const struct model *model,
 	json_close_array(json);
 }
 
-/* --- what lived when somebody asked, and from time to time --- */
+/* --- heap snapshots, and the size of the heap over time --- */
 
 static void put_alive(struct json *json, const struct snapshot *snapshot,
 		      const struct alive *alive)
@@ -534,7 +535,7 @@ void json_report_print(FILE *out, struct model *model,
 {
 	struct json json = json_begin(out);
 	struct sums *sums = allocate(model->function_count, sizeof(*sums));
-	/* Where a function stands in the output. */
+	/* The index of each function in the output. */
 	uint32_t *places = allocate(model->function_count, sizeof(*places));
 	uint32_t *order, count, i;
 

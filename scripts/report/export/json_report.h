@@ -1,4 +1,4 @@
-/* The report for programs. */
+/* Writes the JSON report. */
 #ifndef REPORT_EXPORT_JSON_REPORT_H
 #define REPORT_EXPORT_JSON_REPORT_H
 

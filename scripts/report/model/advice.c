@@ -1,6 +1,7 @@
 /*
- * Why functions have no names or lines, and why recording takes longer than the
- * program: each is said once, as its cause and with the cure.
+ * Finds the reasons why functions have no names or lines, and why recording
+ * takes longer than the program.  The report prints each reason once, with the
+ * remedy.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -13,14 +14,14 @@
 #include "model/model.h"
 #include "names/symbols.h"
 #include "read/process.h"
-/* A call that takes less than this is shorter than its recording. */
+/* A shorter call takes less time than its recording. */
 #define TRIVIAL_NS 20
-/* Fewer calls are recorded in milliseconds. */
+/* Fewer calls than this are recorded in milliseconds. */
 #define MANY_CALLS 1000000
-/* A dozen ticks, or less. */
+/* A dozen ticks, or fewer. */
 #define SHORT_NS 50e6
 
-/* --- what objects lack ---------------------------------------------------- */
+/* --- missing parts of objects */
 
 static bool has_unnamed(const struct model *model, const struct object *object)
 {
@@ -33,7 +34,8 @@ static bool has_unnamed(const struct model *model, const struct object *object)
 	return false;
 }
 
-/* Samples are also taken in libraries that nobody compiles for that. */
+/* Samples also hit libraries that cannot be compiled for it: those are left
+ * out. */
 static bool is_of_interest(const struct model *model,
 			   const struct object *object)
 {
@@ -69,7 +71,7 @@ uint32_t advice_lacking(const struct model *model, enum lack lack,
 	return count;
 }
 
-/* --- what recording costs ------------------------------------------------- */
+/* --- cost of recording */
 
 bool advice_is_mostly_cost(const struct model *model)
 {
@@ -117,8 +119,8 @@ bool advice_is_short(const struct model *model)
 	       !model->has_extras && time > 0 && time < SHORT_NS;
 }
 
-/* Those of its calls that took less; where the mean is all there is, preemption
- * counts against it. */
+/* The calls of @function that took less than TRIVIAL_NS.  If only the mean is
+ * known, preemption may hide some of them. */
 static uint64_t trivial_calls(const struct model *model,
 			      const struct function *function)
 {
@@ -149,7 +151,7 @@ bool advice_has_trivial_calls(const struct model *model)
 	return trivial > model->calls / 2;
 }
 
-/* --- the cure ------------------------------------------------------------- */
+/* --- remedies */
 
 bool advice_has_cxx(const struct model *model)
 {
@@ -162,7 +164,7 @@ bool advice_has_cxx(const struct model *model)
 	return false;
 }
 
-/* The function with the most trivial calls, but for those of @told; or NULL. */
+/* The function with the most trivial calls that is not in @told; or NULL. */
 const struct function *advice_most_trivial(const struct model *model,
 					   const struct function *const *told,
 					   uint32_t told_count)

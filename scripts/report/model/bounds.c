@@ -1,7 +1,7 @@
 /*
- * Ticks and samples fall like rain: where none fell there was less than what three of
- * them stand for, with 95 % certainty.  And there cannot have been more than what was
- * seen before our own cost was taken off.
+ * Ticks and samples follow a Poisson distribution: if none was seen, the time
+ * was less than three of them represent, with 95 % certainty.  It was also at
+ * most the time measured before our own cost was subtracted.
  */
 #include <math.h>
 
@@ -28,7 +28,7 @@ double total_bound(const struct sums *sums, double above)
 	return bound_of(sums->total, sums->total_most, sums->tick, above);
 }
 
-/* A total that is known, or what it is below, has the self time in it. */
+/* A total, whether known or a bound, includes the self time. */
 static double within(double total, double total_bound)
 {
 	return total_bound > 0 ? total_bound : fmax(total, 0);

@@ -1,6 +1,7 @@
 /*
- * Times that are too short to be told from 0: less than one tick or sample was seen, or
- * what hooks cost is all there was.  They are shown as "< X".
+ * Upper bounds for times that cannot be distinguished from 0: fewer ticks or
+ * samples were seen than one, or the hooks account for all of the time.  They
+ * are shown as "< X".
  */
 #ifndef REPORT_MODEL_BOUNDS_H
 #define REPORT_MODEL_BOUNDS_H
@@ -12,17 +13,21 @@ struct path;
 struct sums;
 
 /*
- * bound_of - what a time is below with 95 % certainty; 0: @time can be shown itself
+ * bound_of - the upper bound of a time, with 95 % certainty; 0: print @time
+ * itself
  *
- * @most is what was seen in all, our own cost in it.  @tick is what it was measured by;
- * 0: a clock that shows every nanosecond.  @above is a time that has this one in it, or 0.
+ * @most is the measured time, including our own cost.  @tick is the unit of
+ * measurement; 0: a clock that measures every nanosecond.  @above is a time
+ * that includes this one, or 0.
  */
 double bound_of(double time, double most, double tick, double above);
 
-/* Of the times to print of a function: 0, or the bound.  @above: of the program. */
+/* The bound of a function's printed times, or 0.  @above: the time of the
+ * program. */
 double self_bound(const struct sums *sums, double above);
 double total_bound(const struct sums *sums, double above);
-/* What a path's time is at most: its caller's total.  And the bounds of its times. */
+/* The maximum of a path's time: its caller's total.  Then the bounds of the
+ * path's times. */
 double time_above(const struct model *model, uint32_t path);
 double path_self_bound(const struct path *path, double above);
 double path_total_bound(const struct path *path, double above);

@@ -1,9 +1,9 @@
 /*
- * Samples and estimates become part of the paths.
+ * Adds samples and estimates to the paths.
  *
- * A sample is time like that of ticks: it was seen outside of hooks, or in one, and then
- * it is our own.  Calls of a function that were not counted are shared among its paths
- * as those are that were, in bursts.
+ * A sample represents time like a tick: outside of hooks it is the program's
+ * time, in a hook it is our own.  Uncounted calls of a function are divided
+ * among its paths in proportion to the calls that were counted in bursts.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -74,7 +74,8 @@ static void add_throttled(struct build *build, const struct tree_file *file,
 		added->node.bursts = 0;
 }
 
-/* No process can have computed for longer than all its threads were there. */
+/* No process can have computed for longer than the sum of its threads'
+ * lives. */
 static bool is_weight_possible(const struct process *process, uint64_t weight)
 {
 	double limit = process_ns(process, process->limit_clock -
@@ -147,7 +148,7 @@ void budget_add_node(struct build *build, const struct shim_node *node,
 	};
 }
 
-/* @missing is of all the function's calls; the path's part of it. */
+/* @missing covers all calls of the function; this adds the path's share. */
 static void add_missing(struct build *build, const struct counted *counted,
 			const struct throttled_function *throttled)
 {
@@ -209,7 +210,7 @@ void budget_end(struct build *build)
 
 /* --- samples --- */
 
-/* On the way to a hook. */
+/* Whether the code leads to a hook. */
 static bool is_hook(const struct build *build, const struct entry *entry)
 {
 	const struct model *model = build->model;
@@ -281,7 +282,7 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 	path->own_raw += time + own;
 }
 
-/* Children have higher numbers. */
+/* Children have higher numbers than their parents. */
 void budget_add_paths(struct model *model)
 {
 	double *below;
@@ -309,7 +310,7 @@ void budget_add_paths(struct model *model)
 	free(below);
 }
 
-/* --- the whole --- */
+/* --- totals --- */
 
 static void add_to_all(struct count *all, const struct sums *sums)
 {

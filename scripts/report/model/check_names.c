@@ -1,7 +1,7 @@
 /*
- * Functions that were asked for by name, of which no call was recorded: a name that
- * is misspelt is no error where it is given, for an object that comes later could
- * have it.
+ * Warns of function names in options whose functions have no recorded call.  A
+ * misspelt name is no error when the option is given, because an object that is
+ * loaded later could have the function.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "read/process.h"
 #include "read/recording.h"
 
-/* Before the name, and whether something stands behind it after a '/'. */
+/* The prefix of the name, and whether a '/' ends it. */
 static const struct {
 	const char *key;
 	bool has_more;
@@ -25,8 +25,8 @@ static const struct {
 	{ "every=", true }, { "by=", true },
 };
 
-/* @wanted in the linker name or the demangled one, as a whole: it may be without
- * what it is in, and without parameters. */
+/* Whether @wanted is part of the linker name or the demangled name, as a whole
+ * word: scopes and parameters may be missing. */
 static bool is_in(const char *name, const char *wanted)
 {
 	size_t length = strlen(wanted);
@@ -53,7 +53,7 @@ static bool was_called(const struct model *model, const char *wanted)
 	return false;
 }
 
-/* One of those between the commas. */
+/* Checks one item between commas. */
 static void check_item(const struct model *model, const char *item, size_t size)
 {
 	const char *text = keep_text(item, size), *end, *wanted;

@@ -1,6 +1,7 @@
 /*
- * What of a recording is shown when nobody said it: calls or samples, the calls of a
- * trace; and the tables of memory, locks and exceptions if they are what was recorded.
+ * Chooses the contents of a report without options: calls or samples, or the
+ * calls of a trace; and the tables of memory, locks and exceptions if these
+ * were recorded.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +16,7 @@
 #include "trace/trace.h"
 #include "trace/tree.h"
 
-/* Whether there are files of calls, of samples. */
+/* Finds out whether there are files of calls, and of samples. */
 static void find_kinds(const struct recording *recording, bool *calls,
 		       bool *samples)
 {
@@ -29,7 +30,8 @@ static void find_kinds(const struct recording *recording, bool *calls,
 				  calls) = true;
 }
 
-/* The calls of traces, where nobody counted them or in place of what was counted. */
+/* Reads the calls of traces, if calls were not counted or the user prefers the
+ * trace. */
 static void read_traces(struct recording *recording,
 			const struct options *options, bool has_calls)
 {
@@ -52,8 +54,8 @@ static void read_traces(struct recording *recording,
 	trace_add_calls(recording);
 }
 
-/* Calls, or samples if there are no calls.  Both: @samples gets the latter, if
- * it is not NULL. */
+/* Reads calls, or samples if there are no calls.  If there are both, @samples
+ * (if not NULL) gets the samples. */
 void choose_build(struct model *model, struct model *samples,
 		  struct recording *recording, const struct options *options)
 {
@@ -87,7 +89,7 @@ void model_read(struct model *model, struct recording *recording,
 	choose_read(model, NULL, recording, options, path);
 }
 
-/* Memory is shown if it is what was asked for, when the program ran or now. */
+/* Shows memory if the user asked for it, at record time or now. */
 void choose_memory(const struct model *model, struct options *options)
 {
 	if (options->memory && !model->has_memory)
@@ -104,7 +106,7 @@ void choose_memory(const struct model *model, struct options *options)
 		    model->recording->path);
 }
 
-/* Calls were not asked for, nor another table. */
+/* Whether the user asked neither for calls nor for another table. */
 static bool is_free(const struct model *model, const struct options *options)
 {
 	const struct process *process = model->recording->processes;
@@ -115,7 +117,7 @@ static bool is_free(const struct model *model, const struct options *options)
 	       !process_has_profile(process, "default");
 }
 
-/* Waits, if they are what was asked for, when the program ran or now. */
+/* Shows waits if the user asked for them, at record time or now. */
 void choose_locks(const struct model *model, struct options *options)
 {
 	if ((options->locks || options->value == VALUE_WAITS) && !model->locks)
@@ -125,7 +127,7 @@ void choose_locks(const struct model *model, struct options *options)
 		options->locks = true;
 }
 
-/* The same of exceptions. */
+/* The same for exceptions. */
 void choose_exceptions(const struct model *model, struct options *options)
 {
 	if (options->exceptions && !model->exceptions)
@@ -135,7 +137,7 @@ void choose_exceptions(const struct model *model, struct options *options)
 		options->exceptions = true;
 }
 
-/* Text has room for a table of each. */
+/* A text report has room for a table of each. */
 void choose_all(const struct model *model, struct options *options)
 {
 	if (!is_free(model, options))
@@ -145,7 +147,7 @@ void choose_all(const struct model *model, struct options *options)
 	options->exceptions = model->exceptions != NULL;
 }
 
-/* Why rows cannot be sorted so; NULL: they can. */
+/* The reason why rows cannot be sorted this way, or NULL. */
 static const char *lack_for_sort(const struct model *model, enum sort sort)
 {
 	if (sort == SORT_CALLS || sort >= SORT_BYTES)

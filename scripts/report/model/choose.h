@@ -1,4 +1,4 @@
-/* What of a recording is shown. */
+/* Chooses the contents of a report. */
 #ifndef REPORT_MODEL_CHOOSE_H
 #define REPORT_MODEL_CHOOSE_H
 
@@ -6,34 +6,35 @@ struct model;
 struct options;
 struct recording;
 
-/* Calls, or samples if there are no calls or they are asked for. */
+/* Reads calls, or samples if there are no calls or the user asked for
+ * samples. */
 void model_read(struct model *model, struct recording *recording,
 		const struct options *options, const char *path);
 
-/* Calls, or samples if there are no calls.  Both: @samples gets the latter, if it is not
- * NULL. */
+/* Reads calls, or samples if there are no calls.  If there are both, @samples
+ * (if not NULL) gets the samples. */
 void choose_build(struct model *model, struct model *samples,
 		  struct recording *recording, const struct options *options);
 
-/* The same of the recording at @path, or of the newest one. */
+/* The same for the recording at @path, or the newest one. */
 void choose_read(struct model *model, struct model *samples,
 		 struct recording *recording, const struct options *options,
 		 const char *path);
 
-/* Memory is shown if it is what was asked for, when the program ran or now. */
+/* Shows memory if the user asked for it, at record time or now. */
 void choose_memory(const struct model *model, struct options *options);
 
-/* Waits, in the same way. */
+/* The same for waits. */
 void choose_locks(const struct model *model, struct options *options);
 
-/* And exceptions. */
+/* The same for exceptions. */
 void choose_exceptions(const struct model *model, struct options *options);
 
-/* Dies if --sort asks for what was not recorded. */
+/* Dies if --sort needs data that were not recorded. */
 void choose_check_sort(const struct model *model,
 		       const struct options *options);
 
-/* Text has room for a table of each. */
+/* A text report has room for a table of each. */
 void choose_all(const struct model *model, struct options *options);
 
 #endif

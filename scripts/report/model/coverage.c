@@ -1,6 +1,6 @@
 /*
- * What was reached, of one recording or of many: rows of lines and functions, which are
- * sorted and added up.  coverage_read.c makes them from what a process has recorded.
+ * Coverage of one or more recordings: rows of lines and functions, which are
+ * sorted and added up. coverage_read.c makes them from the files of a process.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,7 +33,8 @@ uint64_t coverage_add_counts(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* @adds: the counts of different processes; else they are of one, and the same. */
+/* @adds: the counts come from different processes and are added; otherwise they
+ * describe the same calls. */
 size_t coverage_sum_up(struct covered *all, size_t count, bool adds)
 {
 	size_t kept = 0;
@@ -53,7 +54,7 @@ size_t coverage_sum_up(struct covered *all, size_t count, bool adds)
 	return kept + 1;
 }
 
-/* From time to time, so that a thousand processes take the room of one. */
+/* Called now and then, so that a thousand processes need the memory of one. */
 void coverage_keep_small(struct coverage *coverage)
 {
 	if (coverage->line_count >= 2 * coverage->line_sorted + (1 << 20))
@@ -66,7 +67,7 @@ void coverage_keep_small(struct coverage *coverage)
 					coverage->function_count, true);
 }
 
-/* --- a recording --- */
+/* --- finishing --- */
 
 bool coverage_is_there(const struct recording *recording)
 {
@@ -88,7 +89,7 @@ bool coverage_is_all(const struct recording *recording)
 	return coverage_is_there(recording);
 }
 
-/* Names of files in their order, so that all that follows is in it. */
+/* Sorts names of files alphabetically; all rows are then sorted by file. */
 static struct names *sorted_names;
 
 static int compare_names(const void *left, const void *right)

@@ -1,4 +1,4 @@
-/* What was reached, of one recording or of many. */
+/* Coverage of one or more recordings. */
 #ifndef REPORT_MODEL_COVERAGE_H
 #define REPORT_MODEL_COVERAGE_H
 
@@ -11,20 +11,20 @@
 
 struct recording;
 
-/* A line, or a function where it begins: once for each test, file and line (and
- * name), in this order. */
+/* A line, or a function at its first line: one row for each test, file and line
+ * (and name), in this order. */
 struct covered {
-	uint32_t test, file; /* of the names below */
+	uint32_t test, file; /* numbers in the names below */
 	uint32_t line;
-	uint32_t function; /* of names; lines: NONE */
+	uint32_t function; /* number of its name; NONE for lines */
 	uint64_t count;	   /* 0: not reached */
 };
 
-/* An object whose lines are not known. */
+/* An object without known lines. */
 struct uncovered {
 	const char *path;
 	enum shim_coverage_state state;
-	uint32_t functions; /* that hooks have told of */
+	uint32_t functions; /* functions that hooks have reported */
 };
 
 struct coverage {
@@ -32,32 +32,34 @@ struct coverage {
 	struct covered *lines, *functions;
 	size_t line_count, line_room, line_sorted;
 	size_t function_count, function_room, function_sorted;
-	struct names object_names; /* numbered like these: */
+	/* names that the following are numbered like: */
+	struct names object_names;
 	struct uncovered *objects;
 	uint32_t object_count, object_room;
-	uint64_t dropped; /* rows that were not sure */
-	bool is_counted;  /* counts say more than that it was reached */
+	uint64_t dropped; /* rows without a certain place */
+	bool is_counted;  /* counts are more than 0 and 1 */
 };
 
-/* Whether the recording at @path has coverage, and nothing else. */
+/* Whether the recording has coverage and nothing else. */
 bool coverage_is_all(const struct recording *recording);
 bool coverage_is_there(const struct recording *recording);
-/* Then: sorts and sums up. */
+/* Call it at the end: sorts the rows and adds them up. */
 void coverage_finish(struct coverage *coverage);
-/* Makes one test of all. */
+/* Merges all tests into one. */
 void coverage_merge_tests(struct coverage *coverage);
 
-/* The first of @all from @from on that is of another test or file. */
+/* The index, at or after @from, of the first row of another test or file. */
 size_t coverage_file_end(const struct covered *all, size_t count, size_t from);
 
-/* Sorts @count rows of @all and makes one of equal ones; how many are left.  @adds: the
- * counts are of different processes; else they are of one, and the same. */
+/* Sorts @count rows of @all and merges equal ones; returns how many remain.
+ * @adds: the counts come from different processes and are added; otherwise they
+ * describe the same calls. */
 size_t coverage_sum_up(struct covered *all, size_t count, bool adds);
 
-/* From time to time, so that a thousand processes take the room of one. */
+/* Called now and then, so that a thousand processes need the memory of one. */
 void coverage_keep_small(struct coverage *coverage);
 
-/* No more than UINT64_MAX. */
+/* The sum, limited to UINT64_MAX. */
 uint64_t coverage_add_counts(uint64_t a, uint64_t b);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * N.coverage: what a process says it has reached, block by block, becomes lines and
- * functions of source files.  Of what a line has several places in the code, one that was
- * reached is enough; a function was reached if the first of its places was.
+ * Reads N.coverage: the reached code of a process, block by block, becomes
+ * lines and functions of source files.  A line with several places in the code
+ * is reached if one of them is; a function is reached if its first place is.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -25,7 +25,7 @@
 #include "read/process.h"
 #include "read/recording.h"
 
-/* Functions that begin before a line of theirs and behind the one before. */
+/* The limit of functions that begin between a line and the one before. */
 #define FUNCTIONS_TRIED 64
 
 struct block {
@@ -36,13 +36,13 @@ struct block {
 	struct shim_coverage_lines head;
 	const unsigned char *lines;
 	const unsigned char *reached;
-	uint32_t *files; /* numbers of names */
-	/* Of the process: the blocks of lines that were read. */
+	uint32_t *files; /* by file of the block: number of its name */
+	/* blocks of lines of the process so far */
 	struct block *found;
 	uint32_t found_count, found_room;
-	struct names known;	 /* place_key() of them, numbered alike */
-	struct names images;	 /* place_key() of the process's images, */
-	uint32_t *image_numbers; /* and which they are */
+	struct names known;	 /* their place_key(), with the same numbers */
+	struct names images;	 /* place_key() of the process's images */
+	uint32_t *image_numbers; /* numbers of those images */
 	bool reads_points;	 /* this time */
 	bool has_points;
 };
@@ -55,7 +55,8 @@ static struct shim_coverage_line line_at(const struct block *block, uint32_t i)
 	return line;
 }
 
-/* False, with a warning, if the block does not hold what it says. */
+/* Returns false, with a warning, if the block is shorter than its header
+ * says. */
 static bool is_whole(const struct block *block, uint64_t offset)
 {
 	const struct shim_coverage_lines *head = &block->head;
@@ -73,7 +74,7 @@ static bool is_whole(const struct block *block, uint64_t offset)
 	return false;
 }
 
-/* Their names, each with its NUL. */
+/* Reads the names, each with its NUL. */
 static void read_files(struct block *block, const char *at, const char *end)
 {
 	uint32_t n;
@@ -112,7 +113,7 @@ static void add_lines(struct block *block)
 	}
 }
 
-/* Of an object, and where it was. */
+/* A key for an object and its load address. */
 static const char *place_key(uint64_t start, const char *path)
 {
 	return keep_format("%" PRIx64 "/%s", start, path);
@@ -152,7 +153,7 @@ static uint32_t find_offset(const struct block *block, uint64_t offset)
 			 line_at(block, i).offset < offset);
 }
 
-/* Objects whose names were read before, for other processes or runs. */
+/* Objects whose symbols were read before, for other processes or runs. */
 static struct listed {
 	struct object object;
 	struct function_symbol *functions;
@@ -162,7 +163,7 @@ static size_t listed_count, listed_room;
 
 static struct listed *list_functions(const struct image *image)
 {
-	static struct names known; /* numbered alike */
+	static struct names known; /* their keys, with the same numbers */
 	uint32_t number = names_add(&known, image_key(image));
 	struct listed *made;
 
@@ -198,14 +199,15 @@ static void add_function(struct block *block,
 	};
 }
 
-/* The first that begins behind @address. */
+/* The first function that begins after @address. */
 static size_t function_behind(const struct listed *all, uint64_t address)
 {
 	return FIRST_NOT(i, all->count, all->functions[i].address <= address);
 }
 
-/* The functions whose first place is the @at-th: they begin behind the place before it.
- * There is one, or some in each other; a table that says otherwise is wrong. */
+/* Adds the functions whose first place is number @at: they begin after the
+ * previous place.  There is one, or several nested ones; a table with more is
+ * wrong. */
 static void add_functions_at(struct block *block, const struct listed *all,
 			     uint64_t shift, uint32_t at)
 {
@@ -278,7 +280,7 @@ static void read_lines(struct block *block, uint64_t offset)
 			(enum shim_coverage_state)block->head.state;
 		return;
 	}
-	/* No more of them than there are bytes. */
+	/* There cannot be more names than bytes. */
 	if (block->head.file_count > block->head.files_size)
 		block->head.file_count = block->head.files_size;
 	read_files(block, names, names + block->head.files_size);
@@ -287,7 +289,8 @@ static void read_lines(struct block *block, uint64_t offset)
 	if (image)
 		add_functions(block, image);
 	number = names_add(&block->known, place_key(block->head.start, path));
-	if (number < block->found_count) { /* it was loaded there again */
+	/* the object was loaded there again */
+	if (number < block->found_count) {
 		free(block->files);
 		return;
 	}
@@ -295,7 +298,7 @@ static void read_lines(struct block *block, uint64_t offset)
 	block->found[block->found_count++] = *block;
 }
 
-/* The block of lines of the same object, in any file of the process. */
+/* Finds the block of lines of the same object, in any file of the process. */
 static bool find_lines(const struct block *points,
 		       const struct shim_coverage_points *head,
 		       const char *path, struct block *lines)
@@ -309,8 +312,8 @@ static bool find_lines(const struct block *points,
 	return true;
 }
 
-/* The place in the code that has the byte at @offset: the last that begins at or
- * before it, or NONE. */
+/* The place in the code with the byte at @offset: the last place that begins at
+ * or before it, or NONE. */
 static uint32_t find_place(const struct block *lines, uint64_t offset)
 {
 	uint32_t at = find_offset(lines, offset + 1);
@@ -318,7 +321,7 @@ static uint32_t find_place(const struct block *lines, uint64_t offset)
 	return at ? at - 1 : NONE;
 }
 
-/* The call that counts, as it stands in the code. */
+/* The size of the call instruction that counts. */
 #define COUNTER_SIZE 5
 
 static void add_count(struct block *lines, uint64_t offset, uint64_t count)
@@ -332,8 +335,8 @@ static void add_count(struct block *lines, uint64_t offset, uint64_t count)
 	line = line_at(lines, at);
 	if (line.file >= lines->head.file_count || line.line == 0)
 		return;
-	/* gcc gives no line to the counter where branches meet: it seems to be of
-	 * the line before, which nobody need have come to. */
+	/* gcc gives no line to the counter at a join of branches: it seems to
+	 * belong to the line before, which may not have been reached. */
 	if (!lines->reached[at] && offset - line.offset >= COUNTER_SIZE)
 		return;
 	GROW(coverage->lines, coverage->line_count, coverage->line_room);
@@ -391,7 +394,7 @@ static const char *image_path(const struct process *process, uint64_t word)
 	return image ? image->path : NULL;
 }
 
-/* Of objects with lines their lines tell. */
+/* Objects with lines need no functions here. */
 static void read_functions(struct block *block, uint64_t offset, uint64_t size)
 {
 	struct shim_coverage_functions head;
@@ -475,7 +478,7 @@ static void read_file(struct block *block)
 		read_chunk(block, &chunks[i]);
 }
 
-/* Of the profile "coverage:label=NAME", which may be one of several. */
+/* NAME of the profile "coverage:label=NAME", which may be one of several. */
 static const char *find_label(const struct process *process)
 {
 	const char *profile = process_string(process, "profile");
@@ -487,8 +490,8 @@ static const char *find_label(const struct process *process)
 	return keep_text(at, strcspn(at, ";"));
 }
 
-/* Lines first, then what is counted of them; of one process, so that of what is
- * told twice the larger count is right. */
+/* Reads lines first, then their counts.  All data come from one process, so of
+ * two counts for the same line the larger one is right. */
 static void read_process(struct block *block)
 {
 	struct coverage *coverage = block->coverage;

@@ -14,12 +14,12 @@
 #include "model/estimates.h"
 #include "model/model.h"
 
-/* Rates are per 1/64 s. */
+/* The unit of rates: calls per 1/64 s. */
 #define RATE_NS (1e9 / 64)
 #define CHANCE	0.05
-/* As many calls at most are likely where none was seen: exp(-3) is CHANCE. */
+/* The largest likely number if none was seen: exp(-3) is CHANCE. */
 #define NONE_SEEN 3
-/* What hooks cost here is that much more or less than what was measured at the start. */
+/* The cost of hooks may differ by this share from the calibrated cost. */
 #define COST_VARIES 0.3
 /* No call is shorter than this. */
 #define CALL_NS 0.1
@@ -64,7 +64,8 @@ double estimate_path_variance(double calls, double share, uint64_t bursts)
 			0;
 }
 
-/* The parts that all of a function's calls have in common, and those of each path. */
+/* Combines the error that all of a function's calls share with that of each
+ * path. */
 static double both_errors(double common, double variance)
 {
 	return sqrt(common * common + 4 * variance);

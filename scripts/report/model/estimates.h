@@ -1,6 +1,6 @@
 /*
- * Calls of functions that were switched off while the program ran (--budget): how many
- * there were, from short whiles in which they were counted, and how far that may be off.
+ * Estimates the calls of functions that were switched off (--budget), from
+ * short bursts in which they were counted, with the error of the estimate.
  */
 #ifndef REPORT_MODEL_ESTIMATES_H
 #define REPORT_MODEL_ESTIMATES_H
@@ -14,41 +14,46 @@ struct path;
 struct sums;
 struct thread;
 
-/* Half of a 95 % confidence interval is @error. */
+/* @error is half of a 95 % confidence interval. */
 struct estimate {
 	double calls, error;
 	bool is_known;
 };
 
 /*
- * estimate_calls - calls of a function in @off_ns nanoseconds while it was off
+ * estimate_calls - estimates the calls of a function in the @off_ns nanoseconds
+ * while it was off
  *
- * @node's bursts are a random sample of that time.  The error has two parts: how much
- * bursts differ, and how far what hooks cost may be off that was taken from their length.
- * Less than two bursts say nothing: is_known is false.  Without a call in any of them
- * there are 0, and the error is the bound that 95 % of such samples keep.
+ * @node's bursts are a random sample of that time.  The error has two parts:
+ * how much bursts differ, and the uncertainty of the hooks' cost, which was
+ * subtracted from their length.  Fewer than two bursts are not enough: is_known
+ * is false.  If no burst has a call, the estimate is 0, and the error is the
+ * bound that 95 % of such samples keep.
  */
 struct estimate estimate_calls(const struct shim_throttled_node *node,
 			       double off_ns);
 
 /*
- * estimate_path_variance - of a path's part of @calls estimated calls
+ * estimate_path_variance - the variance of a path's part of @calls estimated
+ * calls
  *
- * @share of the calls that were counted are its.  They come from that many @bursts, and
- * in the worst case each of those was in one path alone.
+ * @share is the path's share of the counted calls.  The calls come from @bursts
+ * bursts; in the worst case, each burst was in one path only.
  */
 double estimate_path_variance(double calls, double share, uint64_t bursts);
 
 /* A number of calls to print. */
 struct count {
-	uint64_t calls; /* the best that is known */
-	uint64_t exact; /* of them counted */
+	uint64_t calls; /* the best estimate */
+	uint64_t exact; /* the part that was counted */
 	double error;	/* half of the 95 % confidence interval of @calls */
 	bool is_estimate;
-	bool is_least; /* there were more, nobody knows how many */
+	/* a lower bound: the number of further calls is unknown */
+	bool is_least;
 };
 
-/* Whether hooks counted them; else samples alone found the function. */
+/* Whether hooks counted the function's calls; otherwise only samples found
+ * it. */
 bool path_is_counted(const struct path *path);
 bool sums_are_counted(const struct sums *sums);
 

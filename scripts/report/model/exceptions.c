@@ -1,5 +1,5 @@
 /*
- * Exceptions: by type, where they are thrown, and where those are caught.
+ * Exceptions by type, with the paths that throw and those that catch them.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 /* --- reading --- */
 
-/* "3Foo" is Foo: there is a symbol of this kind for each type. */
+/* "3Foo" becomes Foo: each type has a symbol of this kind. */
 static const char *type_name(const char *name)
 {
 	static const char prefix[] = "typeinfo for ";
@@ -71,7 +71,7 @@ void exceptions_list(struct model *model, uint32_t number)
 		list_file(model, number, i);
 }
 
-/* The first part of that file, or of one behind it: they are in that order. */
+/* The first part of that file, or of a later one: parts are sorted by file. */
 static uint32_t find_parts(const struct exceptions *exceptions,
 			   uint32_t process, uint32_t file)
 {
@@ -129,7 +129,7 @@ static int compare(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Throws come before what became of them. */
+/* Throws come before their catches. */
 static int compare_parts(const void *left, const void *right)
 {
 	const struct throw_part *a = left, *b = right;

@@ -1,4 +1,4 @@
-/* Exceptions by type, and where they are thrown and caught. */
+/* Exceptions by type, with the paths that throw and those that catch them. */
 #ifndef REPORT_MODEL_EXCEPTIONS_H
 #define REPORT_MODEL_EXCEPTIONS_H
 
@@ -10,17 +10,20 @@
 struct model;
 struct options;
 
-/* A node, while it is placed; then all of one type, path and catcher. */
+/* A node while it is being read; later the sum of one type, path and
+ * catcher. */
 struct throw_part {
 	uint32_t process, file;
-	uint64_t node, catcher_node; /* the program's addresses */
+	uint64_t node, catcher_node; /* addresses in the program */
 	uint32_t type;		     /* number of its name */
 	uint32_t path, catcher;	     /* NONE: unknown */
-	bool is_throw;		     /* else these were caught */
+	/* a throw; false: a catch of such throws */
+	bool is_throw;
 	uint64_t count;
 };
 
-/* Of one type, or thrown in one path: parts[first..first + count). */
+/* The parts of one type, or of one throwing path: parts[first..first +
+ * count). */
 struct thrown {
 	uint32_t type, path;
 	uint64_t throws, catches;
@@ -30,8 +33,8 @@ struct thrown {
 struct exceptions {
 	struct throw_part *parts;
 	uint32_t part_count, part_room;
-	struct names types;	 /* as std::type_info has them */
-	struct thrown *of_types; /* first and count are of throwers */
+	struct names types;	 /* names as in std::type_info */
+	struct thrown *of_types; /* first and count index throwers */
 	uint32_t type_count;
 	struct thrown *throwers;
 	uint32_t thrower_count;
@@ -45,7 +48,8 @@ void exceptions_move(struct model *model, const uint32_t *own,
 		     const uint32_t *numbers);
 void exceptions_measure(struct model *model);
 
-/* The name of type number @type as the source has it, or mangled; NULL: unknown. */
+/* The demangled name of type number @type, or its mangled name; NULL:
+ * unknown. */
 const char *exceptions_type_name(const struct exceptions *exceptions,
 				 uint32_t type, const struct options *options);
 

@@ -1,7 +1,8 @@
 /*
- * Which functions a name on the command line means: the exact name, the name without
- * arguments, or a part that only one function has.  If there is none, the most similar
- * names are told.
+ * Finds the functions that a name on the command line means: functions with
+ * exactly this name, with this name before the arguments, or the only function
+ * that contains it.  If there is none, the message suggests the most similar
+ * names.
  */
 #include <ctype.h>
 #include <fnmatch.h>
@@ -23,10 +24,10 @@
 
 #define MATCHES_MAX 20
 
-/* How well a function's name answers to what was asked for. */
+/* How well a function's name matches the requested one. */
 enum match { MATCH_NONE, MATCH_PART, MATCH_BASE, MATCH_EXACT };
 
-/* How long a name of @function is without its group. */
+/* The length of @function's name without its group. */
 size_t plain_length(const struct function *function, const char *name)
 {
 	return strlen(name) -
@@ -53,13 +54,13 @@ static enum match match_name(const struct function *function, const char *name)
 {
 	size_t length = strlen(name);
 
-	/* "parse" is all of its groups. */
+	/* "parse" means all of its groups. */
 	if (is_plainly(function, function->name, name) ||
 	    is_plainly(function, function->mangled, name))
 		return MATCH_EXACT;
 	if (!strcmp(function->name, name) || !strcmp(function->mangled, name))
 		return MATCH_EXACT;
-	/* "parse" is parse(int) too. */
+	/* "parse" also means parse(int). */
 	if (!strncmp(function->name, name, length) &&
 	    function->name[length] == '(')
 		return MATCH_BASE;
@@ -68,7 +69,8 @@ static enum match match_name(const struct function *function, const char *name)
 	return MATCH_NONE;
 }
 
-/* How many single-character edits lie between the two, at most 64 long. */
+/* The number of single-character edits between two names of at most 64
+ * characters. */
 static uint32_t edit_distance(const char *a, const char *b)
 {
 	uint32_t row[65], i, j, corner, above, best;
@@ -138,7 +140,7 @@ static _Noreturn void die_ambiguous(const struct model *model, const char *name,
 	die("%s could be any of these %u functions", name, count);
 }
 
-/* Whether the functions that match best are groups of one. */
+/* Whether the best matching functions are groups of one function. */
 static bool is_one_function(const struct model *model,
 			    const enum match *matches, enum match best)
 {
@@ -167,7 +169,7 @@ static void check_shown(const struct model *model, const char *name,
 	    name);
 }
 
-/* Marks the functions that @name means; all that are called exactly so. */
+/* Marks the functions that @name means: all with exactly this name. */
 bool *find_functions(const struct model *model, const char *name)
 {
 	enum match *matches = allocate(model->function_count, sizeof(*matches));

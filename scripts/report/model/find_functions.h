@@ -1,4 +1,4 @@
-/* Functions that the command line names. */
+/* Finds the functions that the command line names. */
 #ifndef REPORT_MODEL_FIND_FUNCTIONS_H
 #define REPORT_MODEL_FIND_FUNCTIONS_H
 
@@ -8,10 +8,11 @@
 struct function;
 struct model;
 
-/* Which functions @name means; dies if that cannot be said. */
+/* Marks the functions that @name means; dies if there are none or the name is
+ * ambiguous. */
 bool *find_functions(const struct model *model, const char *name);
 
-/* How long a name of @function is without its group. */
+/* The length of @function's name without its group. */
 size_t plain_length(const struct function *function, const char *name);
 
 #endif

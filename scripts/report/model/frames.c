@@ -1,6 +1,7 @@
 /*
- * Which functions frames stand for.  The objects are asked once, each for all of its
- * frames; frames of several processes in the same place of a file share a chain.
+ * Finds the functions of sampled frames.  Each object is asked once, for all of
+ * its frames; frames of several processes at the same place of a file share a
+ * chain.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@
 #include "names/symbols.h"
 #include "read/recording.h"
 
-/* Callers that a function is looked for among: it can be inlined in no others. */
+/* The number of callers among which a function is searched: it can be inlined
+ * only into these. */
 #define CALLERS_MAX 64
 
 struct finding {
@@ -24,7 +26,7 @@ struct finding {
 	void *context;
 	uint32_t object;
 	uint32_t first; /* chain of the object's first address */
-	uint32_t chain; /* that is being filled */
+	uint32_t chain; /* chain that is being filled */
 };
 
 static int compare_frames(const void *left, const void *right)
@@ -49,7 +51,7 @@ static void add_function(struct finding *finding,
 	chains->functions[chains->function_count++] = function;
 }
 
-/* Chains up to @chain, which is not one of them, are complete. */
+/* Completes the chains before @chain. */
 static void end_chains(struct finding *finding, uint32_t chain)
 {
 	struct frame_chains *chains = &finding->model->frames;
@@ -64,7 +66,7 @@ static void end_chains(struct finding *finding, uint32_t chain)
 	}
 }
 
-/* (They come in the order of the addresses; others are not believed.) */
+/* (They come in the order of the addresses; others are not trusted.) */
 static void take_frame(void *context, uint32_t number, uint32_t id,
 		       const struct frame_symbol *symbol)
 {
@@ -77,7 +79,8 @@ static void take_frame(void *context, uint32_t number, uint32_t id,
 	add_function(finding, symbol);
 }
 
-/* All of one object, which begin at @frames; returns how many. */
+/* Finds the functions of all frames of one object, which begin at @frames;
+ * returns their number. */
 static uint32_t find_in_object(struct finding *finding,
 			       const struct frame_site *frames, uint32_t count)
 {

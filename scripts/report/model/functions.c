@@ -1,9 +1,9 @@
 /*
- * From the addresses that the program knew to functions.  The same address in
- * the same file is the same function, whoever loaded it and where.  In one
- * file, equal names are one function only if they were written in the same
- * place: an inline function has a copy in every unit that uses it, but two
- * static functions may just share their name.
+ * Turns the program's addresses into functions.  The same address in the same
+ * file is the same function, whichever process loaded it.  In one file,
+ * functions with equal names are one function only if their source location is
+ * the same: an inline function has a copy in every unit that uses it, but two
+ * static functions may share a name by chance.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -30,13 +30,15 @@
 
 struct search {
 	struct model *model;
-	struct names objects;	      /* by image_key(), numbered alike */
+	/* by image_key(), with the same numbers */
+	struct names objects;
 	struct names grouped;	      /* "object/address/group" */
-	struct map grouped_functions; /* by their number there */
+	struct map grouped_functions; /* number in @grouped, to the function */
 	struct names inlined;	      /* "object/name/file/line" */
 	struct map inlined_functions; /* by their number there */
-	struct map unknown;	      /* by address, in no object */
-	struct map *maps;	      /* of objects, by address in the file */
+	struct map unknown;	      /* by address: functions in no object */
+	/* by object: address in the file, to the function */
+	struct map *maps;
 	uint32_t map_room;
 	struct frame_site *frames;
 	uint32_t frame_count, frame_room;
@@ -46,7 +48,7 @@ struct search {
 
 const char *image_key(const struct image *image)
 {
-	char id[2 * 64 + 1] = ""; /* read_image() knows no longer ones */
+	char id[2 * 64 + 1] = ""; /* read_image() accepts at most this length */
 	uint32_t i;
 
 	for (i = 0; i < image->build_id_size; i++)
@@ -90,7 +92,7 @@ static uint32_t add_function(struct search *search, struct map *map,
 	return function;
 }
 
-/* The same for one group of a function's calls. */
+/* Adds one group of a function's calls. */
 static uint32_t add_grouped(struct search *search, uint64_t address,
 			    uint32_t object, const char *group)
 {
@@ -117,7 +119,7 @@ static uint32_t add_in_object(struct search *search, uint32_t object,
 	return add_function(search, &search->maps[object], address, object);
 }
 
-/* One that has no code of its own, and so no address. */
+/* Adds a function that has no code of its own, and so no address. */
 static uint32_t add_inlined(struct search *search, uint32_t object,
 			    const struct frame_symbol *symbol)
 {
@@ -127,7 +129,7 @@ static uint32_t add_inlined(struct search *search, uint32_t object,
 		keep_format("%x/%s/%s/%d", object, symbol->name,
 			    symbol->file ? symbol->file : "", symbol->line));
 	uint32_t before = model->function_count;
-	/* (No symbol is there.) */
+	/* (There is no symbol.) */
 	uint32_t number = add_function(search, &search->inlined_functions, key,
 				       object);
 	struct function *function = &model->functions[number];
@@ -144,7 +146,7 @@ static uint32_t add_inlined(struct search *search, uint32_t object,
 	return number;
 }
 
-/* Code of an object in which nothing tells functions apart. */
+/* Adds code of an object in which functions cannot be distinguished. */
 static uint32_t add_untold(struct search *search, uint32_t object)
 {
 	struct frame_symbol symbol = {
@@ -224,8 +226,8 @@ static void find_sites(struct search *search)
 }
 
 /*
- * The objects move no more, so functions may point at them.  Returns the
- * functions' numbers, object after object.
+ * From here on objects stay in place, so functions may point at them.  Returns
+ * the functions' numbers, object by object.
  */
 static uint32_t *sort_by_object(struct model *model)
 {
@@ -259,7 +261,7 @@ static int compare_symbols(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* "parse[kind=NUMBER]", a function of its own. */
+/* Names a group "parse[kind=NUMBER]"; it is a function of its own. */
 static void name_group(struct function *function)
 {
 	if (!function->group)
@@ -300,7 +302,7 @@ static void name_plainly(struct function *function, const struct symbol *symbol)
 	function->mangled = function->name;
 }
 
-/* (A name that is not mangled has no types in it.) */
+/* (A name that is not mangled contains no types.) */
 static void shorten_name(struct function *function)
 {
 	function->short_name = strcmp(function->name, function->mangled) ?
@@ -316,11 +318,11 @@ static void name_function(struct function *function,
 	name_group(function);
 }
 
-/* Functions with several names, object after object. */
+/* Functions with several names, object by object. */
 struct doubts {
 	uint32_t *functions;
 	uint32_t count, room;
-	bool *by_site; /* of objects: debug information is asked, too */
+	bool *by_site; /* by object: debug information is searched, too */
 };
 
 /* @order: the numbers of all functions of @object. */
@@ -350,7 +352,7 @@ static void name_object(struct model *model, struct object *object,
 	free(symbols);
 }
 
-/* More debug information is not looked through for a name. */
+/* The limit of debug information searched for one name. */
 #define CALL_SITE_STEPS 3000000
 
 static void find_called(struct model *model, const struct doubts *doubts,
@@ -395,7 +397,7 @@ static void settle_object(struct model *model, struct object *object,
 	free(symbols);
 }
 
-/* Call sites tell which of several names is meant. */
+/* Lets call sites decide between several names. */
 static void settle_names(struct model *model, const struct doubts *doubts)
 {
 	struct names called = { 0 };
@@ -414,7 +416,7 @@ static void settle_names(struct model *model, const struct doubts *doubts)
 	names_free(&called);
 }
 
-/* Of two with the same mangled name. */
+/* Compares two functions with the same mangled name. */
 static bool is_same_function(struct function *a, struct function *b)
 {
 	if (!a->is_named || !b->is_named || !a->object || !b->object ||
@@ -427,7 +429,7 @@ static bool is_same_function(struct function *a, struct function *b)
 	       !strcmp(a->file, b->file);
 }
 
-/* Samples find what leads from a call site to our hook, too. */
+/* Samples also hit the code that leads from a call site to our hook. */
 static bool is_hook(const struct function *function)
 {
 	return !strcmp(function->mangled, "__cyg_profile_func_enter") ||
@@ -447,7 +449,7 @@ static void mark_hooks(struct model *model)
 		model->functions[i].is_hook = is_hook(&model->functions[i]);
 }
 
-/* Functions that are one get the number of the first of them. */
+/* Equal functions get the number of the first of them. */
 static void merge_functions(struct model *model)
 {
 	struct function *functions = model->functions;
@@ -462,7 +464,8 @@ static void merge_functions(struct model *model)
 	for (i = 0; i < model->function_count; i++) {
 		first = names_add(&names, functions[i].mangled);
 		same = by_name[first] - 1;
-		/* A hundred functions of one name, and more, stay apart. */
+		/* Beyond a hundred functions with one name, they stay
+		 * separate. */
 		for (tries = 0; same != NONE && tries < 100; tries++) {
 			if (is_same_function(&functions[same], &functions[i]))
 				break;
@@ -490,7 +493,7 @@ static void merge_functions(struct model *model)
 	free(new);
 }
 
-/* Of a model that was built before. */
+/* Removes the objects of an earlier model. */
 static void forget_objects(struct recording *recording)
 {
 	uint32_t i, n;

@@ -1,4 +1,4 @@
-/* The functions of a model: their names and places. */
+/* The functions of a model: their names and source locations. */
 #ifndef REPORT_MODEL_FUNCTIONS_H
 #define REPORT_MODEL_FUNCTIONS_H
 
@@ -7,19 +7,21 @@ struct image;
 struct model;
 struct options;
 
-/* Gives every site its function. */
+/* Finds the function of every site. */
 void model_find_functions(struct model *model);
 const char *object_name(const struct function *function);
-/* Its mangled name without the group that is behind it. */
+/* Its mangled name without the group at its end. */
 const char *linker_name(const struct function *function);
 void function_line(struct function *function);
 
-/* Equal for images of the same build of a file, and of no others. */
+/* A key that is equal for images of the same build of a file, and only for
+ * those. */
 const char *image_key(const struct image *image);
-/* As --names asks for it; the full name where a line decides. */
+/* The form of the name that --names asks for; if the space on the line decides,
+ * the full name. */
 const char *shown_name(const struct function *function,
 		       const struct options *options);
-/* The same of a name that a file has for the linker. */
+/* The same for a linker name. */
 const char *shown_linker_name(const char *name, const struct options *options);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Locks: the waits of paths, added up by lock.  A lock in a variable that the linker
- * knows is the same in all processes and has that variable's name; of others their
- * address is all that is known, and it means another lock in another process, or a
- * later one in the same place.
+ * Adds up the waits of all paths by lock.  A lock in a variable with a symbol
+ * is the same in all processes and gets the variable's name.  Other locks are
+ * known by address only; the same address in another process, or later in the
+ * same one, may be another lock.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -26,26 +26,26 @@
 #include "read/images.h"
 #include "read/process.h"
 
-/* enum shim_lock_kind; the last one: of a program that knows more kinds. */
+/* enum shim_lock_kind; the last name is for kinds of newer programs. */
 const char *const lock_kinds[LOCK_KINDS] = { "mutex",	   "read lock",
 					     "write lock", "condition",
 					     "semaphore",  "spinlock",
 					     "lock" };
-/* Files that say they have a holder's address and have no node there. */
+/* The limit of files that claim a holder's address but have no node there. */
 #define HOLDER_TRIES 4
 
-/* A node, while it is placed. */
+/* A node while it is being read. */
 struct lock_part {
 	uint32_t process, file;
-	uint64_t address; /* of the lock, without its generation */
+	uint64_t address; /* address of the lock, without its generation */
 	uint32_t generation, kind;
-	uint64_t node, holder_node; /* the program's addresses */
+	uint64_t node, holder_node; /* addresses in the program */
 	uint32_t path, holder;	    /* NONE: unknown */
 	uint32_t lock;
 	struct waits waits;
 };
 
-/* A node that held a lock, in some file of the process. */
+/* A node that held a lock, in any file of the process. */
 struct lock_holder {
 	uint64_t node;
 	uint32_t part, tries;
@@ -81,7 +81,8 @@ static struct waits read_waits(const struct process *process,
 	if (node->start >= process->meta.first_clock &&
 	    node->start < process->end_clock)
 		open = process_ns(process, process->end_clock - node->start);
-	/* Threads wait at once, but not longer than there was time. */
+	/* Threads wait at the same time, but each at most for the time that
+	 * there was. */
 	if (node->max <= span && (node->waits == UINT64_MAX ||
 				  node->time / (node->waits + 1) <= span)) {
 		waits.time = process_ns(process, node->time);
@@ -129,7 +130,8 @@ static int compare_holders(const void *left, const void *right)
 	return (a->node > b->node) - (a->node < b->node);
 }
 
-/* Of the parts from @first on, which are all of a process. */
+/* Lists the holders of the parts from @first on, which belong to one
+ * process. */
 static void list_holders(struct locks *locks, uint32_t first)
 {
 	uint32_t i;
@@ -164,7 +166,7 @@ void locks_list(struct model *model, uint32_t number)
 	list_holders(model->locks, first);
 }
 
-/* The first part of that file, or of one behind it: they are in that order. */
+/* The first part of that file, or of a later one: parts are sorted by file. */
 static uint32_t find_parts(const struct locks *locks, uint32_t process,
 			   uint32_t file)
 {
@@ -176,14 +178,15 @@ static uint32_t find_parts(const struct locks *locks, uint32_t process,
 			(parts[i].process == process && parts[i].file < file));
 }
 
-/* The first that is not below @address. */
+/* The first holder at or after @address. */
 static uint32_t find_holder(const struct locks *locks, uint64_t address)
 {
 	return FIRST_NOT(i, locks->holder_count,
 			 locks->holders[i].node < address);
 }
 
-/* Holders are in any file of the process; in one, unless it is damaged. */
+/* A holder may be in any file of the process; it is in exactly one unless the
+ * recording is damaged. */
 static void place_holders(struct locks *locks, const struct tree_file *file)
 {
 	uint32_t c, i;
@@ -222,7 +225,7 @@ void locks_place(struct model *model, uint32_t process, uint32_t number)
 	place_holders(locks, file);
 }
 
-/* --- which lock --- */
+/* --- identity of locks --- */
 
 static int compare_addresses(const void *left, const void *right)
 {
@@ -238,13 +241,13 @@ static int compare_addresses(const void *left, const void *right)
 	return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-/* A lock of one process, which may be that of others. */
+/* A lock of one process; others may share it. */
 struct found {
-	struct lock_part **parts; /* that are of it */
+	struct lock_part **parts; /* its parts */
 	uint32_t part_count;
-	uint32_t object;  /* of locks->objects, or NONE */
+	uint32_t object;  /* number in locks->objects, or NONE */
 	uint64_t address; /* in its file */
-	bool is_inside;	  /* of what was mapped of it */
+	bool is_inside;	  /* inside the object's mapped image */
 	struct data_symbol symbol;
 };
 
@@ -281,8 +284,8 @@ static void find_image(struct model *model, struct names *known,
 		&model->recording->processes[part->process];
 	struct image *inside = process_image(process, part->address,
 					     part->generation);
-	/* An image is what of a file is mapped: variables that begin as 0 come
-	 * after it. */
+	/* An image covers the mapped part of a file: variables that begin as 0
+	 * follow it. */
 	struct image *image = inside ? inside :
 				       process_image_before(process,
 							    part->address,
@@ -307,7 +310,8 @@ static int compare_found(const void *left, const void *right)
 	return compare_addresses(a->parts, b->parts);
 }
 
-/* The variables of @count locks, all in one object, by address. */
+/* Names @count locks, all in one object, after variables; they are sorted by
+ * address. */
 static void name_locks(struct object *object, struct found *found,
 		       uint32_t count)
 {
@@ -326,7 +330,7 @@ static void name_locks(struct object *object, struct found *found,
 	free(symbols);
 }
 
-/* NONE objects come last. */
+/* Locks without an object (NONE) come last. */
 static void name_all(struct locks *locks, struct found *found, uint32_t count)
 {
 	uint32_t i = 0, end;
@@ -362,7 +366,8 @@ static struct lock make_lock(const struct locks *locks,
 	return lock;
 }
 
-/* Locks of one kind in the same place of a file are one, whatever build it is. */
+/* Locks of one kind at the same place of a file are one lock, whatever the
+ * build. */
 static uint32_t find_lock(struct locks *locks, struct names *paths,
 			  struct names *known, const struct lock *lock)
 {
@@ -379,7 +384,7 @@ static uint32_t find_lock(struct locks *locks, struct names *paths,
 	return locks->lock_count++;
 }
 
-/* The parts of each lock of a process. */
+/* Collects the parts of each lock of a process. */
 static struct found *list_found(struct locks *locks, struct lock_part **order,
 				uint32_t *count)
 {
@@ -506,7 +511,7 @@ static int compare_waiters(const void *left, const void *right)
 	return compare_waits(&a->waits, &b->waits);
 }
 
-/* Threads that have nothing to do wait for conditions: these come last. */
+/* Idle threads wait for conditions: these come last. */
 static int compare_locks(const void *left, const void *right)
 {
 	const struct lock *a = left, *b = right;

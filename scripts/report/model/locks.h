@@ -11,43 +11,44 @@ struct model;
 #define LOCK_CONDITION 3
 #define LOCK_KINDS     7
 
-/* What a lock is, by struct lock.kind: enum shim_lock_kind, and one for kinds that are
- * newer than this. */
+/* Names of lock kinds, by struct lock.kind: enum shim_lock_kind, and one for
+ * newer kinds. */
 extern const char *const lock_kinds[LOCK_KINDS];
 
-/* Waits that mean the same: one node, or many. */
+/* Waits that are added up: of one node, or of many. */
 struct waits {
 	uint64_t waits, failures, refusals;
-	uint64_t open;	  /* waits that were not over at the end */
-	double time, max; /* ns, with those until the end */
+	uint64_t open;	  /* waits that had not ended when the program ended */
+	double time, max; /* ns, including waits until the end */
 };
 
-/* Whom it is waited for by. */
+/* A path that waits, and the path that holds the lock. */
 struct waiter {
 	uint32_t lock, path, holder;
 	struct waits waits;
 };
 
 struct lock {
-	const char *name;   /* NULL: it is in no variable */
+	const char *name;   /* NULL: the lock is in no variable */
 	const char *object; /* its file; NULL: unknown */
-	uint32_t process;   /* with no name */
+	uint32_t process;   /* of a lock without a name */
 	uint64_t address;   /* in the file, or in the process */
 	uint32_t kind;
 	struct waits waits;
-	uint32_t first, count; /* of its waiters */
+	uint32_t first, count; /* its waiters, in locks->waiters */
 };
 
 struct locks {
 	struct lock_part *parts;
 	uint32_t part_count, part_room;
-	struct lock_holder *holders; /* of the process being added, by @node */
+	/* of the process being added, sorted by @node */
+	struct lock_holder *holders;
 	uint32_t holder_count;
 	struct lock *locks;
 	uint32_t lock_count, lock_room;
 	struct waiter *waiters;
 	uint32_t waiter_count;
-	double *path_time; /* waited in the path itself */
+	double *path_time; /* by path: its own waiting time */
 	struct waits all;
 	struct waits by_kind[LOCK_KINDS];
 	struct object *objects;
@@ -55,16 +56,17 @@ struct locks {
 	uint64_t unplaced;
 };
 
-/* The waits of a process, before its files lose their entries; their
- * paths, one file after the other; the sums, when all is added. */
+/* Call these in order: for each process, before its files lose their
+ * entries; for the paths of its files one by one; and for the sums, when all
+ * is added. */
 void locks_list(struct model *model, uint32_t process);
 void locks_place(struct model *model, uint32_t process, uint32_t file);
-/* Waits of path i are those of path @own[i], or of none that is shown; holders are in
- * @numbers[i]. */
+/* The waits of path i become those of path @own[i], or of no shown path;
+ * holders become @numbers[i]. */
 void locks_move(struct model *model, const uint32_t *own,
 		const uint32_t *numbers);
 void locks_measure(struct model *model);
-/* Waited in the path itself, and in no function, in ns. */
+/* The waiting time, in ns, of the path itself, and outside of functions. */
 double locks_waited(const struct model *model, uint32_t path);
 uint64_t locks_waited_outside(const struct model *model);
 

@@ -1,7 +1,7 @@
 /*
- * Memory: what the paths of calls allocated, added up, and the table of functions
- * by it.  In every sum a path counts once for each function that is on it, however
- * often it is there.
+ * Adds up the allocations of call paths, and makes the table of functions by
+ * memory.  In every sum, a path counts once for each function on it, even if
+ * the function is on it several times.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -43,7 +43,7 @@ void memory_add_heap(struct model *model, const struct process *process,
 					0;
 }
 
-/* What was stored last may be the one and not the other. */
+/* One of the two values may have been stored without the other. */
 static uint64_t without(uint64_t all, uint64_t gone)
 {
 	return all > gone ? all - gone : 0;
@@ -96,7 +96,8 @@ static void add(struct memory *to, const struct memory *memory)
 	to->lives_unknown += memory->lives_unknown;
 }
 
-/* Those that have lived for a tick are counted, of the others there is the rest. */
+/* Blocks that lived for a tick or longer are counted; the others are the
+ * rest. */
 static void read_lives(struct memory *memory, const struct process *process,
 		       const struct shim_memory_node *node,
 		       const struct shim_heap_node *heap)
@@ -153,7 +154,7 @@ void memory_add(struct model *model, uint32_t path,
 		memory->below = node->below_bytes;
 		memory->below_blocks = node->below_blocks;
 	}
-	/* Those of other processes were at other times. */
+	/* Peaks of other processes happened at other times. */
 	if (process != model->memory_peak_process)
 		return;
 	memory->peak = kept ? node->peak_bytes : memory->live;
@@ -207,7 +208,7 @@ static void add_below(struct model *model)
 
 struct adding {
 	struct model *model;
-	uint32_t *active; /* calls of a function we are below */
+	uint32_t *active; /* by function: its open calls on the current path */
 };
 
 static bool enter_path(void *context, uint32_t number, uint32_t depth)

@@ -1,4 +1,4 @@
-/* What the memory profiler counted, added up. */
+/* The results of the memory profiler, added up. */
 #ifndef REPORT_MODEL_MEMORY_H
 #define REPORT_MODEL_MEMORY_H
 
@@ -10,29 +10,31 @@
 struct model;
 struct process;
 
-/* What the memory profiler counted, added up over some paths. */
+/* The results of the memory profiler, added up over some paths. */
 struct memory {
 	uint64_t allocations, allocated; /* bytes */
 	uint64_t reallocations, temporary;
 	uint64_t live, live_blocks;   /* at the end */
-	uint64_t lost, lost_blocks;   /* of these: nothing points there, */
-	uint64_t below, below_blocks; /* or only what is lost */
-	uint64_t peak, peak_blocks;   /* when most lived */
+	uint64_t lost, lost_blocks;   /* of the left blocks: unreachable ones */
+	uint64_t below, below_blocks; /* and those only reachable from these */
+	uint64_t peak, peak_blocks;   /* at the peak of the process */
 	uint64_t mappings, mapped, mapped_live; /* by mmap; bytes */
-	uint64_t samples;			/* 0: all were seen */
+	/* number of samples; 0: every block was recorded */
+	uint64_t samples;
 	uint64_t sizes[SHIM_BUCKETS];
-	/* Of those that are gone: [0] less than a tick, then 2^(i-1) ticks and more. */
+	/* Lifetimes of freed blocks: [0] less than a tick, then 2^(i-1) ticks
+	 * and more. */
 	uint64_t lives[1 + SHIM_LIVES_BUCKETS];
 	uint64_t lives_unknown;
 };
 
-/* Of a path, while they are collected. */
+/* Memory of a path, while it is being collected. */
 struct memory_part {
 	uint32_t path;
 	struct memory memory;
 };
 
-/* First the heaps of all processes, of which one has the peak. */
+/* Call this first for the heaps of all processes, one of which has the peak. */
 void memory_add_heap(struct model *model, const struct process *process,
 		     const struct shim_heap_node *heap);
 void memory_add_process(struct model *model, const struct process *process,
@@ -41,10 +43,10 @@ void memory_add(struct model *model, uint32_t path,
 		const struct process *process,
 		const struct shim_memory_node *node,
 		const struct shim_heap_node *heap);
-/* What path i has is now that of path @own[i], or of none that is shown. */
+/* The memory of path i becomes that of path @own[i], or of no shown path. */
 void memory_move(struct model *model, const uint32_t *own);
 void memory_measure(struct model *model);
-/* The least that those of bucket @bucket have lived. */
+/* The shortest lifetime in bucket @bucket. */
 double memory_life_ns(const struct model *model, int bucket);
 uint64_t memory_value(const struct memory *memory, enum value value);
 

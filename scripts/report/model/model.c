@@ -1,8 +1,8 @@
 /*
- * Adds up the nodes of all files into one tree of call paths.  A node's path
- * is its parent's path and its function; parents are looked up before their
- * children by following the pointers with a stack of our own, because a chain
- * may be a million long, and may bite its tail if somebody wrote over it.
+ * Adds up the nodes of all files into one tree of call paths.  A node's path is
+ * its parent's path plus its function.  Parents are looked up before their
+ * children, with an explicit stack instead of recursion, because a chain may
+ * have a million nodes, and may be a cycle in a damaged file.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -106,8 +106,8 @@ static uint32_t find_path(struct build *build, uint32_t parent,
 }
 
 /*
- * A tid that is used again for a thread of another name is another thread.
- * Threads are numbered like their keys.
+ * A tid that is reused with another name is another thread.  Threads have the
+ * numbers of their keys.
  */
 static uint32_t find_thread(struct build *build, uint32_t tid, const char *name)
 {
@@ -142,7 +142,8 @@ static void add_lost(struct model *model, uint32_t thread,
 	}
 }
 
-/* A coroutine's root may be without a name: it is the thread's before it. */
+/* A coroutine's root may lack a name: it belongs to the thread of the root
+ * before it. */
 static uint32_t add_root(struct build *build, const struct entry *entry,
 			 uint32_t last)
 {
@@ -184,8 +185,8 @@ static uint32_t orphan_thread(struct build *build)
 	return build->orphan_thread;
 }
 
-/* What was allocated is the caller's, where `operator new` was found by unwinding:
- * nobody's calls are counted there. */
+/* If unwinding found `operator new`, the allocation belongs to its caller:
+ * calls are not counted there. */
 static bool is_frame(const struct build *build, const struct entry *entry)
 {
 	return entry->site != NONE &&
@@ -202,8 +203,9 @@ static uint32_t find_hooked(const struct model *model, uint32_t path)
 }
 
 /*
- * What has no hooks is shown where nothing with hooks is below it: paths are those of
- * recorded calls then.  If it calls itself, it is shown once.
+ * A function without hooks is shown if no function with hooks is below it:
+ * otherwise paths consist of recorded calls.  If it calls itself, it is shown
+ * once.
  */
 static uint32_t find_function_below(struct build *build, uint32_t path,
 				    uint32_t function)
@@ -219,7 +221,7 @@ static uint32_t find_function_below(struct build *build, uint32_t path,
 	return find_path(build, path, function);
 }
 
-/* The functions of a frame, one below the other. */
+/* Adds the functions of a frame, one below the other. */
 static uint32_t find_frame_path(struct build *build, const struct entry *entry,
 				uint32_t path)
 {
@@ -230,7 +232,7 @@ static uint32_t find_frame_path(struct build *build, const struct entry *entry,
 		&build->model->frames, recording->sites[entry->site].function,
 		&count);
 
-	/* The frame of a recorded call, and not of one below it. */
+	/* The frame of the recorded call itself, not of a callee. */
 	if (entry->parent != NONE &&
 	    file->entries[entry->parent].site != NONE &&
 	    !recording->sites[file->entries[entry->parent].site].is_frame)
@@ -254,8 +256,8 @@ static bool is_passed_over(const struct build *build, const struct entry *entry,
 }
 
 /*
- * Goes up from entry @n to one whose path is known and comes down again.  What
- * leads nowhere, or in a circle, begins a tree of its own.
+ * Goes up from entry @n to one with a known path, and comes down again.  A
+ * chain that leads nowhere, or in a circle, begins a tree of its own.
  */
 static void find_entry_path(struct build *build, uint32_t n)
 {
@@ -331,8 +333,8 @@ static void add_node(struct build *build, const struct entry *entry)
 }
 
 /*
- * After the last tick that a hook has seen, all time is of the call that was open
- * innermost: that of a thread which hangs, or has been killed.
+ * After the last tick that a hook saw, all time belongs to the innermost open
+ * call: the thread hangs, or was killed.
  */
 static void add_last(struct build *build, uint32_t root, uint32_t innermost)
 {
@@ -350,16 +352,16 @@ static void add_last(struct build *build, uint32_t root, uint32_t innermost)
 	path = &build->model->paths[entries[innermost].path];
 	memcpy(&thread, build->file->data + entries[root].offset,
 	       sizeof(thread));
-	/* (No tick at all, or one that the thread's first hook has seen late: since the
-	 * thread began.) */
+	/* (Without a tick, or with one that the thread's first hook saw late:
+	 * the time since the thread began.) */
 	last = thread.last > thread.start ? thread.last : thread.start;
 	if (last >= process->meta.first_clock && last < process->end_clock)
 		(node.coarse ? &path->seen : &path->exactly.seen)->time +=
 			process_ns(process, process->end_clock - last);
 }
 
-/* (The coarse clock lags behind the other: that one began later than another does
- * not say that it is inside.) */
+/* (The coarse clock lags behind the exact one: a later begin does not prove
+ * that one call is inside another.) */
 static bool *find_callers(const struct build *build)
 {
 	const struct tree_file *file = build->file;
@@ -393,7 +395,7 @@ static void add_last_calls(struct build *build)
 			continue;
 		memcpy(&node, file->data + file->entries[i].offset,
 		       sizeof(node));
-		/* (@calls of a root says that it is a coroutine's.) */
+		/* (@calls of a root marks a coroutine.) */
 		if (file->entries[i].site == NONE && node.calls == 0) {
 			add_last(build, root, innermost);
 			root = i;
@@ -412,7 +414,8 @@ static void add_last_calls(struct build *build)
 
 /* --- samples --- */
 
-/* @weight of them found the path; add_sampled_paths() counts them for those above. */
+/* @weight samples found the path; add_sampled_paths() adds them to the paths
+ * above it. */
 static void add_samples(struct build *build, uint32_t number, uint32_t thread,
 			double weight, double period_ns)
 {
@@ -436,7 +439,8 @@ static void add_samples(struct build *build, uint32_t number, uint32_t thread,
 	path->has_no_range = true;
 }
 
-/* What found a path has found those above it.  Children have higher numbers. */
+/* A sample of a path is also a sample of the paths above it.  Children have
+ * higher numbers than their parents. */
 static void add_sampled_paths(struct model *model)
 {
 	uint32_t i;
@@ -456,7 +460,8 @@ static void add_sampled_paths(struct model *model)
 	}
 }
 
-/* A thread that slept until the end was found there until then. */
+/* A thread that slept until the end would have been sampled there until
+ * then. */
 static void add_sleep(struct build *build, const struct entry *entry,
 		      const struct shim_sample_root *root)
 {
@@ -484,7 +489,7 @@ static bool copy_root(const struct build *build, const struct entry *entry,
 	return root->period_ns > 0 && root->period_ns <= 1000000000u;
 }
 
-/* What the roots say of the nodes behind them, until the next root. */
+/* The roots describe the nodes that follow them, up to the next root. */
 static void add_sampled_nodes(struct build *build)
 {
 	struct tree_file *file = build->file;
@@ -508,7 +513,7 @@ static void add_sampled_nodes(struct build *build)
 		memcpy(&node, file->data + entry->offset, sizeof(node));
 		if (node.calls == 0)
 			continue;
-		/* There cannot have been more than there was time. */
+		/* There cannot have been more samples than time. */
 		if (good && node.calls <= UINT32_MAX * 64ull)
 			add_samples(build, entry->path, entry->thread,
 				    (double)node.calls, (double)root.period_ns);
@@ -561,7 +566,8 @@ static void say_damage(const struct build *build)
 
 /* --- memory --- */
 
-/* The heap node of a process: the program may have gone on since the last time. */
+/* Finds the heap node of a process: the program may have written it since the
+ * last reading. */
 static bool find_heap(const struct process *process,
 		      struct shim_heap_node *heap)
 {
@@ -658,7 +664,7 @@ static void add_file(struct build *build, struct tree_file *file)
 		forget_entries(file);
 }
 
-/* Losses of threads that have no file. */
+/* Adds losses of threads that have no file. */
 static void add_lost_threads(struct build *build)
 {
 	const struct shim_meta *meta = &build->process->meta;
@@ -686,7 +692,7 @@ static void add_lost_others(struct build *build)
 				build->process->meta.lost_others[kind][cause];
 }
 
-/* Of the longest part: other hosts have other clocks. */
+/* The duration is that of the longest part: other hosts have other clocks. */
 static void find_duration(struct model *model)
 {
 	const struct recording *recording = model->recording;

@@ -1,8 +1,9 @@
 /*
- * What all outputs print from, so that their numbers agree: the tree of call
- * paths, added up over threads, processes and nodes that mean the same path;
- * the functions in it; the threads.  Times are in ns and may be negative after
- * our own cost is subtracted: whole() and human_ns() clamp them when printed.
+ * The model: all outputs print from it, so that their numbers agree.  It has
+ * the tree of call paths, added up over threads, processes and nodes with the
+ * same path; the functions in it; and the threads.  Times are in ns and may be
+ * negative after our own cost was subtracted: whole() and human_ns() clamp them
+ * for printing.
  */
 #ifndef REPORT_MODEL_MODEL_H
 #define REPORT_MODEL_MODEL_H
@@ -19,38 +20,40 @@
 #include "read/process.h"
 #include "read/recording.h"
 
-/* Of the calls of functions that were switched off (--budget): those that were not
- * counted; see estimates.h. */
+/* The uncounted calls of functions that were switched off (--budget); see
+ * estimates.h. */
 struct missing {
 	uint64_t calls;	 /* estimated */
-	double error;	 /* of the functions' sums: half of a 95 % interval */
-	double variance; /* of the paths' parts in them */
+	double error;	 /* for functions: half of a 95 % confidence interval */
+	double variance; /* variance of the path's share */
 	bool is_estimate;
-	bool is_unknown; /* some calls of them cannot be estimated */
+	bool is_unknown; /* a part of the calls cannot be estimated */
 };
 
 /* Added up over some paths. */
 struct sums {
-	uint64_t calls;	  /* @missing in it */
-	uint64_t open;	  /* of them not finished */
-	uint64_t untimed; /* of them not timed */
+	uint64_t calls;	  /* including @missing */
+	uint64_t open;	  /* calls that were open at the end */
+	uint64_t untimed; /* calls that were not timed */
 	struct missing missing;
-	bool is_sampled; /* a sample found it, or a call from it */
+	bool is_sampled; /* samples found it, or a callee of it */
 	double self, self_raw;
-	double total, total_raw; /* recursion counted once */
+	double total, total_raw; /* recursion counts once */
 	double self_variance, total_variance;
 	double self_most, total_most; /* see bounds.h */
-	double tick;		      /* the coarsest clock in it; 0: exact */
-	bool has_range;		      /* every finished call is in it: */
-	bool has_no_range;	      /* one is not */
+	double tick;		      /* its coarsest clock; 0: exact */
+	/* true if every finished call is in min and max */
+	bool has_range;
+	bool has_no_range; /* one is not */
 	double min, max;
 };
 
 struct function {
-	const char *name; /* as the source has it */
+	const char *name; /* source name */
 	const char *mangled;
 	const char *short_name; /* base/short_name.h */
-	/* which of its calls, in its names as well; NULL: all */
+	/* the group of its calls, which is in its names as well; NULL: all
+	 * calls */
 	const char *group;
 	struct object *object;	/* NULL: unknown */
 	uint32_t object_number; /* or NONE */
@@ -58,10 +61,11 @@ struct function {
 	const char *file;	/* see function_line() */
 	int line;
 	bool line_looked_up;
-	bool is_named;	     /* else the name is an address */
-	bool has_hooks;	     /* calls of it were recorded */
-	bool is_hook;	     /* the way from a call site to ours */
-	bool is_inlined;     /* it has no code of its own, and no address */
+	bool is_named;	/* false: the name is an address */
+	bool has_hooks; /* its calls were recorded */
+	bool is_hook;	/* code between a call site and shim's hook */
+	/* exists only inlined: no code or address of its own */
+	bool is_inlined;
 	bool is_new;	     /* `operator new`, of any kind */
 	uint64_t *histogram; /* SHIM_BUCKETS, or NULL */
 	struct sums sums;
@@ -71,47 +75,50 @@ struct self_seen {
 	double time, variance;
 };
 
-/* The two ways to the self time of nodes that were timed exactly: selftime.c. */
+/* Self time of exactly timed nodes, in two ways: see selftime.c. */
 struct self_exactly {
 	struct self_seen seen;
 	double seen_cost;   /* samples that found hooks there, */
 	bool is_calibrated; /* if there are samples beside the exact times */
-	double raw, cost;   /* less their children's totals; ours in that */
+	/* total minus the children's totals, and our cost in it */
+	double raw, cost;
 	double child_variance;
 };
 
 struct path {
-	uint32_t parent;	 /* less than its own number */
+	uint32_t parent;	 /* lower than its own number */
 	uint32_t function;	 /* NONE: path 0, and threads' roots */
-	uint32_t child, sibling; /* NONE: no more */
+	uint32_t child, sibling; /* NONE: none */
 	uint32_t open;
 	uint32_t thread;	 /* only with by_thread */
-	uint64_t calls, untimed; /* @missing in the calls */
+	uint64_t calls, untimed; /* including @missing */
 	struct missing missing;
 	bool is_sampled;	 /* as that of sums */
-	uint64_t own;		 /* samples that found it, none below it */
-	double total, total_raw; /* with children */
+	uint64_t own;		 /* samples that found it itself */
+	double total, total_raw; /* including children */
 	double self, self_raw;
-	double cost; /* ours, in its self time */
-	/* Self times as ticks show them, what hooks took not in them: of the nodes
-	 * whose calls were not all timed exactly, and of the others. */
+	double cost; /* our own cost in its self time */
+	/* Self times from ticks, without those in hooks: of the nodes whose
+	 * calls were not all timed exactly, and of the others. */
 	struct self_seen seen;
 	struct self_exactly exactly;
 	double seen_tick;
-	double own_raw;	  /* samples that found it itself, or hooks there */
-	double seen_cost; /* ours, that was taken from what ticks show */
+	/* samples that found the path itself, or hooks in it */
+	double own_raw;
+	double seen_cost; /* our own cost, subtracted from the ticks' time */
 	double self_most, total_most; /* see bounds.h */
-	uint64_t unseen_calls;	      /* those in neither */
-	double tick;		      /* its error; 0: timed exactly */
-	double self_tick;	      /* the same, or its children's */
+	uint64_t unseen_calls;	      /* calls that are in neither */
+	double tick;		      /* unit of its clock; 0: timed exactly */
+	double self_tick;	      /* the same, or that of its children */
 	double self_variance;
-	double variance;       /* of total */
-	double raw_variance;   /* of total_raw */
-	double child_variance; /* of the sum of its children's total_raw */
-	double min, max;       /* max < min: unknown */
+	double variance;     /* of total */
+	double raw_variance; /* variance of total_raw */
+	/* variance of the sum of its children's total_raw */
+	double child_variance;
+	double min, max; /* max < min: unknown */
 	double open_max;
-	/* at least some of it; a forked process has time in calls that are not its
-	 * own */
+	/* at least partly; a forked process has time in calls that it did not
+	 * make */
 	bool is_timed;
 	bool has_no_range;
 };
@@ -130,51 +137,55 @@ struct model {
 	struct recording *recording;
 	bool raw, by_thread;
 	const struct selection *selection;
-	struct hidden *hidden; /* shown.h; NULL: all is shown */
+	struct hidden *hidden; /* see shown.h; NULL: all is shown */
 	bool is_sampled;       /* calls are samples; see model_build */
-	double period_ns;      /* of them, and their enum shim_sample_mode */
+	/* period of samples, and their enum shim_sample_mode */
+	double period_ns;
 	uint64_t sample_mode;
 	struct object *objects;
 	uint32_t object_count;
 	struct function *functions;
 	uint32_t function_count;
 	struct frame_chains frames;
-	struct path *paths; /* [0]: the root of all */
+	struct path *paths; /* [0]: the root of all threads */
 	uint32_t path_count, path_room;
 	struct thread *threads;
 	uint32_t thread_count, thread_room;
-	double bucket_ns; /* a clock unit in the histograms */
+	double bucket_ns; /* ns per clock unit of the histograms */
 	bool has_times, has_ranges, has_extras, has_errors;
-	struct budget *budget; /* budget.h; NULL: no process had one */
+	struct budget *budget; /* see budget.h; NULL: no process had a budget */
 	uint64_t calls, open, lost, orphans, unwound;
 	uint64_t damaged;	  /* records of call trees, at least so many */
-	uint64_t open_until_when; /* of @open: nobody knows */
+	uint64_t open_until_when; /* of @open: calls whose end is unknown */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];
 	double time, time_raw; /* in all recorded calls */
-	double duration;       /* of the whole; 0: unknown */
-	/* then of each path itself, each path with what is below it, each function
-	 * itself, and with what is below it: */
+	double duration;       /* duration of the whole run; 0: unknown */
+	/* then by path: its own memory and its total; by function: its own
+	 * memory and its total: */
 	bool has_memory;
 	struct memory *memory, *memory_below;
 	struct memory *function_memory, *function_memory_below;
-	struct memory memory_all, memory_outside; /* in no function */
-	uint64_t memory_peak; /* of the process that had the most; */
+	struct memory memory_all, memory_outside; /* memory of no function */
+	uint64_t memory_peak; /* the process with the highest peak */
 	const struct process *memory_peak_process;
-	double memory_peak_ns; /* after its start; 0: unknown */
+	double memory_peak_ns; /* time after its start; 0: unknown */
 	uint64_t memory_inherited, memory_untold, memory_unknown;
 	uint64_t memory_early_lost;
-	bool memory_has_calls; /* calls were asked for as well */
-	double memory_tick_ns; /* of lifetimes; 0: they are not known */
-	/* enum shim_leaks, if that of all processes is the same, else ..UNKNOWN;
-	 * how many are SHIM_LEAKS_KNOWN; what the search took. */
+	bool memory_has_calls; /* the user asked for calls as well */
+	double memory_tick_ns; /* unit of lifetimes; 0: unknown */
+	/* enum shim_leaks, if it is equal in all processes, otherwise
+	 * ..UNKNOWN; the number of processes with SHIM_LEAKS_KNOWN; the
+	 * duration of the search. */
 	uint64_t memory_leaks;
 	uint32_t memory_heaps, memory_heaps_searched;
 	double memory_leaks_ns;
-	uint64_t memory_period;	     /* bytes to a sample; 0: all were seen */
-	struct snapshots *snapshots; /* snapshots.c; NULL: there are none */
-	struct locks *locks;	     /* locks.c; NULL: nobody looked at them */
-	struct exceptions *exceptions; /* exceptions.c, likewise */
+	/* bytes for each sample; 0: every block was recorded */
+	uint64_t memory_period;
+	struct snapshots *snapshots; /* see snapshots.c; NULL: none */
+	struct locks *locks;	     /* see locks.c; NULL: not recorded */
+	/* see exceptions.c; NULL: not recorded */
+	struct exceptions *exceptions;
 	struct memory_part *memory_parts;
 	uint32_t memory_part_count, memory_part_room;
 };
@@ -183,16 +194,17 @@ extern const char *const lost_names[SHIM_LOST_CAUSES];
 extern const char *const lost_kinds[SHIM_LOST_KINDS];
 
 uint64_t lost_sum(const uint64_t lost[SHIM_LOST_CAUSES]);
-/* Whether anything of any kind was. */
+/* Whether anything of any kind was lost. */
 bool model_has_lost(const struct model *model);
 /* Of files: what the damaged parts had cannot be counted any more. */
 bool model_has_damage(const struct model *model);
 
 /*
- * @options: --raw, and which functions are shown; they outlive the model.  @by_thread: paths of different threads stay apart.  @is_sampled: of the files
- * of the sampling profiler, not of calls; then the calls of a path are the
- * samples that found it or a path below, and those of a function the samples in
- * which it was on the stack.
+ * @options: --raw, and the functions to show; they must outlive the model.
+ * @by_thread: paths of different threads stay separate.  @is_sampled: use the
+ * files of the sampling profiler, not those of calls; then the calls of a path
+ * are the samples that found it or a path below it, and those of a function are
+ * the samples in which it was on the stack.
  */
 void model_build(struct model *model, struct recording *recording,
 		 const struct options *options, bool by_thread,

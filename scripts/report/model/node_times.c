@@ -1,7 +1,7 @@
 /*
- * The times of a node, which become part of those of its path: what all of its calls took,
- * the shortest and the longest of them, and how much of it the clock and the hooks say is
- * the program's own.  A node that tells of more time than there was is not believed.
+ * Adds the times of a node to its path: the total, minimum and maximum of its
+ * calls, and how much of this time is the program's own according to the clock
+ * and the hooks.  A node with more time than possible is rejected.
  */
 #include <math.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void add_extra(struct build *build, struct path *path,
 	uint64_t *histogram = histogram_of(function);
 	int i, shift;
 
-	/* Another host's clock may have another unit. */
+	/* The clock of another host may have another unit. */
 	shift = (int)lround(log2(unit / build->model->bucket_ns));
 	for (i = 0; i < SHIM_BUCKETS; i++) {
 		int bucket = i + shift < 0 ? 0 : i + shift;
@@ -59,7 +59,7 @@ static void add_extra(struct build *build, struct path *path,
 	build->model->has_extras = true;
 }
 
-/* How long the open call of a node has lasted. */
+/* The duration so far of a node's open call. */
 static double open_ns(const struct process *process,
 		      const struct shim_node *node)
 {
@@ -113,7 +113,7 @@ bool node_times_are_possible(const struct process *process,
 	       node->time <= process->limit_clock - process->meta.first_clock;
 }
 
-/* What the node of a call, and its parent's, say of time. */
+/* The times in the node of a call and in its parent's. */
 struct timing {
 	const struct shim_node *node;
 	struct path *path, *parent;
@@ -135,8 +135,8 @@ static uint64_t seen_self(const struct build *build,
 }
 
 /*
- * What ticks say of the self time of a node.  Around each of its calls is a rest of
- * the hooks that they cannot tell from the program.
+ * Adds the self time from ticks.  Around each call, the hooks take a time that
+ * ticks cannot distinguish from the program's.
  */
 static void add_seen(struct build *build, const struct timing *timing)
 {

@@ -1,4 +1,4 @@
-/* What the command line asks for. */
+/* The options of the command line. */
 #ifndef REPORT_MODEL_OPTIONS_H
 #define REPORT_MODEL_OPTIONS_H
 
@@ -31,9 +31,9 @@ enum value {
 	VALUE_LOST
 };
 
-/* Of functions, where people read them. */
+/* Forms of function names in output for people. */
 enum name_form {
-	NAMES_FITTED, /* full where a line has room, else short */
+	NAMES_FITTED, /* full if the line has room, otherwise short */
 	NAMES_FULL,
 	NAMES_SHORT, /* base/short_name.h */
 	NAMES_MANGLED,
@@ -41,13 +41,13 @@ enum name_form {
 
 #define PATTERNS_MAX 64
 
-/* As --hide and --only have them, in a shell's form. */
+/* The patterns of --hide and --only, in shell syntax. */
 struct patterns {
 	const char *text[PATTERNS_MAX];
 	uint32_t count;
 };
 
-/* Which functions are shown: model/shown.h. */
+/* Selects the functions to show: see model/shown.h. */
 struct selection {
 	struct patterns hide, only;
 	const char *focus; /* an extended regular expression; NULL: all */
@@ -59,37 +59,39 @@ struct options {
 	bool sort_given;
 	long limit; /* rows; 0: all; -1: not given */
 	bool tree;
-	const char *callers, *callees, *histogram; /* of a function */
+	const char *callers, *callees, *histogram; /* name of a function */
 	struct selection selection;
 	bool threads;
 	bool ranks;
 	uint32_t pid;
 	const char *format; /* text, json, csv */
 	double min_percent;
-	uint32_t depth; /* of the printed tree */
+	uint32_t depth; /* limit of the printed tree */
 	enum name_form names;
 	const char *color;
 	bool raw;
 	bool sums;	 /* of info: nothing else */
-	bool samples;	 /* not the calls, if both are there */
-	bool trace;	 /* the calls of a trace, if both are there */
-	bool memory;	 /* the same of memory */
-	bool locks;	 /* and of waits for locks, */
-	bool exceptions; /* and of exceptions */
-	bool coverage;	 /* what was reached */
+	bool samples;	 /* prefer samples to calls */
+	bool trace;	 /* prefer the calls of a trace */
+	bool memory;	 /* show memory */
+	bool locks;	 /* show waits for locks */
+	bool exceptions; /* show exceptions */
+	bool coverage;	 /* show coverage */
 	enum value value;
 	bool value_given;
-	uint32_t max_depth; /* of exported paths */
+	uint32_t max_depth; /* limit of exported paths */
 	/* replay: */
 	double from_ns, to_ns; /* 0: no end */
 	double min_duration_ns;
 	const char *thread;   /* its number or name; NULL: all */
-	const char *function; /* its calls and what they call */
+	const char *function; /* show its calls and their callees */
 	const char *output;
 	bool if_any;	     /* finish: nothing to write is no error */
 	const char *against; /* a recording to compare with */
-	const char *object;  /* whose functions; NULL: the program's */
-	uint32_t max_paths, max_calls; /* one by one in the page of html */
+	/* object whose functions are exported; NULL: the program */
+	const char *object;
+	/* limits of single paths and calls in the HTML page */
+	uint32_t max_paths, max_calls;
 };
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * The functions of a call path, for outputs that are about something else: who waited,
- * who threw.
+ * The functions of a call path, for tables of waits, throws and memory.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,14 +8,14 @@
 struct model;
 struct options;
 
-/* The table of functions; what no instrumented function allocated. */
+/* In the table of functions: memory that no instrumented function allocated. */
 #define MEMORY_OUTSIDE "(not in an instrumented function)"
 
-/* Of the innermost function of @path. */
+/* The name of the innermost function of @path. */
 const char *path_name(const struct model *model, uint32_t path,
 		      const struct options *options);
 
-/* No function is in it. */
+/* Whether @path has no function. */
 bool path_is_root(const struct model *model, uint32_t path);
 
 /* The paths from the outermost call to @path, without the root; free() it. */

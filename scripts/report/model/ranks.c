@@ -1,7 +1,7 @@
 /*
- * How evenly the parts of a job share its work - ranks, or whatever recordings were put
- * together, or the processes of one.  What the slowest does beyond the mean is what all
- * others wait for.
+ * Measures how evenly the parts of a job share its work: ranks, merged
+ * recordings, or the processes of one recording.  All parts wait for the time
+ * by which the slowest exceeds the mean.
  */
 #include <math.h>
 #include <stdint.h>
@@ -87,8 +87,8 @@ static void see_figure(struct rank_row *row, uint32_t rank, double value)
 	}
 }
 
-/* The first rank is looked at first, then those that have something, and the first
- * that has nothing. */
+/* Considers the first rank, then the ranks with a figure, and then the first
+ * rank without one. */
 static void measure_row(const struct ranks *ranks, struct rank_row *row)
 {
 	uint32_t i = row->first, missing = 0;
@@ -110,7 +110,8 @@ static void measure_row(const struct ranks *ranks, struct rank_row *row)
 		see_figure(row, missing, 0);
 }
 
-/* In percent of the mean; what a perfect share would save the slowest. */
+/* In percent of the mean: the slowest rank's time that a perfect distribution
+ * would save. */
 double ranks_imbalance(const struct rank_row *row)
 {
 	return row->mean > 0 ? 100 * (row->most / row->mean - 1) : 0;
@@ -171,7 +172,7 @@ static uint32_t find_path(struct ranks *ranks, struct map *known,
 	return ranks->path_count++;
 }
 
-/* Threads have trees of their own in the model; here they are one again. */
+/* The model has a tree for each thread; this makes one tree. */
 void ranks_add_paths(struct ranks *ranks)
 {
 	struct model *model = ranks->model;

@@ -1,4 +1,4 @@
-/* How evenly the parts of a job share its work. */
+/* Measures how evenly the parts of a job share its work. */
 #ifndef REPORT_MODEL_RANKS_H
 #define REPORT_MODEL_RANKS_H
 
@@ -13,10 +13,10 @@ struct rank_figure {
 	double value;
 };
 
-/* A function, or a call path.  Of the ranks that have nothing of it there is nothing:
- * there may be many. */
+/* A function, or a call path.  Ranks without a figure have no entry: there may
+ * be many ranks. */
 struct rank_row {
-	uint32_t first, last; /* of ranks->figures, by rank; or NONE */
+	uint32_t first, last; /* range in ranks->figures, by rank; or NONE */
 	uint32_t count;
 	uint64_t calls;
 	bool has_estimate; /* among them, */
@@ -33,7 +33,7 @@ struct ranks {
 	uint32_t count;
 	struct rank_figure *figures;
 	uint32_t figure_count, figure_room;
-	double *each; /* of one row, to print */
+	double *each; /* figures of one row, for printing */
 	uint32_t *of_thread;
 	struct rank_row all;
 	struct rank_row *functions;
@@ -43,10 +43,10 @@ struct ranks {
 	uint32_t path_count, path_room, parent_room, function_room;
 };
 
-/* Adds up @model, which keeps threads apart. */
+/* Adds up @model, which has the paths of threads separate. */
 void ranks_collect(struct ranks *ranks, struct model *model);
 
-/* How much longer the slowest takes than the mean, in percent. */
+/* The slowest rank's time above the mean, in percent. */
 double ranks_imbalance(const struct rank_row *row);
 
 /* The paths of all ranks, in one tree. */

@@ -1,6 +1,6 @@
 /*
- * The order of functions in every table.  Rows that are equal come in the
- * order of their names, so that two reports of one recording are the same.
+ * Sorts the functions of every table.  Equal rows are sorted by name, so that
+ * two reports of one recording are the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct row {
 enum sort effective_sort(const struct model *model,
 			 const struct options *options)
 {
-	/* The others order rows of memory. */
+	/* Later values sort rows of memory. */
 	bool is_of_calls = options->sort <= SORT_MAX;
 
 	if (options->sort_given && is_of_calls)
@@ -64,7 +64,7 @@ static int compare_rows(const void *left, const void *right)
 	return a->function < b->function ? -1 : a->function > b->function;
 }
 
-/* Of @some functions, or all if it is NULL. */
+/* Sorts the functions @some, or all if it is NULL. */
 static uint32_t *order(const struct model *model, const struct sums *sums,
 		       const uint32_t *some, const struct options *options,
 		       uint32_t *count)

@@ -1,4 +1,4 @@
-/* The order of rows, as --sort wants it. */
+/* Sorts rows by --sort. */
 #ifndef REPORT_MODEL_ROW_ORDER_H
 #define REPORT_MODEL_ROW_ORDER_H
 
@@ -10,11 +10,11 @@ struct model;
 struct part_sums;
 struct sums;
 
-/* The numbers of functions that were called, as --sort wants it. */
+/* The numbers of all called functions, sorted by --sort. */
 uint32_t *row_order_functions(const struct model *model,
 			      const struct sums *sums,
 			      const struct options *options, uint32_t *count);
-/* The same of some paths. */
+/* The same for some paths. */
 uint32_t *row_order_part(const struct model *model,
 			 const struct part_sums *part,
 			 const struct options *options, uint32_t *count);

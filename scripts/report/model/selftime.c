@@ -1,14 +1,15 @@
 /*
- * What of a path's self time is the program's.  There are two ways to it.
+ * Separates the program's part of a path's self time from our own cost.  There
+ * are two ways.
  *
- * What the ticks showed outside of all hooks: right wherever hooks take more time
- * than usual, but it takes ticks.  The only way for paths that were not timed
- * exactly.
+ * Ticks outside of all hooks: this is right even where hooks take more time
+ * than usual, but needs enough ticks.  It is the only way for paths that were
+ * not timed exactly.
  *
- * Or the total of the path less its children's, less what the hooks are thought to
- * take inside its own calls and around those of its children.  Of paths that were
- * timed exactly this says more, as long as their calls are long and those of their
- * children are not many.
+ * Or the total of the path minus its children's totals, minus the estimated
+ * cost of hooks inside its own calls and around those of its children.  For
+ * exactly timed paths this is more accurate, as long as their calls are long
+ * and their children have few calls.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -20,8 +21,8 @@
 #include "model/model.h"
 #include "model/selftime.h"
 
-/* What a call costs was measured in one place.  Elsewhere it is more, or less, by
- * this much of it. */
+/* The cost of a call was calibrated in one place.  Elsewhere it may differ by
+ * this share. */
 #define COST_VARIES 0.5
 
 static bool is_timed(const struct path *path)
@@ -34,7 +35,7 @@ static bool has_seen(const struct path *path)
 	return path->seen_tick > 0 && path->unseen_calls == 0;
 }
 
-/* Of all that is timed exactly in a function; @tick 0: there is nothing. */
+/* The sum of all exactly timed calls of a function; @tick 0: none. */
 struct choice {
 	struct self_exactly sums;
 	double tick;
@@ -59,8 +60,8 @@ static void add_exactly(struct choice *choice, const struct path *path)
 	choice->tick = fmax(choice->tick, path->seen_tick);
 }
 
-/* (How many ticks fell into it must not be asked: what is taken for the functions
- * that few fell into comes out too short.) */
+/* (The choice must not depend on the number of ticks: functions with few ticks
+ * would come out too short.) */
 static bool is_best_seen(const struct choice *choice)
 {
 	const struct self_exactly *sums = &choice->sums;
@@ -90,8 +91,8 @@ static void compare_samples(struct choice *choice)
 		choice->scale = sums->raw / found;
 }
 
-/* One for every function, so that it does not matter whether threads have paths of
- * their own. */
+/* One choice for each function, so that it does not matter whether threads have
+ * separate paths. */
 static struct choice *choose(const struct model *model)
 {
 	struct choice *choices = allocate(model->function_count,
@@ -187,9 +188,8 @@ static void measure_seen(struct path *path, const struct choice *choice,
 	}
 }
 
-/* Ticks fall into a coarsely timed path like samples, so their number varies as it
- * is; the self time of an exactly timed one takes over the noise of its coarse
- * children. */
+/* Ticks in a coarsely timed path vary like samples; the self time of an exactly
+ * timed path inherits the noise of its coarse children. */
 static void measure_raw(struct path *path, double cost)
 {
 	path->self = path->self_raw - cost;

@@ -1,7 +1,7 @@
 /*
- * What lived when somebody asked, and how much did from time to time: both are in the
- * recordings of memory.  The paths of a snapshot are those of the memory nodes it
- * names, which may be in any file of its process.
+ * Heap snapshots that were requested, and the size of the heap over time; both
+ * are in recordings of the memory profiler.  The paths of a snapshot are those
+ * of the memory nodes that it names, which may be in any file of the process.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -17,12 +17,12 @@
 #include "read/process.h"
 
 struct snapshots {
-	struct snapshot *all; /* of a process after the other, by number */
+	struct snapshot *all; /* by process, then by number */
 	uint32_t count, room;
 	/* Of the process that is being added: */
 	uint32_t first;
-	struct map numbers; /* of snapshots */
-	struct map paths;   /* by the address of a memory node */
+	struct map numbers; /* by number of the snapshot */
+	struct map paths;   /* by address of a memory node */
 };
 
 static void load_node(const struct tree_file *file, uint64_t offset, void *node,
@@ -103,7 +103,7 @@ static int compare_snapshots(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Paths that the model does not tell apart have several nodes. */
+/* Several nodes may have the same path in the model. */
 static int compare_paths(const void *left, const void *right)
 {
 	const struct alive *a = left, *b = right;

@@ -1,7 +1,7 @@
 /*
- * Totals, self times and sums.  A path's self time is its total less its children's;
- * what of it is the program's is for selftime.c to say; and totals are added up
- * again from what is left, so the sums agree at every level.
+ * Computes totals, self times and sums.  A path's self time is its total minus
+ * its children's totals; selftime.c separates the program's part.  Totals are
+ * then added up again from self times, so the sums agree at every level.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -18,9 +18,9 @@
 #include "model/totals.h"
 
 /*
- * The shortest and the longest call of a path, less what an average call of it
- * cost us.  A call that is still open has lasted as long as it has: it may be
- * the longest, and if it is the only one, it is all there is to say.
+ * The minimum and maximum of a path's calls, minus the average cost of
+ * recording a call.  An open call counts with its duration so far: it may be
+ * the longest, and if it is the only one, nothing else is known.
  */
 static void measure_range(struct path *path)
 {
@@ -41,7 +41,7 @@ bool is_untimed(const struct sums *sums)
 	return sums->untimed > 0 && sums->untimed >= sums->calls;
 }
 
-/* Backwards, so that the children of a path stay in their order. */
+/* Links backwards, so that the children of a path stay in order. */
 static void link_paths(struct model *model)
 {
 	struct path *paths = model->paths;
@@ -54,9 +54,9 @@ static void link_paths(struct model *model)
 }
 
 /*
- * Bottom up: children have higher numbers than their parents.  A path that
- * was not timed is as long as what was timed below it.  Until its own turn
- * comes, self_raw of a path is the sum of its children's totals.
+ * Bottom up, because children have higher numbers than their parents.  A path
+ * without times of its own gets the sum of the times below it.  Until a path's
+ * own turn comes, its self_raw is the sum of its children's totals.
  */
 static void measure_raw(struct model *model)
 {
@@ -73,7 +73,8 @@ static void measure_raw(struct model *model)
 			path->self_raw = path->total_raw - path->self_raw;
 		}
 		parent->self_raw += path->total_raw;
-		/* The noise of a child's time is in its parent's self time. */
+		/* The noise of a child's time is also in its parent's self
+		 * time. */
 		path->self_tick = fmax(path->self_tick, path->tick);
 		parent->self_tick = fmax(parent->self_tick, path->tick);
 		parent->child_variance += path->raw_variance;
@@ -84,9 +85,9 @@ static void measure_raw(struct model *model)
 }
 
 /*
- * As far as ticks tell self times from our own, a total is the sum of what is below
- * it, and so are the errors.  One that was timed exactly can only be wrong by what
- * was wrongly taken from it.
+ * If ticks separate self times from our own cost, a total is the sum of the
+ * times below it, and so are the variances.  A total that was timed exactly has
+ * only the error of the subtracted cost.
  */
 static double total_variance(const struct model *model, const struct path *path)
 {
@@ -122,7 +123,7 @@ double shown_self(double self, double total)
 	return fmax(fmin(self, total), 0);
 }
 
-/* No tick at all says "less than about one". */
+/* No tick at all means "less than about one". */
 static void floor_variance(struct sums *sums)
 {
 	double least = sums->tick * sums->tick;
@@ -131,8 +132,8 @@ static void floor_variance(struct sums *sums)
 	sums->total_variance = fmax(sums->total_variance, least);
 }
 
-/* Down to the first child, else to the next sibling of the nearest path above
- * that has one. */
+/* Goes down to the first child, otherwise to the next sibling of the nearest
+ * ancestor that has one. */
 void model_walk(const struct model *model, uint32_t root,
 		const struct walk *walk)
 {
@@ -164,7 +165,7 @@ struct summing {
 	struct part_sums *part;
 };
 
-/* The range of a function is known if those of all its paths are. */
+/* The range of a function is known if the ranges of all its paths are. */
 static void add_range(struct sums *sums, const struct path *path)
 {
 	if (path->has_no_range) {
@@ -206,7 +207,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 		part->functions[part->count++] = path->function;
 	part->is_there[path->function] = true;
 	sums = &part->sums[path->function];
-	/* Of a function that calls itself each sample counts once. */
+	/* If a function calls itself, each sample counts once. */
 	if (!summing->model->is_sampled || part->active[path->function] == 0)
 		sums->calls += path->calls;
 	sums->open += path->open;
@@ -290,8 +291,8 @@ void part_sums_of(struct part_sums *part, const struct model *model,
 		      compare_numbers);
 }
 
-/* Where paths are of all threads, each gets its part of what they came to.  How much of it
- * is in focus is not known. */
+/* If paths are shared by all threads, each thread gets its share of their
+ * times.  How much of it is in focus is unknown. */
 static void share_among_threads(struct model *model)
 {
 	struct thread *thread = model->threads;
@@ -320,7 +321,8 @@ static void sum_functions(struct model *model)
 	part_sums_end(&part);
 }
 
-/* What functions have left.  The errors of estimates are no more than those of all calls. */
+/* The sums of shown functions.  The errors of estimates are at most those of
+ * all calls. */
 static void sum_shown_functions(struct model *model)
 {
 	double *errors = allocate(model->function_count, sizeof(*errors));
@@ -347,7 +349,8 @@ static void find_columns(struct model *model)
 		sums = &model->functions[i].sums;
 		if (!is_untimed(sums) && sums_are_there(sums))
 			model->has_times = true;
-		/* Beside a coarse clock only single calls would have one. */
+		/* With a coarse clock, a range would cover only the few calls
+		 * that were timed exactly. */
 		if (sums->has_range &&
 		    (model->has_extras || !model->has_errors))
 			model->has_ranges = true;

@@ -1,4 +1,4 @@
-/* Advice in the head of a report: each cause is said once, with the cure. */
+/* Prints advice in the head of a report: each cause once, with the remedy. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include "text/advice.h"
 
 #define PATHS_MAX 4
-#define NAMES_MAX 3 /* functions that gcc is told to leave out */
+#define NAMES_MAX 3 /* limit of functions named for gcc's options */
 
 static void print_lacking(FILE *out, const struct model *model, enum lack lack,
 			  const char *text)
@@ -31,7 +31,8 @@ static void print_lacking(FILE *out, const struct model *model, enum lack lack,
 	fprintf(out, " %s %s\n", count > 1 ? "are" : "is", text);
 }
 
-/* Headers of C have next to no functions: gcc has to be told their names. */
+/* C headers have hardly any functions: gcc needs the names of functions to
+ * leave out. */
 static void print_c_cure(FILE *out, const struct model *model)
 {
 	const struct function *told[NAMES_MAX];

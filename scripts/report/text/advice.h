@@ -1,4 +1,4 @@
-/* Advice for better numbers. */
+/* Prints advice for better numbers. */
 #ifndef REPORT_TEXT_ADVICE_H
 #define REPORT_TEXT_ADVICE_H
 
@@ -6,7 +6,7 @@
 
 struct model;
 
-/* Lines for the head of a report; none where nothing is to be done. */
+/* Prints lines for the head of a report; none if there is no advice. */
 void advice_print(FILE *out, const struct model *model);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a budget has left out, and what it cost. */
+/* Prints what a budget left out, and its cost. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "text/budget.h"
 #include "text/numbers.h"
 
-/* That have hooks: they were called. */
+/* Counts functions with hooks, which were called. */
 static uint32_t recorded_functions(const struct model *model)
 {
 	uint32_t i, count = 0;

@@ -1,4 +1,4 @@
-/* What a budget has left out, and what it cost: lines for the head of a report. */
+/* Prints what a budget left out, and its cost, in the head of a report. */
 #ifndef REPORT_TEXT_BUDGET_H
 #define REPORT_TEXT_BUDGET_H
 
@@ -6,7 +6,7 @@
 
 struct model;
 
-/* Nothing, unless a process was recorded with a budget. */
+/* Prints nothing unless a process was recorded with a budget. */
 void budget_print(FILE *out, const struct model *model);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * One function in detail: who calls it, whom it calls, how long its calls
- * took.  Time in recursion is counted once for each pair of caller and callee,
- * as it is for a function.
+ * Prints one function in detail: its callers, its callees, and the durations of
+ * its calls.  Time in recursion counts once for each pair of caller and callee,
+ * as it does for a function.
  */
 #include <fnmatch.h>
 #include <math.h>
@@ -33,12 +33,14 @@
 struct gathering {
 	const struct model *model;
 	const bool *wanted;
-	bool callers;	   /* else callees */
-	struct sums *sums; /* by the other function; last: none */
+	bool callers; /* callers; false: callees */
+	/* by the other function; the last is for calls without a caller */
+	struct sums *sums;
 	uint32_t *active;
 };
 
-/* Whose row the call along @path belongs to, or NONE if it is none of ours. */
+/* The row of the call along @path, or NONE if the function is not the requested
+ * one. */
 static uint32_t find_row(const struct gathering *gathering, uint32_t number)
 {
 	const struct model *model = gathering->model;
@@ -113,8 +115,8 @@ static void print_row(struct table *table, const struct count_column *column,
 		table_text(table, "(nobody: first in its thread)");
 }
 
-/* Of each function that is wanted: how many groups of it are; 0 if one before it was
- * counted for all of them. */
+/* For each wanted function, its number of groups; 0 if an earlier function was
+ * counted for all of its groups. */
 static uint32_t *count_groups(const struct model *model, const bool *wanted)
 {
 	uint32_t *counts = allocate(model->function_count, sizeof(*counts));
@@ -232,7 +234,7 @@ static void print_bar(struct table *table, uint64_t count, double from,
 	table_end_row(table);
 }
 
-/* Beside a coarse clock only some calls are timed one by one. */
+/* With a coarse clock, only some calls are timed one by one. */
 static void print_share(const struct layout *layout,
 			const uint64_t sums[SHIM_BUCKETS], const bool *wanted)
 {

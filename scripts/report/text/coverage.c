@@ -1,4 +1,4 @@
-/* The table of what was reached: for each source file its lines and functions. */
+/* Prints the table of coverage: the lines and functions of each source file. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void add_sum(struct sum *to, struct sum sum)
 	to->all += sum.all;
 }
 
-/* Not rounded up to what it is not. */
+/* Rounds down, so that only full coverage is 100 %. */
 static double percent(struct sum sum)
 {
 	double part = sum.all ? 100.0 * (double)sum.reached / (double)sum.all :
@@ -63,7 +63,7 @@ static bool is_system(const char *file)
 struct listing {
 	struct table table;
 	const struct coverage *coverage;
-	uint64_t limit; /* rows left to print */
+	uint64_t limit; /* remaining rows */
 	struct sum lines, functions;
 	uint32_t system, left_out;
 	bool is_printing;
@@ -131,7 +131,7 @@ static void put_objects(FILE *out, const struct coverage *coverage)
 	for (i = 0; i < coverage->object_count; i++) {
 		const struct uncovered *object = &coverage->objects[i];
 
-		/* What the system brings has no lines, as everybody knows. */
+		/* Libraries of the system usually have no lines: no remark. */
 		if (object->state == SHIM_COVERAGE_LINES ||
 		    object->state >= sizeof(reasons) / sizeof(*reasons) ||
 		    (!object->functions && is_system(object->path)))

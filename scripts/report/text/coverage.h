@@ -1,4 +1,4 @@
-/* The table of what was reached. */
+/* Prints the table of coverage. */
 #ifndef REPORT_TEXT_COVERAGE_H
 #define REPORT_TEXT_COVERAGE_H
 

@@ -1,7 +1,8 @@
 /*
- * Calls against samples of the same run.  A sample counts for the innermost
- * function on its stack that has hooks, as the time of a call does; what it found
- * in libshim.so itself is what shim took: hooks, and what begins a process.
+ * Compares calls with samples of the same run.  A sample counts for the
+ * innermost function on its stack that has hooks, like the time of a call.  A
+ * sample in libshim.so itself is our own cost: hooks, and the start of a
+ * process.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,15 +24,17 @@
 #include "text/layout.h"
 #include "text/table.h"
 
-#define ERRORS	      3 /* standard errors that are still agreement */
+/* a difference of up to so many standard errors counts as agreement */
+#define ERRORS	      3
 #define LEAST_PERCENT 0.5
 #define ROWS	      20
 
 struct check {
 	const struct model *calls;
 	struct model *samples;
-	uint32_t *hooked; /* of a sampled function: itself, or NONE */
-	double *found;	  /* samples, by function */
+	/* by sampled function: its innermost function with hooks, or NONE */
+	uint32_t *hooked;
+	double *found; /* by function: samples */
 	double all, ours, nobody;
 };
 
@@ -48,14 +51,15 @@ static bool has_calls(const struct check *check, uint32_t function)
 	return sums->calls || sums->open;
 }
 
-/* "3/parse": a function of the third object. */
+/* A key such as "3/parse": a function of the third object. */
 static const char *key_of(const struct function *function, size_t length)
 {
 	return keep_format("%u/%s", function->object_number,
 			   keep_text(function->mangled, length));
 }
 
-/* What the compiler has cut off belongs to the rest: f.cold to f. */
+/* Code that the compiler split off belongs to the whole function: f.cold to
+ * f. */
 static uint32_t find_whole(const struct names *names, const uint32_t *first,
 			   const struct function *part)
 {
@@ -132,7 +136,7 @@ static int compare_rows(const void *left, const void *right)
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* What is left of a share's error when both are known to be counts. */
+/* The error of a share, if both are counts. */
 static struct row compare_function(const struct check *check, uint32_t number)
 {
 	const struct sums *sums = &check->calls->functions[number].sums;

@@ -1,7 +1,7 @@
 /*
- * profrun diff: what functions of two sets of recordings cost, side by side.
- * Functions are the same if their names are, and the names of their objects; the
- * program itself may have another name.
+ * profrun diff: compares the costs of functions in two sets of recordings.
+ * Functions are the same if their names and the names of their objects are
+ * equal; the program itself may have different names.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -36,10 +36,10 @@
 #define ROWS	    30
 #define CELL	    (SHORT_TEXT + 2) /* with a sign */
 #define COLUMNS_MAX 10
-#define CERTAIN	    0.01 /* a smaller chance is no chance */
-#define SAME	    0.05 /* a smaller part is no change */
+#define CERTAIN	    0.01 /* a smaller p-value is significant */
+#define SAME	    0.05 /* a smaller relative change counts as none */
 #define NOT_SHOWN   "not shown to differ"
-/* the same of the normal distribution, in standard deviations */
+/* the same quantile of the normal distribution, in standard deviations */
 #define NORMAL_LIMIT 2.576
 
 struct row {
@@ -47,16 +47,16 @@ struct row {
 	const char *object; /* NULL: unknown */
 	struct welch value[2];
 	struct welch calls[2];
-	double variance; /* of the clock, in all runs */
-	/* Of the run that is being added. */
+	double variance; /* variance of the clock, in all runs */
+	/* in the run that is being added: */
 	double run_value;
 	uint64_t run_calls;
-	bool has_estimate[2]; /* among the calls of that side */
+	bool has_estimate[2]; /* estimates are among the calls of this side */
 	struct change change;
 };
 
 struct side {
-	struct welch all; /* the value of all functions */
+	struct welch all; /* total of all functions */
 	const char *command;
 	uint64_t lost;
 };
@@ -66,11 +66,11 @@ struct diff {
 	enum value value;
 	bool is_chosen; /* @value is */
 	bool is_sampled;
-	bool has_unclear; /* among the rows that are printed */
+	bool has_unclear; /* a printed row is unclear */
 	struct side side[2];
 	struct row *rows;
 	uint32_t count, room;
-	struct names names; /* numbered like rows */
+	struct names names; /* numbers are those of the rows */
 };
 
 /* --- reading --- */
@@ -80,7 +80,7 @@ static bool is_memory(enum value value)
 	return value >= VALUE_BYTES;
 }
 
-/* "libz.so.1.2.13" is libz.so wherever it comes from. */
+/* "libz.so.1.2.13" is libz.so in all versions. */
 static const char *library_key(const char *name)
 {
 	const char *end = strstr(name, ".so.");
@@ -88,7 +88,7 @@ static const char *library_key(const char *name)
 	return end ? keep_text(name, (size_t)(end + 3 - name)) : name;
 }
 
-/* What objects are called in all runs: the program has none. */
+/* The names of objects in all runs: the program has none. */
 static const char **object_keys(const struct model *model)
 {
 	const char **keys = allocate(model->object_count, sizeof(*keys));
@@ -167,7 +167,7 @@ static double value_of_all(const struct model *model, enum value value)
 	return value == VALUE_CALLS ? (double)model->calls : model->time;
 }
 
-/* The first recording says what is compared, if the command line does not. */
+/* Without an option, the first recording decides which value is compared. */
 static void check_value(struct diff *diff, const struct model *model)
 {
 	if (!diff->is_chosen) {
@@ -195,7 +195,8 @@ static void check_value(struct diff *diff, const struct model *model)
 		    model->recording->path);
 }
 
-/* In the runs of that side so far it was not there. */
+/* Adds zeros for the earlier runs of this side, which did not have the
+ * function. */
 static void catch_up(const struct diff *diff, struct row *row, int which)
 {
 	while (row->value[which].runs < diff->side[which].all.runs) {
@@ -258,7 +259,7 @@ static void add_recordings(struct diff *diff, int which, char **paths,
 	progress_end();
 }
 
-/* --- what has changed --- */
+/* --- changes --- */
 
 static int compare_rows(const void *left, const void *right)
 {
@@ -272,7 +273,7 @@ static int compare_rows(const void *left, const void *right)
 	return strcmp(a->mangled, b->mangled);
 }
 
-/* Of one run each there is the clock's own error at least. */
+/* With one run on each side, the error is at least that of the clock. */
 static void find_change(struct diff *diff, struct row *row)
 {
 	catch_up(diff, row, 0);
@@ -297,8 +298,8 @@ static bool was_called(const struct row *row, int which)
 	return row->calls[which].mean > 0 || row->value[which].mean > 0;
 }
 
-/* There is no difference, or with 99 % certainty hardly one.  The clock's error alone does
- * not say so. */
+/* Whether there is no difference, or almost none with 99 % certainty.  The
+ * clock's error alone does not prove that. */
 static bool is_same(const struct row *row)
 {
 	const struct change *change = &row->change;
@@ -309,7 +310,7 @@ static bool is_same(const struct row *row)
 			SAME * fmax(row->value[0].mean, row->value[1].mean));
 }
 
-/* With a question mark when nobody knows how much runs vary. */
+/* Has a question mark if the variation of runs is unknown. */
 static const char *verdict(const struct diff *diff, const struct row *row)
 {
 	bool is_time = diff->value < VALUE_CALLS;
@@ -434,7 +435,7 @@ static const char *color_of(const char *word)
 	return strchr("smn", word[0]) ? "\033[31m" : "\033[32m";
 }
 
-/* "~1,234": an estimate, or the mean of such and exact ones. */
+/* "~1,234": an estimate, or a mean that includes estimates. */
 static const char *calls_text(char text[SHORT_TEXT], const struct row *row,
 			      int which)
 {
@@ -446,7 +447,7 @@ static const char *calls_text(char text[SHORT_TEXT], const struct row *row,
 	return text;
 }
 
-/* How many runs of each would tell; "-": nothing says so. */
+/* The number of runs needed for a clear answer; "-": unknown. */
 static const char *runs_text(char text[SHORT_TEXT], const struct diff *diff,
 			     const struct row *row)
 {
@@ -488,7 +489,7 @@ static void print_row(struct table *table, const struct diff *diff,
 	table_names(table, row->name, row->short_name, row->mangled);
 }
 
-/* How wide the calls of the rows are. */
+/* The width of the column of calls. */
 static int calls_width(const struct diff *diff, uint32_t rows)
 {
 	size_t width = strlen("samples A");
@@ -506,7 +507,7 @@ static int calls_width(const struct diff *diff, uint32_t rows)
 	return (int)width;
 }
 
-/* What the verdict is that most need explained. */
+/* Explains the verdict that most rows need explained. */
 static void print_unclear(const struct layout *layout, const struct diff *diff)
 {
 	bool is_one = diff->side[0].all.runs == 1 &&
@@ -568,7 +569,7 @@ static void print_text(FILE *out, struct diff *diff)
 		print_unclear(&layout, diff);
 }
 
-/* --- for programs --- */
+/* --- JSON and CSV --- */
 
 static void put_number(struct json *json, const char *key, double value)
 {

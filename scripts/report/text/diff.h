@@ -1,4 +1,4 @@
-/* profrun diff. */
+/* Prints profrun diff. */
 #ifndef REPORT_TEXT_DIFF_H
 #define REPORT_TEXT_DIFF_H
 
@@ -6,7 +6,7 @@
 
 struct options;
 
-/* Compares the recordings of two sets. */
+/* Compares two sets of recordings. */
 void diff_print(FILE *out, const struct options *options, char **first,
 		int first_count, char **second, int second_count);
 

@@ -1,5 +1,6 @@
 /*
- * The table of exceptions: by type, where they are thrown, and where those are caught.
+ * Prints the table of exceptions: by type, the paths that throw, and the paths
+ * that catch.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* The table of exceptions. */
+/* Prints the table of exceptions. */
 #ifndef REPORT_TEXT_EXCEPTIONS_H
 #define REPORT_TEXT_EXCEPTIONS_H
 
 struct layout;
 
-/* What is thrown and caught where; the same for programs. */
+/* Prints throws and catches by type, as text or as data. */
 void exceptions_print(const struct layout *layout);
 
 #endif

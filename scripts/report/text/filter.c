@@ -1,6 +1,6 @@
 /*
- * What the report says of --filter: which one it was, and which of its items are the
- * name of nothing, as a function's that stands without M: before it.
+ * Prints the --filter of the recording, and warns of items that match no name,
+ * for example a function's name without M: before it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static bool fits(struct item pattern, const char *text, size_t length)
 	return p == pattern.length;
 }
 
-/* libz and libz.so fit libz.so.1. */
+/* libz and libz.so match libz.so.1. */
 static bool fits_object(struct item item, const char *path)
 {
 	const char *name = base_name(path);
@@ -87,7 +87,7 @@ static bool names_object(struct item item)
 	       !is_word(item, "disabled") && !is_word(item, "program");
 }
 
-/* The next of @list, without blanks and '-'. */
+/* The next item of @list, without blanks and '-'. */
 static struct item next_item(const char **list)
 {
 	struct item item;
@@ -101,7 +101,7 @@ static struct item next_item(const char **list)
 	return item;
 }
 
-/* The last item of a list that @is_cut may be a part of one. */
+/* If @is_cut, the last item of the list may be incomplete. */
 static void print_unknown(const struct layout *layout, const char *list,
 			  bool is_cut)
 {
@@ -137,7 +137,8 @@ static void print_unknown(const struct layout *layout, const char *list,
 	fputs(")\n", layout->out);
 }
 
-/* The time of what it leaves out is in its callers' own. */
+/* The time of a function that the filter left out is in its callers' self
+ * time. */
 void filter_print(const struct layout *layout)
 {
 	const struct process *first = &layout->model->recording->processes[0];

@@ -1,10 +1,10 @@
-/* What --filter let through. */
+/* Prints the recording's --filter. */
 #ifndef REPORT_TEXT_FILTER_H
 #define REPORT_TEXT_FILTER_H
 
 struct layout;
 
-/* What --filter let through, and its items that are the name of nothing. */
+/* Prints the recording's --filter, and its items that match no name. */
 void filter_print(const struct layout *layout);
 
 #endif

@@ -1,4 +1,4 @@
-/* What --hide, --only, --focus and --merge-recursion leave out. */
+/* Prints what --hide, --only, --focus and --merge-recursion leave out. */
 #include <math.h>
 #include <stdio.h>
 

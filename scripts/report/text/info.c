@@ -1,4 +1,4 @@
-/* Everything a recording says about itself, for people. */
+/* Prints the description that a recording contains, for people. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void put_field_name(FILE *out, const char *name)
 	fputc(' ', out);
 }
 
-/* NULL: nothing. */
+/* @value NULL: prints nothing. */
 static void put_field(FILE *out, const char *name, const char *text)
 {
 	if (!text)
@@ -41,7 +41,7 @@ static void put_field(FILE *out, const char *name, const char *text)
 	fputc('\n', out);
 }
 
-/* Numbers and our own words: nothing in them needs an escape. */
+/* For numbers and our own words: these need no escape. */
 __attribute__((format(printf, 3, 4))) static void
 put_formatted(FILE *out, const char *name, const char *format, ...)
 {
@@ -54,7 +54,7 @@ put_formatted(FILE *out, const char *name, const char *format, ...)
 	fputc('\n', out);
 }
 
-/* Local time; the nanoseconds are cut to milliseconds. */
+/* Local time; nanoseconds are cut to milliseconds. */
 static const char *date_text(uint64_t real_ns)
 {
 	time_t seconds = (time_t)(real_ns / 1000000000);
@@ -69,7 +69,8 @@ static const char *date_text(uint64_t real_ns)
 			   zone);
 }
 
-/* program=..., command=..., profile=..., SHIM_*=... as they were written. */
+/* Prints program=..., command=..., profile=..., SHIM_*=... as they were
+ * written. */
 static void put_strings(FILE *out, const struct process *process)
 {
 	const char *at = process->meta.strings, *equals;
@@ -156,7 +157,8 @@ static void put_samples(FILE *out, const struct process *process)
 			      human_ns(period, (double)meta->sample_period_ns));
 }
 
-/* Only if something was switched: else they were not even looked for. */
+/* Call sites are only searched when calls are switched: otherwise there is
+ * nothing to print. */
 static void put_sites(FILE *out, const struct shim_meta *meta)
 {
 	if (!meta->switched && !meta->sites)
@@ -207,7 +209,8 @@ static void put_lost(FILE *out, const uint64_t lost[SHIM_LOST_CAUSES])
 	fputc('\n', out);
 }
 
-/* Those of a process follow each other; returns where the next one's begin. */
+/* Threads of a process are consecutive; returns the number of the next
+ * process's first thread. */
 static uint32_t put_threads(FILE *out, const struct model *model,
 			    uint32_t process, uint32_t first)
 {
@@ -232,7 +235,7 @@ static uint32_t put_threads(FILE *out, const struct model *model,
 	return end;
 }
 
-/* Line by line, because each of them is text from outside. */
+/* Prints line by line, because each line is text from outside. */
 static void put_lines(FILE *out, const char *at)
 {
 	const char *end;

@@ -1,4 +1,4 @@
-/* profrun info. */
+/* Prints profrun info. */
 #ifndef REPORT_TEXT_INFO_H
 #define REPORT_TEXT_INFO_H
 

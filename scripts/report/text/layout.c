@@ -1,6 +1,6 @@
 /*
- * How text is laid out: how many columns and rows there are, whether it has colour, and
- * how a name fills what is left of a line.
+ * The layout of text: the number of columns and rows, colour, and how a name
+ * fills the rest of a line.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ void put_place(const struct layout *layout, struct function *function)
 	fputs(layout->color ? "]\033[m" : "]", layout->out);
 }
 
-/* How wide put_place() prints. */
+/* The width of put_place()'s output. */
 static size_t place_columns(struct function *function)
 {
 	char line[SHORT_TEXT] = "";
@@ -69,7 +69,7 @@ void put_function_name(const struct layout *layout,
 		  function->mangled, columns);
 }
 
-/* Whether names may get less room than they need. */
+/* Whether names may be cut. */
 static bool may_cut(const struct layout *layout)
 {
 	return layout->columns != SIZE_MAX &&
@@ -87,7 +87,7 @@ void put_name(const struct layout *layout, struct function *function,
 		put_place(layout, function);
 		return;
 	}
-	/* The place has to go where its room is needed for the name. */
+	/* The place is left out if the name needs its room. */
 	place = place_columns(function);
 	left = layout->columns > used ? layout->columns - used : 0;
 	needed = text_columns(function->short_name);
@@ -99,7 +99,7 @@ void put_name(const struct layout *layout, struct function *function,
 		put_place(layout, function);
 }
 
-/* How wide the terminal is; SIZE_MAX if it is none. */
+/* The width of the terminal; SIZE_MAX if the output is none. */
 static size_t terminal_columns(FILE *out)
 {
 	struct winsize size;

@@ -1,4 +1,5 @@
-/* The table of locks, and below each lock who waited for it and who held it. */
+/* Prints the table of locks, and below each lock the paths that waited for it
+ * and the paths that held it. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 #include "text/path.h"
 #include "text/table.h"
 
-#define WAITERS 5 /* shown of a lock */
+#define WAITERS 5 /* limit of waiting paths shown for a lock */
 
 static void print_waits(struct table *table, const struct waits *waits,
 			size_t indent)

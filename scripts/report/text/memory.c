@@ -1,6 +1,6 @@
 /*
- * The tables of memory: functions by what they allocated, call paths of what is lost and
- * of what was mapped, and how large blocks are and how long they live.
+ * Prints the tables of memory: functions by allocations, call paths of leaks
+ * and of mappings, and the distributions of block sizes and lifetimes.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #include "text/snapshots.h"
 #include "text/table.h"
 
-/* Which bucket half of them are in, or below; -1: nothing is known. */
+/* The bucket that contains the median; -1: unknown. */
 static int median_life(const struct memory *memory)
 {
 	uint64_t all = 0, below = 0;
@@ -45,7 +45,8 @@ static void put_share(const struct layout *layout, uint64_t part, uint64_t all)
 	fprintf(layout->out, percent < 0.95 ? " %.1f %%" : " %.0f %%", percent);
 }
 
-/* Powers of 8, each with how many are below the next: "1 % < 8 B, 20 % < 64 B". */
+/* Prints powers of 8, each with the share of blocks below the next: "1 % < 8 B,
+ * 20 % < 64 B". */
 static void put_sizes(const struct layout *layout)
 {
 	const struct memory *all = &layout->model->memory_all;
@@ -69,7 +70,7 @@ static void put_sizes(const struct layout *layout)
 	fputs(*comma == ',' ? "\n" : "", layout->out);
 }
 
-/* The same of how long they lived, by powers of 8 of a tick. */
+/* The same for lifetimes, by powers of 8 of a tick. */
 static void put_lives(const struct layout *layout)
 {
 	const struct memory *memory = &layout->model->memory_all;
@@ -101,11 +102,11 @@ static void put_lives(const struct layout *layout)
 	fputs(*comma == ',' ? "\n" : "", layout->out);
 }
 
-/* What a table is sorted by, then by what was allocated, then by name. */
+/* A row's sort key; equal rows are sorted by allocations, then by name. */
 struct row {
 	uint64_t key, bytes;
 	const char *name;
-	uint32_t function; /* NONE: in none */
+	uint32_t function; /* NONE: no function */
 };
 
 uint64_t memory_sorted(const struct memory *memory,
@@ -184,7 +185,7 @@ static struct row *order_rows(const struct layout *layout, uint32_t *count)
 	return rows;
 }
 
-/* What half of them do not live longer than. */
+/* The median lifetime. */
 static const char *life_text(char text[SHORT_TEXT], const struct model *model,
 			     const struct memory *memory)
 {
@@ -259,7 +260,7 @@ static void print_leaks_head(const struct layout *layout)
 		human_ns(text[0], model->memory_leaks_ns));
 }
 
-/* What a path has of something: it is lost, or was mapped. */
+/* A path's leaked or mapped memory. */
 struct share {
 	uint64_t bytes, count;
 	uint32_t path;

@@ -1,4 +1,4 @@
-/* The tables of memory. */
+/* Prints the tables of memory. */
 #ifndef REPORT_TEXT_MEMORY_H
 #define REPORT_TEXT_MEMORY_H
 
@@ -10,8 +10,8 @@ struct options;
 struct layout;
 
 void memory_print(const struct layout *layout);
-/* What --sort asks for, of a function or path, what that is called, and whether it is
- * bytes. */
+/* The value of a function or path by which --sort sorts, its name, and whether
+ * it is in bytes. */
 uint64_t memory_sorted(const struct memory *memory,
 		       const struct options *options);
 const char *memory_sorted_name(const struct options *options);

@@ -1,6 +1,7 @@
 /*
- * Numbers that are not exact.  An estimate has a unit, as many digits as its error leaves,
- * and a sign before it, so that nobody takes it for a count.
+ * Formats inexact numbers.  An estimate has a unit, only as many digits as its
+ * error justifies, and a sign before it, so that no reader takes it for a
+ * count.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +16,8 @@
 
 #define PLUS_MINUS "\u00b1"
 
-/* Both in the unit of the number, with as many decimals as the error has a digit in. */
+/* Number and error have the same unit, and as many decimals as the error has a
+ * significant digit. */
 struct scale {
 	double unit;
 	const char *name;
@@ -53,7 +55,7 @@ static void put_estimate(char number[COUNT_TEXT], char *error,
 	double calls = (double)count->calls;
 	struct scale scale = scale_of(calls, count->error);
 	double least = pow(10, -scale.decimals);
-	/* No estimate is exact. */
+	/* An estimate always has an error above 0. */
 	double shown = ceil(count->error / scale.unit / least - 1e-9) * least;
 
 	snprintf(number, COUNT_TEXT, "~%.*f%s", scale.decimals,
@@ -62,7 +64,7 @@ static void put_estimate(char number[COUNT_TEXT], char *error,
 		 fmax(shown, least), scale.name);
 }
 
-/* Both parts; *@error is "" where there is none. */
+/* Writes both parts; *@error is "" if there is none. */
 static void put_parts(char number[COUNT_TEXT], char error[COUNT_TEXT],
 		      const struct count *count)
 {

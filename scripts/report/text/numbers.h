@@ -1,6 +1,6 @@
 /*
- * How tables show numbers that are not exact: calls that are estimates, and times that
- * cannot be told from 0.
+ * Formats inexact numbers in tables: estimated calls, and times that cannot be
+ * distinguished from 0.
  */
 #ifndef REPORT_TEXT_NUMBERS_H
 #define REPORT_TEXT_NUMBERS_H
@@ -16,35 +16,37 @@
 struct path;
 struct sums;
 
-/* (Of a column twice as much: characters may take two bytes.) */
+/* (A column needs twice the size: characters may take two bytes.) */
 #define COUNT_TEXT 64
 
-/* "1,234" is exact, "~65.4 M ± 0.3 M" an estimate, "> 1,234" the part that was
- * counted of what nobody knows.  What is returned need not begin where @text does. */
+/* "1,234" is exact, "~65.4 M ± 0.3 M" is an estimate, "> 1,234" is the counted
+ * part of an unknown number.  The result may begin inside @text rather than at
+ * its start. */
 const char *count_text(char text[COUNT_TEXT], const struct count *count)
 	__attribute__((warn_unused_result));
 
 /*
- * A column of them: exact counts end below each other, the others where their numbers
- * do, and the errors stand in a column behind.
+ * A column of counts: exact ones are right-aligned, estimates end where their
+ * numbers end, and the errors are in a column after that.
  */
 struct count_column {
-	int width;  /* of numbers, in characters */
-	int errors; /* of errors, with the blank before; 0: there are none */
+	int width;  /* width of the numbers, in characters */
+	int errors; /* width of the errors, with the blank before; 0: none */
 };
 
-/* The column gets wide enough for @count. */
+/* Widens the column for @count. */
 void count_column_fit(struct count_column *column, const struct count *count);
-/* As a column of a table. */
+/* The column for a table. */
 struct column count_column(const struct count_column *column,
 			   const char *title);
-/* Of that width, in characters; @count NULL: nothing counts these. */
+/* Formats @count with the column's width, in characters; @count NULL: not
+ * counted. */
 const char *count_column_text(char text[2 * COUNT_TEXT],
 			      const struct count_column *column,
 			      const struct count *count)
 	__attribute__((warn_unused_result));
 
-/* A time, "< 3.00 ms" when @bound is not 0, or "-" when nobody knows it. */
+/* A time; "< 3.00 ms" if @bound is not 0; "-" if it is unknown. */
 const char *bounded_text(char text[SHORT_TEXT], double ns, double bound,
 			 bool is_known) __attribute__((warn_unused_result));
 

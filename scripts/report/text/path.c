@@ -1,4 +1,4 @@
-/* A call path in a table that is about something else, from the inside. */
+/* Prints a call path in a table, the innermost function first. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
@@ -15,16 +15,16 @@
 #include "text/layout.h"
 #include "text/path.h"
 
-#define FUNCTIONS    8	 /* shown of a path, from the inside */
-#define NAME_COLUMNS 48	 /* and of their names */
-#define PIPE_COLUMNS 140 /* of a line that goes to no terminal */
+#define FUNCTIONS    8	 /* limit of functions shown, from the innermost */
+#define NAME_COLUMNS 48	 /* limit for each name */
+#define PIPE_COLUMNS 140 /* width of a line that goes to no terminal */
 
 static uint32_t parent_of(const struct model *model, uint32_t path)
 {
 	return model->paths[path].parent;
 }
 
-/* How many columns the line has for paths. */
+/* The number of columns that the line has for paths. */
 static size_t room_of(const struct layout *layout, size_t used)
 {
 	size_t columns = layout->columns == SIZE_MAX ? PIPE_COLUMNS :
@@ -36,7 +36,7 @@ static size_t room_of(const struct layout *layout, size_t used)
 	return columns > used + NAME_COLUMNS ? columns - used : NAME_COLUMNS;
 }
 
-/* As much of a name as a path shows; the caller frees it. */
+/* The part of a name that a path shows; the caller frees it. */
 static char *name_text(const struct layout *layout, uint32_t path)
 {
 	struct layout into = *layout;

@@ -1,6 +1,6 @@
 /*
- * report --ranks: the table of functions, or the tree of paths, with what the ranks differ
- * in.
+ * Prints report --ranks: the table of functions, or the tree of paths, with the
+ * differences between ranks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,10 +50,10 @@ static const char *calls_text(char text[SHORT_TEXT], const struct rank_row *row)
 	return text;
 }
 
-/* qsort() has no context. */
+/* qsort() passes no context. */
 static const struct rank_row *rows_to_sort;
 
-/* By how much longer the slowest takes than if all took the same. */
+/* Sorts by the time by which the slowest rank exceeds an even distribution. */
 static int compare_excess(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
@@ -140,7 +140,8 @@ static int compare_most(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Children of every path, longest first: sorted once, linked backwards. */
+/* Links the children of every path, the longest first: sorted once, linked
+ * backwards. */
 static void link_children(const struct ranks *ranks, uint32_t *child,
 			  uint32_t *sibling)
 {

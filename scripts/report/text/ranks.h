@@ -1,10 +1,10 @@
-/* report --ranks. */
+/* Prints report --ranks. */
 #ifndef REPORT_TEXT_RANKS_H
 #define REPORT_TEXT_RANKS_H
 
 struct layout;
 
-/* The model keeps threads apart. */
+/* The model must have the paths of threads separate. */
 void ranks_print(const struct layout *layout);
 
 #endif

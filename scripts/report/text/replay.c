@@ -1,6 +1,6 @@
 /*
- * profrun replay: the timeline as nested calls.  A call whose end comes next is one
- * line; others begin with a { and end with a } of their own.
+ * profrun replay: prints the timeline as nested calls.  A call without events
+ * inside is one line; other calls begin with a { and end with a } of their own.
  *
  *         time   duration   thread  call
  *     1.234 ms                 4711  main {
@@ -34,10 +34,10 @@
 
 #define INDENT_MAX 60
 
-/* A thread's calls of --function that are open. */
+/* The open calls of --function in a thread. */
 struct inside {
 	uint32_t thread, track;
-	uint32_t depth; /* of the outermost of them */
+	uint32_t depth; /* depth of the outermost of them */
 };
 
 struct replay {
@@ -45,19 +45,20 @@ struct replay {
 	struct table table;
 	struct trace *trace;
 	const struct options *options;
-	bool *wanted; /* functions; NULL: all */
+	bool *wanted; /* by function; NULL: all */
 	struct inside *inside;
 	uint32_t inside_count, inside_room;
 	bool has_processes;
 	uint64_t lines;
-	struct trace_event held; /* an ENTER that may get its line's end */
+	/* an ENTER whose line may still be completed */
+	struct trace_event held;
 	bool is_held;
 	char arguments[512]; /* of it */
-	char result[512];    /* of the call that is left next */
+	char result[512];    /* result of the call that is left next */
 	uint32_t result_thread;
 };
 
-/* --- which events --- */
+/* --- choice of events --- */
 
 static bool is_thread(const struct replay *replay, uint32_t number)
 {
@@ -94,7 +95,8 @@ static struct inside *find_inside(struct replay *replay,
 	return NULL;
 }
 
-/* Within a call of --function, or it is one; that one's depth is @top. */
+/* Whether the event is a call of --function, or inside one; @top is the depth
+ * of that call. */
 static bool is_within(struct replay *replay, const struct trace_event *event,
 		      uint32_t *top)
 {
@@ -134,7 +136,7 @@ static bool is_wanted(struct replay *replay, const struct trace_event *event)
 	if (!is_thread(replay, event->thread) ||
 	    !is_within(replay, event, &top))
 		return false;
-	/* They come within their call. */
+	/* Arguments and results come inside their call. */
 	if (event->kind == TRACE_ARGUMENTS || event->kind == TRACE_RESULT)
 		top++;
 	else if (!is_call(event))
@@ -158,7 +160,7 @@ static void put_color(const struct replay *replay, const char *color)
 		fputs(color, replay->layout.out);
 }
 
-/* A mark before a duration that is not that of the whole call. */
+/* A mark precedes a duration that is not the duration of the whole call. */
 static void put_duration(struct replay *replay, double duration_ns,
 			 const char *mark)
 {
@@ -175,7 +177,7 @@ static void put_duration(struct replay *replay, double duration_ns,
 	table_no_color(&replay->table);
 }
 
-/* @duration_ns < 0: none. */
+/* @duration_ns < 0: no duration. */
 static void begin_line(struct replay *replay, const struct trace_event *event,
 		       double duration_ns, const char *mark)
 {
@@ -245,7 +247,8 @@ static void put_result(struct replay *replay, const struct trace_event *leave)
 		fputs("  (ended unseen)", replay->layout.out);
 }
 
-/* The call that was held has calls of its own, or something else comes first. */
+/* Prints the held call: it has calls of its own, or another event comes
+ * first. */
 static void release(struct replay *replay)
 {
 	if (!replay->is_held)
@@ -408,7 +411,7 @@ static void print_events(struct replay *replay, struct trace_merge *merge)
 	release(replay);
 }
 
-/* All of them have been seen by now, if nothing was printed. */
+/* If nothing was printed, every thread has been seen by now. */
 static void check_thread(const struct replay *replay)
 {
 	uint32_t i;
@@ -440,7 +443,8 @@ void replay_print(FILE *out, struct recording *recording,
 	replay.table = table_begin(&replay.layout, columns);
 	replay.has_processes = recording->process_count > 1;
 	for (uint32_t i = 0; i < model.function_count; i++)
-		model.functions[i].sums.calls = 1; /* any may be in it */
+		/* any function may be in the trace */
+		model.functions[i].sums.calls = 1;
 	check_names(&model);
 	mark_functions(&replay);
 	table_titles(&replay.table, NULL);

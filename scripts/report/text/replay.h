@@ -1,4 +1,4 @@
-/* profrun replay. */
+/* Prints profrun replay. */
 #ifndef REPORT_TEXT_REPLAY_H
 #define REPORT_TEXT_REPLAY_H
 
@@ -7,7 +7,7 @@
 struct options;
 struct recording;
 
-/* The timeline as nested calls. */
+/* Prints the timeline as nested calls. */
 void replay_print(FILE *out, struct recording *recording,
 		  const struct options *options);
 

@@ -1,7 +1,7 @@
 /*
- * The report for people: a few lines on what was recorded and how far to
- * believe it, then the table of functions.  It is the same in a pipe and on a
- * terminal, except that a terminal gets colour and no line longer than itself.
+ * Prints the report for people: a few lines on the recording and its accuracy,
+ * then the table of functions.  The output is the same in a pipe and on a
+ * terminal, except that a terminal gets colour and lines that fit its width.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -47,7 +47,7 @@
 
 #define ROWS 30
 
-/* What to do about the cause that has lost most. */
+/* The remedy for the cause that lost most calls. */
 static const char *advice(const struct model *model)
 {
 	uint64_t all[SHIM_LOST_CAUSES];
@@ -165,7 +165,7 @@ static void print_lost(const struct layout *layout)
 	fprintf(layout->out, ": %s\n", advice(model));
 }
 
-/* What a process has become by exec is another image, and the same process. */
+/* After an exec, a process has another image, but is still the same process. */
 static void print_processes(const struct layout *layout)
 {
 	const struct recording *recording = layout->model->recording;
@@ -215,7 +215,7 @@ static bool has_filter(const struct model *model)
 	return process_string(&model->recording->processes[0], "filter");
 }
 
-/* The rest of the values of a calltree:by=. */
+/* The values beyond the limit of calltree:by=. */
 static void print_rest(const struct layout *layout)
 {
 	const struct model *model = layout->model;
@@ -238,7 +238,7 @@ static void print_rest(const struct layout *layout)
 	}
 }
 
-/* Of a program without instrumentation, whose memory or locks were recorded. */
+/* A program without instrumentation, whose memory or locks were recorded. */
 static bool has_no_calls(const struct model *model)
 {
 	return !model->calls && !model->open && !model->is_sampled;
@@ -374,7 +374,7 @@ static void print_clock(const struct layout *layout)
 
 #define COLUMNS_MAX 9
 
-/* The table of functions, and which columns it has. */
+/* The table of functions and its columns. */
 struct flat {
 	struct table table;
 	struct column columns[COLUMNS_MAX];
@@ -391,7 +391,7 @@ static void add_column(struct flat *flat, const char *title, int width)
 	*column = (struct column){ title, width };
 }
 
-/* Times are never wider than 9 columns. */
+/* A time has at most 9 columns. */
 static void choose_columns(struct flat *flat, const struct layout *layout,
 			   const struct sums *sums, const uint32_t *order,
 			   uint32_t count)
@@ -402,7 +402,7 @@ static void choose_columns(struct flat *flat, const struct layout *layout,
 	flat->calls.width = layout->model->is_sampled ? 7 : 5;
 	flat->has_errors = layout->model->has_errors;
 	flat->has_max = layout->model->has_ranges;
-	/* Names are worth more than it is. */
+	/* Names are more important than this column. */
 	flat->has_min = layout->model->has_ranges && layout->columns >= 120;
 	for (i = 0; i < count; i++) {
 		struct count count_of = count_of_sums(&sums[order[i]]);
@@ -441,7 +441,7 @@ static void print_titles(struct flat *flat)
 						 sorted_by[sort]));
 }
 
-/* NULL: nothing counts the calls of the function. */
+/* NULL: calls of the function are not counted. */
 static const struct count *counted_calls(struct count *count,
 					 const struct sums *sums)
 {
@@ -449,7 +449,8 @@ static const struct count *counted_calls(struct count *count,
 	return sums_are_counted(sums) ? count : NULL;
 }
 
-/* (What all calls took less than is no bound of each, but one of their mean.) */
+/* (An upper bound of all calls together is no bound of each call, but of their
+ * mean.) */
 static const char *mean_text(char text[SHORT_TEXT], const struct sums *sums,
 			     double bound)
 {
@@ -611,7 +612,8 @@ void head_print(FILE *out, struct model *model, const struct options *options)
 	print_head(&layout);
 }
 
-/* What is no table of calls; false: nothing of it was asked for. */
+/* Prints requested tables other than that of calls; false: none was
+ * requested. */
 static bool print_other_tables(const struct layout *layout)
 {
 	const struct options *options = layout->options;
@@ -628,7 +630,7 @@ static bool print_other_tables(const struct layout *layout)
 	return options->memory || options->locks || options->exceptions;
 }
 
-/* What else there is to look at. */
+/* Mentions other views of the recording. */
 static void print_hint(const struct layout *layout)
 {
 	const struct model *model = layout->model;

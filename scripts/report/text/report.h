@@ -1,4 +1,4 @@
-/* The report for people. */
+/* Prints the report for people. */
 #ifndef REPORT_TEXT_REPORT_H
 #define REPORT_TEXT_REPORT_H
 
@@ -7,10 +7,10 @@
 struct model;
 struct options;
 
-/* @samples: of the same run, to compare with; or NULL. */
+/* @samples: samples of the same run for a comparison, or NULL. */
 void text_print(FILE *out, struct model *model, struct model *samples,
 		const struct options *options);
-/* The lines before its table. */
+/* Prints the lines before the table. */
 void head_print(FILE *out, struct model *model, const struct options *options);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What lived when somebody asked: each snapshot with the call paths that had most of it.
+ * Prints heap snapshots: each with the call paths that had most of its memory.
  */
 #include <stdbool.h>
 #include <stdint.h>

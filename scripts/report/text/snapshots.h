@@ -1,4 +1,4 @@
-/* Snapshots of memory. */
+/* Prints heap snapshots. */
 #ifndef REPORT_TEXT_SNAPSHOTS_H
 #define REPORT_TEXT_SNAPSHOTS_H
 

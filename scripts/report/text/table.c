@@ -1,7 +1,7 @@
 /*
- * Writes tables.  The writer knows the columns, so that titles and cells are aligned by one
- * code, and counts the columns of the terminal that a row has used, so that names are cut
- * where the line ends.
+ * Writes tables.  The writer knows the columns, so the same code aligns titles
+ * and cells.  It also counts the terminal columns that a row has used, so that
+ * names are cut at the end of the line.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "text/layout.h"
 #include "text/table.h"
 
-#define NAME_MIN 8 /* columns of a text, however narrow the terminal is */
+#define NAME_MIN 8 /* minimum for a text, however narrow the terminal is */
 
 static void put_spaces(FILE *out, size_t count)
 {
@@ -45,7 +45,7 @@ struct table table_begin(const struct layout *layout,
 	return (struct table){ .layout = layout, .columns = columns };
 }
 
-/* One space is between cells, two are before the rest of the line. */
+/* One space separates cells; two separate the rest of the line. */
 static void separate(struct table *table)
 {
 	size_t spaces = table->cell == 0		       ? 0 :
@@ -132,7 +132,7 @@ void table_name(struct table *table, struct function *function)
 	table_end_row(table);
 }
 
-/* What the line has left for text. */
+/* The columns that the line has left for text. */
 static size_t columns_left(const struct table *table)
 {
 	size_t columns = table->layout->columns;

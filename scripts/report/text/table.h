@@ -1,6 +1,6 @@
 /*
- * Tables on a terminal: rows of cells that are as wide as their column, and then the rest
- * of the line, which is a name or a path.
+ * Tables on a terminal: rows of cells with the width of their column, and then
+ * the rest of the line, which is a name or a path.
  *
  *	static const struct column columns[] = {
  *		{ "calls", 15 }, { "object", -12 }, { "function", 0 }
@@ -12,7 +12,7 @@
  *	table_cell(&table, object);
  *	table_name(&table, function);
  *
- * A cell is as wide as the terminal shows it, not as its bytes are many.  Text from
+ * A cell's width is that on the terminal, not its number of bytes.  Text from
  * outside is escaped.
  */
 #ifndef REPORT_TEXT_TABLE_H
@@ -27,45 +27,49 @@
 #include "text/layout.h"
 
 struct column {
-	const char *title; /* NULL: none, of the rest of the line */
-	int width; /* < 0: text begins at the left; 0: the rest of the line */
+	const char *title; /* NULL: the rest of the line has no title */
+	int width;	   /* < 0: aligned left; 0: the rest of the line */
 };
 
 struct table {
 	const struct layout *layout;
-	const struct column *columns; /* the last has no width */
-	uint32_t cell;		      /* which is next in the row */
-	size_t used;		      /* columns of the terminal, of the row */
-	bool is_in_rest;	      /* what is printed has no column */
-	const char *color;	      /* begins with the next cell, or NULL */
+	const struct column *columns; /* the last column has width 0 */
+	uint32_t cell;		      /* the next cell of the row */
+	/* terminal columns that the row has used */
+	size_t used;
+	/* the cells are done; text goes to the rest of the line */
+	bool is_in_rest;
+	/* colour from the next cell on, or NULL */
+	const char *color;
 };
 
 struct table table_begin(const struct layout *layout,
 			 const struct column *columns);
-/* The row of titles; @remark stands behind it, if it is not NULL. */
+/* Prints the row of titles, followed by @remark if it is not NULL. */
 void table_titles(struct table *table, const char *remark);
 
-/* The next cell of the row.  Text that is wider than its column moves those after it. */
+/* Prints the next cell.  A text that is wider than its column moves the later
+ * cells. */
 void table_cell(struct table *table, const char *text);
-/* An ellipsis stands for what the column has no room for. */
+/* The same, but an ellipsis replaces text that does not fit. */
 void table_cell_cut(struct table *table, const char *text);
-/* Cells that come have this colour, until the other is called. */
+/* Later cells have this colour, until the second function is called. */
 void table_color(struct table *table, const char *color);
 void table_no_color(struct table *table);
 
-/* All cells that are left are empty; what is printed then begins the rest of the line,
+/* Leaves the remaining cells empty; output then begins the rest of the line,
  * after @indent columns. */
 void table_rest(struct table *table, size_t indent);
 void table_end_row(struct table *table);
-/* The rest of the row, which ends: cut to what the line has room for. */
+/* Prints the rest of the row, cut to the line, and ends the row. */
 void table_name(struct table *table, struct function *function);
 void table_text(struct table *table, const char *text);
-/* The name that --names asks for. */
+/* The form of the name that --names asks for. */
 void table_names(struct table *table, const char *full, const char *brief,
 		 const char *mangled);
 
-/* A text, and spaces where it is narrower than @width; < 0: behind the text.  Returns how
- * many columns that are. */
+/* Prints a text with spaces before it up to @width; with @width < 0, the spaces
+ * follow.  Returns the number of columns. */
 size_t put_cell(FILE *out, const char *text, int width);
 
 #endif

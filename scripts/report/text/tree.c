@@ -1,7 +1,7 @@
 /*
- * The tree of call paths as text.  Below every path the calls are sorted, and
- * what is small is summed up in one line, so that a tree of a million paths
- * prints as the few hundred that matter.
+ * Prints the tree of call paths.  The calls below each path are sorted, and
+ * small ones are summed up in one line, so that a tree of a million paths
+ * prints the few hundred that matter.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -28,12 +28,11 @@
 #include "text/table.h"
 #include "text/tree.h"
 
-/* One path whose children are being printed: they are in
- * order[next..end). */
+/* A path whose children are being printed: they are in order[next..end). */
 struct level {
 	uint32_t path;
 	size_t begin, next, end;
-	uint32_t hidden; /* children too small to print */
+	uint32_t hidden; /* number of children too small to print */
 	double hidden_weight, hidden_most, hidden_tick; /* see bounds.h */
 	struct count hidden_calls;
 	bool hidden_is_counted;
@@ -42,19 +41,19 @@ struct level {
 struct printing {
 	const struct layout *layout;
 	struct table table;
-	double *weights; /* what paths are sorted by */
+	double *weights; /* by path: the sort key */
 	double smallest;
 	struct level *levels;
 	uint32_t level_count, level_room;
 	uint32_t *order;
 	size_t order_count, order_room;
 	struct count_column calls;
-	uint64_t cut_paths; /* below --depth */
-	bool *is_row;	    /* of paths, with --limit; else NULL */
-	uint64_t left_out;  /* by --limit, or too small */
+	uint64_t cut_paths; /* paths below --depth */
+	bool *is_row;	    /* by path, with --limit; otherwise NULL */
+	uint64_t left_out;  /* paths beyond --limit, or too small */
 };
 
-/* qsort() has no context. */
+/* qsort() passes no context. */
 static const double *weights_for_sort;
 
 static int compare_weights(const void *left, const void *right)
@@ -66,7 +65,8 @@ static int compare_weights(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Total time, or the calls in a path and below when nothing was timed. */
+/* Weighs paths by total time, or by their calls including those below if
+ * nothing was timed. */
 static double *weigh_paths(const struct model *model)
 {
 	double *weights = allocate(model->path_count, sizeof(*weights));
@@ -87,7 +87,8 @@ static double *weigh_paths(const struct model *model)
 	return weights;
 }
 
-/* What --sort asks for, in a path and below it. */
+/* Weighs paths by the memory that --sort asks for, including the paths
+ * below. */
 static double *weigh_memory(const struct model *model,
 			    const struct options *options)
 {
@@ -110,7 +111,7 @@ static void add_count(struct count *sum, const struct path *path)
 	sum->is_least |= count.is_least;
 }
 
-/* Begins to print what is below @path. */
+/* Begins to print the children of @path. */
 static void push_level(struct printing *printing, uint32_t path)
 {
 	const struct path *paths = printing->layout->model->paths;
@@ -156,7 +157,7 @@ static const char *memory_text(char text[SHORT_TEXT],
 		       human_count(text, number);
 }
 
-/* Of what is sorted by there may be less blocks than were allocated. */
+/* The sorted value may have fewer blocks than were allocated. */
 static uint64_t blocks_of(const struct memory *memory,
 			  const struct options *options)
 {
@@ -185,7 +186,7 @@ static void print_memory(struct printing *printing, uint32_t number)
 	table_cell(table, human_count(text, blocks_of(memory, options)));
 }
 
-/* How much of all that is. */
+/* Prints the share of the whole. */
 static void print_percent(struct printing *printing, double weight)
 {
 	double all = printing->weights[0];
@@ -195,7 +196,7 @@ static void print_percent(struct printing *printing, double weight)
 	table_cell(&printing->table, text);
 }
 
-/* It is in no path. */
+/* Prints memory that belongs to no path. */
 static void print_outside(struct printing *printing)
 {
 	const struct layout *layout = printing->layout;
@@ -298,7 +299,7 @@ static void print_hidden(struct printing *printing, const struct level *level)
 	table_end_row(table);
 }
 
-/* The next child of the innermost level, or the end of it. */
+/* Prints the next child of the innermost level, or ends the level. */
 static void print_next(struct printing *printing)
 {
 	struct level *level = &printing->levels[printing->level_count - 1];
@@ -337,8 +338,8 @@ static int compare_weighed(const void *left, const void *right)
 }
 
 /*
- * The @limit largest paths, which lead to each other: none counts for more than its
- * caller, and callers have lower numbers.
+ * Chooses the @limit heaviest paths.  These are connected, because no path
+ * weighs more than its caller, and callers have lower numbers.
  */
 static void choose_rows(struct printing *printing, uint32_t limit)
 {
@@ -362,7 +363,7 @@ static void choose_rows(struct printing *printing, uint32_t limit)
 	free(order);
 }
 
-/* Exact counts never need more. */
+/* Finds the width of the calls; exact counts never need more. */
 static void fit_calls(struct printing *printing)
 {
 	const struct model *model = printing->layout->model;
@@ -401,7 +402,7 @@ void tree_print(const struct layout *layout)
 				   weigh_memory(layout->model,
 						layout->options) :
 				   weigh_paths(layout->model);
-	/* Noise may be below 0. */
+	/* Noise may be negative. */
 	printing.smallest = layout->options->min_percent > 0 ?
 				    printing.weights[0] *
 					    layout->options->min_percent / 100 :

@@ -1,4 +1,4 @@
-/* report --tree. */
+/* Prints report --tree. */
 #ifndef REPORT_TEXT_TREE_H
 #define REPORT_TEXT_TREE_H
 
