@@ -10,6 +10,7 @@
 #include "path/calls.h"
 #include "path/needs.h"
 
+#include <shim/builtin.h>
 #include <shim/sampling.h>
 #include <ucontext.h>
 
@@ -36,10 +37,10 @@ static uintptr_t sp_of(const void *context)
 /* Not 0: a thread is deciding or switching. */
 static uint32_t is_busy;
 
-static void control(struct tree *tree, struct shim_meta *meta)
+static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
 {
 	struct moment moment = { tree, meta, meta->sample_weight,
-				 budget_samples_own };
+				 budget_samples_own, begin };
 
 	if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0)
 		return;
@@ -58,13 +59,12 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	(void)profiler, (void)ip;
 	if (!is_on || !meta || tree_hot.no_clock)
 		return;
-	begin = shim_clock_read();
+	begin = shim_thread_time_ns();
 	__atomic_fetch_add(&meta->sample_weight, weight, __ATOMIC_RELAXED);
 	tree = budget_samples_add(context, sp_of(context), weight);
 	if (tree && !tree_hot.shared)
-		control(tree, meta);
-	__atomic_fetch_add(&meta->own_ns,
-			   controller_ns(meta, shim_clock_read() - begin),
+		control(tree, meta, begin);
+	__atomic_fetch_add(&meta->own_ns, shim_thread_time_ns() - begin,
 			   __ATOMIC_RELAXED);
 }
 

@@ -4,12 +4,15 @@
  * time, whatever the program does, and the distance between bursts is random.  So the
  * mean of the rates is that of the whole time.
  *
- * The calls of a burst cost time.  All bursts together take a fiftieth of the processor
- * time, or a third of a smaller budget.  A function's chance to be in a burst falls with
- * the square root of its calls, so hot ones are in fewer bursts and take more of the
- * time.
+ * The calls of a burst cost time.  All bursts together take 3 % of the processor time,
+ * or less with a budget below 10.  A function's share of the bursts falls with the square
+ * root of its calls, so hot ones are in fewer bursts and take more of the time.  Its
+ * bursts are nearly evenly spaced: the time between two is known by its two ends, and a
+ * program's phases are found where they are.
  */
 #include "budget/controller.h"
+
+#include "budget/sampled.h"
 
 #include <shim/builtin.h>
 
@@ -20,7 +23,7 @@
 #define FORGET_AFTER  8 /* samples: the thread of the burst sleeps */
 
 /* The part of a burst's time that its calls shall cost, in 1/10^12. */
-#define INTENSITY 300000000000ull
+#define INTENSITY 150000000000ull
 
 static struct throttled *in_burst[FUNCTIONS_MAX];
 static uint32_t burst_size;
@@ -75,6 +78,23 @@ static uint64_t root_of(struct throttled *throttled)
 	return throttled->root;
 }
 
+#define ONE (1u << 20)
+
+/* After half of the bursts that are its distance, or up to one and a half. */
+static bool is_due(struct throttled *throttled, uint64_t share)
+{
+	if (throttled->need == 0) {
+		throttled->need = ONE / 2 + chance() % ONE;
+		throttled->credit = chance() % throttled->need;
+	}
+	throttled->credit += share < ONE ? share : ONE;
+	if (throttled->credit < throttled->need)
+		return false;
+	throttled->credit -= throttled->need;
+	throttled->need = ONE / 2 + chance() % ONE;
+	return true;
+}
+
 static void choose(uint64_t cost)
 {
 	uint64_t sum = 0, factor;
@@ -86,7 +106,7 @@ static void choose(uint64_t cost)
 	burst_size = 0;
 	if (sum == 0)
 		return;
-	/* The chance is factor / root, in 2^-20: INTENSITY over the cost of a call,
+	/* The share is factor / root, in 2^-20: INTENSITY over the cost of a call,
 	 * in 10^-12 s, and the sum. */
 	factor = (INTENSITY << 20) / ((cost ? cost : 1) * sum);
 	first = (uint32_t)(chance() % count);
@@ -95,7 +115,7 @@ static void choose(uint64_t cost)
 							    count);
 
 		if (throttled_state(throttled) == THROTTLED_OFF &&
-		    (chance() & 0xfffff) < factor / root_of(throttled))
+		    is_due(throttled, factor / root_of(throttled)))
 			in_burst[burst_size++] = throttled;
 	}
 }
@@ -155,7 +175,7 @@ static uint64_t calls_in(const struct throttled *throttled,
 /* All sites are on before a call counts: else an enter may be seen without its leave. */
 static void begin(const struct moment *moment)
 {
-	uint64_t clock = shim_clock_read();
+	uint64_t begin_ns = shim_thread_time_ns();
 
 	choose(controller_cost(moment->meta));
 	if (burst_size == 0)
@@ -172,20 +192,59 @@ static void begin(const struct moment *moment)
 	burst_tree = moment->tree;
 	burst_life = moment->tree->life;
 	burst_weight = moment->weight;
-	switching_ns = controller_ns(moment->meta, shim_clock_read() - clock);
 	burst_begin_ns = shim_thread_time_ns();
+	switching_ns = burst_begin_ns - begin_ns;
 }
 
 /* --- the end --- */
 
-static void add_square(uint64_t squares[2], uint64_t value)
+/*
+ * Each burst stands for the time between its neighbours, so the mean is the area under
+ * the rates by the time off.  The error of that comes from the differences of
+ * neighbours.  One burst more, which is a whole mean away, is added to them: what was
+ * seen in few bursts may be quite different between them.
+ */
+static void publish(struct throttled *throttled,
+		    struct shim_throttled_node *node)
 {
-	unsigned __int128 sum = (unsigned __int128)squares[1] << 64 |
-				squares[0];
+	uint64_t bursts = node->bursts + 1;
+	uint64_t span = throttled->weight - node->weight;
+	uint64_t rates = span ? (uint64_t)(throttled->area * bursts /
+					   ((unsigned __int128)2 * span)) :
+				throttled->rate * bursts;
+	unsigned __int128 mean = rates / bursts;
+	unsigned __int128 squares = throttled->squares / 2 + mean * mean +
+				    (unsigned __int128)rates * rates / bursts;
 
-	sum += (unsigned __int128)value * value;
-	squares[0] = (uint64_t)sum;
-	squares[1] = (uint64_t)(sum >> 64);
+	/* 0 would say that the function can have had few calls at most. */
+	node->rates = rates ? rates : 1;
+	node->squares[0] = (uint64_t)squares;
+	node->squares[1] = (uint64_t)(squares >> 64);
+	__atomic_store_n(&node->bursts, bursts, __ATOMIC_RELEASE);
+}
+
+/* In 1/64 s. */
+static uint64_t rate_of(uint64_t count, uint64_t ns)
+{
+	return ns ? count * 15625000 / ns : 0;
+}
+
+/* The first burst stands for the time before it, too.  The rate at which the function was
+ * called when it went off is one that it can have again. */
+static void add_rate(struct throttled *throttled,
+		     const struct shim_throttled_node *node, uint64_t rate)
+{
+	bool is_first = node->bursts == 0;
+	uint64_t begin = is_first ? node->weight : throttled->weight;
+	uint64_t before = is_first ? rate : throttled->rate;
+	int64_t step = (int64_t)(rate - throttled->rate);
+
+	throttled->area += (unsigned __int128)(before + rate) *
+			   (burst_weight - begin);
+	throttled->squares += (unsigned __int128)((__int128)step * step)
+			      << is_first;
+	throttled->rate = rate;
+	throttled->weight = burst_weight;
 }
 
 /* @hooks_ns: of all calls of the burst, which @ns of processor time does not contain. */
@@ -193,8 +252,10 @@ static void note(struct throttled *throttled, uint64_t count, uint64_t ns,
 		 uint64_t hooks_ns)
 {
 	struct shim_throttled_node *node = throttled->node;
-	uint64_t rate = count * 15625000 / ns; /* in 1/64 s */
+	uint64_t rate = rate_of(count, ns);
 
+	if (node && node->bursts == 0)
+		throttled->rate = rate_of(throttled->calls, throttled->ns);
 	throttled->calls += count;
 	throttled->ns += ns;
 	throttled->root = 0;
@@ -202,22 +263,53 @@ static void note(struct throttled *throttled, uint64_t count, uint64_t ns,
 		return;
 	node->calls += count;
 	node->ns += ns;
-	node->rates += rate;
-	add_square(node->squares, rate);
 	node->slopes += rate * hooks_ns / ns;
-	__atomic_store_n(&node->bursts, node->bursts + 1, __ATOMIC_RELEASE);
+	add_rate(throttled, node, rate);
+	publish(throttled, node);
+}
+
+/*
+ * What a call costs here, in 1/1000 ns: bursts end at any moment, so those that end in a
+ * hook are the part of the time that hooks take.  The cost that was measured in a loop
+ * counts as much as PRIOR ends.
+ */
+#define PRIOR 8
+
+static uint64_t ends, ends_in_hook, ends_ns, ends_calls;
+
+static uint64_t cost_here(const struct shim_meta *meta)
+{
+	uint64_t cost = controller_cost(meta), expected;
+
+	if (ends_calls == 0 || ends_ns == 0)
+		return cost;
+	/* Of 1000 ends. */
+	expected = ends_calls * cost / ends_ns;
+	if (expected > 900)
+		expected = 900;
+	return (ends_in_hook * 1000 + PRIOR * expected) / (ends + PRIOR) *
+	       ends_ns / ends_calls;
+}
+
+static void learn_cost(const struct moment *moment, uint64_t ns, uint64_t count)
+{
+	ends++;
+	ends_in_hook += budget_samples_in_hook(moment->tree);
+	ends_ns += ns;
+	ends_calls += count;
 }
 
 static uint64_t note_all(const struct moment *moment, uint64_t ns)
 {
-	uint64_t cost = controller_cost(moment->meta), sum = 0, hooks_ns;
+	uint64_t sum = 0, hooks_ns;
 
 	for (uint32_t i = 0; i < burst_size; i++) {
 		in_burst[i]->begin = calls_in(in_burst[i], burst_tree) -
 				     in_burst[i]->begin;
 		sum += in_burst[i]->begin;
 	}
-	hooks_ns = sum * cost / 1000;
+	learn_cost(moment, ns, sum);
+	hooks_ns = sum * cost_here(moment->meta) / 1000;
 	/* The cost of a call is an estimate: more than seven eighths of the time
 	 * cannot be true. */
 	if (hooks_ns > ns - ns / 8)
@@ -230,32 +322,34 @@ static uint64_t note_all(const struct moment *moment, uint64_t ns)
 	return hooks_ns;
 }
 
+/* While the sites are being switched, calls of other threads are ignored. */
 static void switch_off(void)
 {
 	for (uint32_t i = 0; i < burst_size; i++) {
 		in_burst[i]->epoch = throttled_begin_epoch();
 		in_burst[i]->strays = 0;
-		if (change_state(in_burst[i], THROTTLED_BURST, THROTTLED_OFF))
+		if (change_state(in_burst[i], THROTTLED_BURST,
+				 THROTTLED_ARMING))
 			throttled_mark(in_burst[i], true);
 	}
 	switch_sites(false);
+	for (uint32_t i = 0; i < burst_size; i++)
+		change_state(in_burst[i], THROTTLED_ARMING, THROTTLED_OFF);
 	throttled_end_epoch();
 	burst_tree = NULL;
 }
 
 static void end(const struct moment *moment)
 {
-	uint64_t now_ns = shim_thread_time_ns(), clock = shim_clock_read();
-	uint64_t cost_ns = 0;
-	bool is_whole = now_ns > burst_begin_ns + 1000 && burst_begin_ns != 0 &&
-			burst_tree == moment->tree &&
+	uint64_t now_ns = shim_thread_time_ns(), cost_ns = 0;
+	bool is_whole = moment->begin > burst_begin_ns + 1000 &&
+			burst_begin_ns != 0 && burst_tree == moment->tree &&
 			burst_life == burst_tree->life;
 
 	if (is_whole)
-		cost_ns = note_all(moment, now_ns - burst_begin_ns);
+		cost_ns = note_all(moment, moment->begin - burst_begin_ns);
 	switch_off();
-	cost_ns += switching_ns +
-		   controller_ns(moment->meta, shim_clock_read() - clock);
+	cost_ns += switching_ns + shim_thread_time_ns() - now_ns;
 	mean_cost_ns = (mean_cost_ns * 7 + cost_ns) / 8;
 }
 
@@ -263,12 +357,13 @@ static void end(const struct moment *moment)
  * not depend on what the program does. */
 static uint64_t any_distance(const struct moment *moment)
 {
-	uint64_t share = controller_percent < 6 ? 300 / controller_percent : 50;
+	uint64_t share = controller_percent < 10 ? 333 / controller_percent :
+						   33;
 	uint64_t mean = mean_cost_ns * share / moment->meta->sample_period_ns;
 
 	if (mean < 4)
 		mean = 4;
-	return 1 + chance() % (2 * mean);
+	return mean / 2 + chance() % mean;
 }
 
 void bursts_step(const struct moment *moment)

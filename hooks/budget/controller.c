@@ -11,6 +11,8 @@
 #include "path/nodes.h"
 #include "path/threads.h"
 
+#include <shim/builtin.h>
+
 #include <shim/banned.h>
 
 #define FIRST_LOOK 2   /* samples */
@@ -301,13 +303,14 @@ void controller_describe(const struct moment *moment,
 static void switch_off(const struct moment *moment, struct counter *counter,
 		       uint64_t passed_ns)
 {
+	uint64_t calls = since(counter);
 	struct throttled *throttled = throttled_add(counter->function);
 
 	if (!throttled)
 		return;
-	counter->is_chosen = counter->is_throttled = true;
-	throttled->calls = since(counter);
+	throttled->calls = calls;
 	throttled->ns = passed_ns;
+	counter->is_chosen = counter->is_throttled = true;
 	controller_describe(moment, throttled);
 }
 
@@ -434,14 +437,13 @@ void controller_look(const struct moment *moment)
 
 	if (moment->weight < next_look && !hot)
 		return;
-	begin = shim_clock_read();
+	begin = shim_thread_time_ns();
 	count_calls();
 	if (!counts_only && decide(moment))
 		hot_share = HOT_SHARE;
 	else if (!counts_only && hot && hot_share < SHARE)
 		hot_share *= 2;
-	plan_next(moment,
-		  controller_ns(moment->meta, shim_clock_read() - begin));
+	plan_next(moment, shim_thread_time_ns() - begin);
 	if (counts_only)
 		next_look = moment->weight + LOOK_MIN;
 }

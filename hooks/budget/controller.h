@@ -7,12 +7,15 @@
 
 #include "path/throttled.h"
 
-/* The state of the process at a sample. */
+/* The state of the process at a sample.  Costs are differences of the thread's processor
+ * time: a handler may be preempted for longer than it works. */
 struct moment {
 	struct tree *tree; /* of the calling thread */
 	struct shim_meta *meta;
 	uint64_t weight; /* samples of the process so far, */
 	uint64_t own;	 /* and of these in hooks */
+	/* the thread's processor time at the begin of the handler, in ns */
+	uint64_t begin;
 };
 
 /* The budget, and the cost of a call of the hooks in 1/1000 ns. */

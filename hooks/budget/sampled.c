@@ -19,6 +19,7 @@
 struct sampled {
 	uint64_t shift, used;
 	struct shim_sampled_node **slot; /* 2^(64 - shift) */
+	bool in_hook;			 /* the last sample */
 	uintptr_t frames[FRAMES_MAX];
 };
 
@@ -153,8 +154,16 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 			       sampled->frames[--frames] & SHIM_NODE_ADDRESS);
 		parent = (uint64_t)at;
 	}
+	sampled->in_hook = first > 0;
 	if (parent)
 		count(at, first > 0, weight);
+}
+
+bool budget_samples_in_hook(const struct tree *tree)
+{
+	const struct sampled *sampled = tree->slot[tree_slot];
+
+	return sampled && sampled->in_hook;
 }
 
 /* The calling task's tree.  The first call of a thread may come later, or never. */

@@ -16,8 +16,9 @@ void budget_samples_start(void);
 struct tree *budget_samples_add(const void *context, uintptr_t sp,
 				uint32_t weight);
 
-/* The samples in hooks so far. */
+/* The samples in hooks so far; whether the last one of @tree's thread was. */
 extern uint64_t budget_samples_own;
+bool budget_samples_in_hook(const struct tree *tree);
 
 /* The same, without frames: whether the thread was in the innermost recorded call itself
  * or in a hook there, by the interrupted instruction @ip. */

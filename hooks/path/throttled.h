@@ -18,7 +18,7 @@
 
 enum throttled_state {
 	THROTTLED_OFF,
-	THROTTLED_ARMING, /* its sites are being switched on */
+	THROTTLED_ARMING, /* its sites are being switched */
 	THROTTLED_BURST,  /* on for a short while */
 	THROTTLED_ON,	  /* for good: a site cannot be switched */
 	THROTTLED_GONE,	  /* its image was unloaded */
@@ -48,7 +48,13 @@ struct throttled {
 	/* Of the budget: calls of @ns of processor time, and their square root. */
 	uint64_t calls, ns;
 	uint64_t root;
-	uint64_t begin;	 /* calls at the begin of the burst */
+	uint64_t begin; /* calls at the begin of the burst */
+	/* What it has and needs to be in a burst; 1: 2^20. */
+	uint64_t credit, need;
+	/* The last burst, twice the area under the rates of all, and the sum of
+	 * the squared differences from each to the next. */
+	uint64_t rate, weight;
+	unsigned __int128 area, squares;
 	uint32_t strays; /* calls of sites that are off, since it went off */
 };
 

@@ -381,8 +381,13 @@ struct shim_throttled_node {
 	uint64_t bursts;
 	uint64_t calls; /* sum of n */
 	uint64_t ns;	/* sum of d */
-	uint64_t rates; /* sum of r, in calls per 1/64 s of processor time */
-	uint64_t squares[2]; /* sum of r^2: low word, high word */
+	/* @bursts x the mean of r, in calls per 1/64 s of processor time.  A burst
+	 * stands for the time to its neighbours. */
+	uint64_t rates;
+	/* Low word, high word: @squares - @rates^2 / @bursts, divided by @bursts - 1,
+	 * is the variance of a burst.  It is that of neighbours, and contains the
+	 * rate before the function went off. */
+	uint64_t squares[2];
 	/* sum of r x n x cost / d: how far the cost of hooks has corrected r */
 	uint64_t slopes;
 	uint64_t sites; /* call sites that were found and switched off */
