@@ -4,7 +4,7 @@
  * Runs PROGRAM and all processes that it starts, and counts the system calls
  * that code of LIBRARY makes.  Calls that the library makes on behalf of the
  * program do not count: these come from the addresses FIRST to LAST of LIBRARY,
- * given by the variable PASSED_ON=FIRST-LAST.  The N-th counted call is not
+ * given by the variable PASSED_ON=FIRST-LAST[,FIRST-LAST...].  The N-th counted call is not
  * made and fails with ERROR (a number).  If N is negative, so does every later
  * one, except calls that a kernel never refuses for good: signal masks and
  * handlers, without which no code could undo its own changes, and ids of tasks.
@@ -50,7 +50,12 @@ static long count, fail_at, failed = -1;
 static uint16_t number[CALLS];
 static int error;
 static bool for_good;
-static unsigned long passed_low, passed_high; /* range in the library */
+
+/* Ranges in the library. */
+#define RANGES 4
+static struct {
+	unsigned long low, high;
+} passed[RANGES];
 
 static struct task *find(pid_t tid)
 {
@@ -105,6 +110,23 @@ static bool is_never_refused(uint64_t call)
 	       call == SYS_gettid || call == SYS_getpid;
 }
 
+static bool is_passed_on(unsigned long at)
+{
+	for (int i = 0; i < RANGES; i++)
+		if (at >= passed[i].low && at < passed[i].high)
+			return true;
+	return false;
+}
+
+static void read_ranges(const char *text)
+{
+	for (int i = 0; i < RANGES && text; i++) {
+		sscanf(text, "%lx-%lx", &passed[i].low, &passed[i].high);
+		text = strchr(text, ',');
+		text += text != NULL;
+	}
+}
+
 static bool must_fail(struct task *of, const struct ptrace_syscall_info *info)
 {
 	if (of->high == 0)
@@ -112,8 +134,7 @@ static bool must_fail(struct task *of, const struct ptrace_syscall_info *info)
 	if (info->instruction_pointer < of->low ||
 	    info->instruction_pointer > of->high || !is_fit(info->entry.nr))
 		return false;
-	if (info->instruction_pointer - of->base >= passed_low &&
-	    info->instruction_pointer - of->base < passed_high)
+	if (is_passed_on(info->instruction_pointer - of->base))
 		return false;
 	if (fail_at == 0 && count < CALLS)
 		number[count] = (uint16_t)info->entry.nr;
@@ -260,9 +281,7 @@ int main(int words, char **word)
 	for_good = fail_at < 0;
 	fail_at = labs(fail_at);
 	error = atoi(word[4]);
-	if (getenv("PASSED_ON"))
-		sscanf(getenv("PASSED_ON"), "%lx-%lx", &passed_low,
-		       &passed_high);
+	read_ranges(getenv("PASSED_ON"));
 	unsetenv("PASSED_ON");
 	pid = answer ? start(word + 5) : -1;
 	if (pid < 0) {

@@ -36,8 +36,11 @@ def passed_on():
     """System calls that the library makes on behalf of the program."""
     symbols = subprocess.run(['nm', '-S', shimtest.library], text=True, check=True,
                              capture_output=True).stdout
-    at, size = re.search(r'^(\w+) (\w+) t sys_pass_on$', symbols, re.M).groups()
-    return '%x-%x' % (int(at, 16), int(at, 16) + int(size, 16))
+    found = re.findall(r'^(\w+) (\w+) [tT] (?:sys_pass_on|arch_call_with_mask)$',
+                       symbols, re.M)
+    expect_equal(len(found), 2, 'functions that pass on')
+    return ','.join('%x-%x' % (int(at, 16), int(at, 16) + int(size, 16))
+                    for at, size in found)
 
 
 class Run:
