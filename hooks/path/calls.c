@@ -135,7 +135,7 @@ static COLD void begin_own_slowly(void)
 {
 	struct shim_node *current = tree_hot.current;
 
-	if (current == &tree_nobody && tree_hot.tree)
+	if (current == &tree_no_call && tree_hot.tree)
 		current = tree_hot.tree->current;
 	tree_begin_own(current);
 }
@@ -298,8 +298,8 @@ __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 		shim_hook_defer(function, site);
 		return;
 	}
-	if (UNLIKELY(current == &tree_nobody || frame > current->frame)) {
-		if (current != &tree_nobody || !lose_quickly(sp))
+	if (UNLIKELY(current == &tree_no_call || frame > current->frame)) {
+		if (current != &tree_no_call || !lose_quickly(sp))
 			enter_slowly(function, 0, sp);
 		return;
 	}
@@ -364,7 +364,7 @@ __attribute__((noinline)) void tree_leave_missed(uint64_t function,
 		tree_end_own();
 		return;
 	}
-	if (node != &tree_nobody || !leave_lost(sp))
+	if (node != &tree_no_call || !leave_lost(sp))
 		leave_slowly(function, site, sp);
 }
 
@@ -480,7 +480,7 @@ struct shim_node *tree_enter_group(shim_function function, uint16_t group,
 	current = tree_hot.current;
 	tree_is_settled(&current);
 	frame = frame_here(sp);
-	if (LIKELY(current != &tree_nobody && frame <= current->frame))
+	if (LIKELY(current != &tree_no_call && frame <= current->frame))
 		node = find(tree_hot.tree->table, current, function, group);
 	if (UNLIKELY(!node))
 		return enter_slowly(function, group, sp);

@@ -235,7 +235,7 @@ static void on_forked(struct shim_profiler *profiler)
 	(void)profiler;
 	/* The parent's cache stays until the child has one: interrupted code may be
 	 * about to read it, and verifies the entry that it finds. */
-	tree_hot = (struct hot){ .current = &tree_nobody,
+	tree_hot = (struct hot){ .current = &tree_no_call,
 				 .below = HOT_NOWHERE,
 				 .cache = tree_hot.cache,
 				 .cache_mask = tree_hot.cache_mask,

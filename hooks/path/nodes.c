@@ -170,7 +170,7 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 		return NULL;
 	/* The low bits of both pointers are hashed as 0, or hold a slot (node_data.c). */
 	PATH_ASSERT((uint64_t)node % sizeof(*node) == 0);
-	PATH_ASSERT(parent != &tree_nobody && parent != &tree_no_child);
+	PATH_ASSERT(parent != &tree_no_call && parent != &tree_no_child);
 	node->group = group;
 	node->parent = (uint64_t)parent;
 	node->coarse = tree_mode == COUNTS ? 2 : 0;

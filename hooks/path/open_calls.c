@@ -25,7 +25,7 @@ static bool find_current(struct place_above *at, uintptr_t sp)
 		return false;
 	at->stack = tree->stack;
 	current = __atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
-	if (current == &tree_nobody)
+	if (current == &tree_no_call)
 		current = tree->current;
 	else if (at->stack->is_signal)
 		at->stack = at->stack->interrupted;
@@ -85,7 +85,8 @@ static struct place_above last_place(const struct tree *tree)
 	const struct shim_node *current = tree_hot.current;
 	struct place_above at = { tree->stack, tree->current };
 
-	if (tree != tree_hot.tree || tree_hot.shared || current == &tree_nobody)
+	if (tree != tree_hot.tree || tree_hot.shared ||
+	    current == &tree_no_call)
 		return at;
 	at.node = current;
 	if (at.stack->is_signal)
@@ -119,8 +120,8 @@ struct shim_node *tree_innermost(struct tree *tree, uintptr_t sp,
 	}
 	if (is_call(&at))
 		*frame = sp_of(&at);
-	return at.node == &tree_nobody ? (struct shim_node *)tree->root :
-					 (struct shim_node *)at.node;
+	return at.node == &tree_no_call ? (struct shim_node *)tree->root :
+					  (struct shim_node *)at.node;
 }
 
 void tree_tell_open(struct shim_profiler *profiler,

@@ -131,7 +131,7 @@ struct hot {
 };
 
 /* The node of no call: it matches no function, and no frame fits below it. */
-extern struct shim_node tree_nobody;
+extern struct shim_node tree_no_call;
 
 /* The node in each empty cache entry. */
 extern struct shim_node tree_no_child;
@@ -189,7 +189,7 @@ static inline struct shim_node *parent_of(const struct shim_node *node)
 	struct shim_node *parent = (struct shim_node *)__atomic_load_n(
 		&node->parent, __ATOMIC_RELAXED);
 
-	return LIKELY(parent) ? parent : &tree_nobody;
+	return LIKELY(parent) ? parent : &tree_no_call;
 }
 
 static inline bool is_root(const struct shim_node *node)
@@ -256,7 +256,7 @@ static inline bool is_far(uint64_t frame)
 static inline void tree_hide(void)
 {
 	tree_hot.below = HOT_NOWHERE;
-	tree_hot.current = &tree_nobody;
+	tree_hot.current = &tree_no_call;
 }
 
 /* The frame of @sp in the stack in use.  (A hook has @sp - 8 at hand: its own stack

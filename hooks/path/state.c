@@ -13,12 +13,12 @@
 const uint64_t cost_no_tick;
 
 uint32_t tree_restarts, tree_starts;
-struct shim_node tree_nobody = { .function = ~0ull };
+struct shim_node tree_no_call = { .function = ~0ull };
 struct shim_node tree_no_child = { .function = ~0ull,
-				   .parent = (uint64_t)&tree_nobody };
+				   .parent = (uint64_t)&tree_no_call };
 static struct shim_node *no_cache[1] = { &tree_no_child };
 
-__thread struct hot tree_hot = { .current = &tree_nobody,
+__thread struct hot tree_hot = { .current = &tree_no_call,
 				 .below = HOT_NOWHERE,
 				 .cache = no_cache,
 				 .tick = &cost_no_tick };

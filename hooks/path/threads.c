@@ -146,7 +146,7 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp)
 void tree_publish(struct tree *tree, struct stack *stack,
 		  struct shim_node *current)
 {
-	PATH_ASSERT(current != &tree_nobody);
+	PATH_ASSERT(current != &tree_no_call);
 	tree->stack = stack;
 	tree->current = current;
 	tree_hot.tick = tree_tick ? tree_tick : &cost_no_tick;
@@ -165,7 +165,7 @@ void tree_publish(struct tree *tree, struct stack *stack,
 	/* A value other than tree_starts makes the next call look back. */
 	tree_hot.starts = tree->starts - stack->in_doubt;
 	if (tree->careful || tree->lost_depth || stack->is_signal)
-		current = &tree_nobody;
+		current = &tree_no_call;
 	__atomic_store_n(&tree_hot.current, current, __ATOMIC_RELEASE);
 }
 
@@ -179,7 +179,7 @@ struct shim_node *tree_collect(struct tree *tree)
 	if (tree_is_traced && tree_hot.trace)
 		path_writer->settle(tree_hot.trace);
 	current = __atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
-	if (tree_hot.tree != tree || current == &tree_nobody)
+	if (tree_hot.tree != tree || current == &tree_no_call)
 		return tree->current;
 	tree->current = current;
 	if (tree->stack->is_signal)
@@ -481,6 +481,6 @@ struct shim_node *tree_look_at(const struct tree *tree)
 
 	if (!tree->hot || !shim_memory_read(&hot, tree->hot, sizeof(hot)))
 		return NULL;
-	return hot.tree == tree && hot.current != &tree_nobody ? hot.current :
-								 tree->current;
+	return hot.tree == tree && hot.current != &tree_no_call ? hot.current :
+								  tree->current;
 }

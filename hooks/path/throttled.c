@@ -297,7 +297,7 @@ static bool is_open(uint64_t function)
 	const struct tree *tree = tree_hot.tree;
 	const struct shim_node *node = tree_hot.current;
 
-	if (node == &tree_nobody && tree)
+	if (node == &tree_no_call && tree)
 		node = tree->current;
 	for (; node && !is_root(node); node = parent_of(node))
 		if (address_of(node) == function)

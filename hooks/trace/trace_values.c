@@ -437,7 +437,7 @@ static const struct shim_node *find_recorded(shim_function function)
 
 	if (!tree || tree_hot.shared)
 		return NULL;
-	if (node == &tree_nobody)
+	if (node == &tree_no_call)
 		node = tree->current;
 	return address_of(node) == function &&
 			       (!(node->frame & FRAME_LEFT_OUT) ||

@@ -204,15 +204,15 @@ void helper_prepare(void)
 static enum shim_result lock(int self)
 {
 	for (unsigned i = 0; i < WAIT_MAX; i++) {
-		int nobody = 0;
+		int holder = 0;
 
-		if (__atomic_compare_exchange_n(&owner, &nobody, self, false,
+		if (__atomic_compare_exchange_n(&owner, &holder, self, false,
 						__ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return SHIM_OK;
-		if (nobody == self)
+		if (holder == self)
 			return SHIM_E_NOT_YET_AVAILABLE;
-		if (!sys_is_alive(sys_getpid(), nobody)) {
+		if (!sys_is_alive(sys_getpid(), holder)) {
 			/* In a fork child: the thread that held the lock does
 			 * not exist here. */
 			set_state(HELPER_MISSING);

@@ -1,7 +1,7 @@
 /*
  * Reads the table of exception handlers (LSDA) of a function.  It reads all of the
- * table, and the C++ runtime only the entry of a call, so the table may be damaged where
- * nobody else looks: what leads out of its segment ends the reading.
+ * table, and the C++ runtime only the entry of a call, so the table may be damaged
+ * where the runtime never reads it: a pointer out of its segment ends the reading.
  */
 #include "unwind/lsda.h"
 
