@@ -193,6 +193,10 @@ static void measure_seen(struct path *path, const struct choice *choice,
 static void measure_raw(struct path *path, double cost)
 {
 	path->self = path->self_raw - cost;
+	/* Where no tick is in it, our own cost cannot have been more than all there
+	 * was. */
+	if (path->tick == 0 && path->child_variance == 0)
+		path->self = fmax(path->self, fmin(path->self_raw, 0));
 	path->self_most = path->self_raw;
 	path->self_variance = path->tick > 0 ?
 				      path->tick * fmax(path->self_raw, 0) :
