@@ -203,6 +203,9 @@ def times_below_the_cost_are_shown_as_bounds():
     text = report(recording, 'report')
     expect(re.search(r'< 50\.0 us .* outer', text), text)
     expect(' 0 ns' not in text, text)
+    # 100 us are taken from main's self time, and 50 from outer's, not 100.
+    _, about = functions(recording)
+    expect(abs(about['time_ns'] - (400 * MS - 150000)) < 1000, str(about['time_ns']))
 
 
 # --- what the report advises ---
@@ -263,9 +266,9 @@ def exact(program, tiny, main, budget, cost=5000):
 def samples_tell_what_of_exact_times_is_ours():
     program = Program()
     # Hooks are thought to take 5 ns inside a call and 5 outside: 100 ms in all.  They
-    # were found in 300 + 300 of 900 samples.
-    recording = exact(program, (100, 300), (200, 300),
-                      craft.budget(percent=0, weight=900))
+    # were found in three of four samples in outer, and in three of five in main.
+    recording = exact(program, (90, 270), (200, 300),
+                      craft.budget(percent=0, weight=860))
     some, about = functions(recording)
     expect(abs(some['outer']['self_ns'] - 100 * MS) < 2 * MS, str(some['outer']))
     expect(abs(some['main']['self_ns'] - 200 * MS) < 2 * MS, str(some['main']))
@@ -425,6 +428,15 @@ def a_diff_of_an_exact_and_an_estimated_run_shows_both():
                          capture_output=True)
     expect_equal(out.returncode, 0, out.stderr)
     expect(re.search(r'900,000 +~?905,', out.stdout), out.stdout)
+    expect(re.search(r'^B +1 run +~906,', out.stdout, re.M), out.stdout)
+    # Calls that nothing counts are no number.
+    sampled_too = program.record(node(program['main'], MEMORY, frame=1),
+                                 sampled(at(0), program['mark_main'], 900),
+                                 sampled(at(0), program['mark_deep'], 99))
+    for value, wanted in (('calls', False), ('self', True)):
+        out = subprocess.run([shimtest.report, 'diff', '--value', value, exact,
+                              sampled_too], text=True, capture_output=True)
+        expect_equal(bool(re.search(r' - +deep', out.stdout)), wanted, out.stdout)
 
 
 @test
@@ -453,6 +465,8 @@ def processes_that_differ_add_up_to_an_estimate():
             (('info',), r'calls +~1\.80\d M ± 0\.002 M in'),
             (('info',), r'main: ~90\d\.\d k ± 1\.\d k calls, 1 open'),
             (('info',), r'main: 900,001 calls, 1 open'),
+            (('info', '--sums'), r'recorded +~1\.80\d M ± 0\.002 M calls in 6 '),
+            (('info', '--sums'), r'own cost +< 3\.00 ms of 1\.81 s of processor'),
             (('info',), r'budget +10 %; functions switched off: 1, ')):
         text = report(both, *words)
         expect(re.search(wanted, text), '%s: %s' % (wanted, text))

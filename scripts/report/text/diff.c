@@ -52,11 +52,14 @@ struct row {
 	double run_value;
 	uint64_t run_calls;
 	bool has_estimate[2]; /* estimates are among the calls of this side */
+	/* no hook counts the calls: samples found the function */
+	bool is_uncounted[2];
 	struct change change;
 };
 
 struct side {
 	struct welch all; /* total of all functions */
+	bool is_estimate; /* some of these calls are estimates */
 	const char *command;
 	uint64_t lost;
 };
@@ -216,9 +219,16 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 		diff->rows[i].run_calls = 0;
 	}
 	for (i = 0; i < model->function_count; i++) {
-		if (shown_hides(model, i))
+		bool is_counted = sums_are_counted(&model->functions[i].sums);
+
+		if (shown_hides(model, i) ||
+		    (diff->value == VALUE_CALLS && !is_counted))
 			continue;
 		row = find_row(diff, keys, &model->functions[i]);
+		row->is_uncounted[which] |= !is_counted;
+		diff->side[which].is_estimate |=
+			diff->value == VALUE_CALLS &&
+			model->functions[i].sums.missing.is_estimate;
 		row->run_value += value_of(model, i, diff->value);
 		row->run_calls += model->functions[i].sums.calls;
 		row->has_estimate[which] |=
@@ -390,8 +400,8 @@ static void print_side(const struct layout *layout, const struct diff *diff,
 	double deviation = welch_deviation(&side->all);
 	char text[CELL], more[CELL];
 
-	fprintf(layout->out, "%c  %2u run%s  %s", 'A' + which, side->all.runs,
-		side->all.runs == 1 ? " " : "s",
+	fprintf(layout->out, "%c  %2u run%s  %s%s", 'A' + which, side->all.runs,
+		side->all.runs == 1 ? " " : "s", side->is_estimate ? "~" : "",
 		value_text(diff, text, side->all.mean, false));
 	if (!isnan(deviation))
 		fprintf(layout->out, " \302\261 %s",
@@ -441,6 +451,8 @@ static const char *calls_text(char text[SHORT_TEXT], const struct row *row,
 {
 	char count[SHORT_TEXT];
 
+	if (row->is_uncounted[which] && !(row->calls[which].mean > 0))
+		return "-";
 	snprintf(text, SHORT_TEXT, "%s%.30s",
 		 row->has_estimate[which] ? "~" : "",
 		 human_count(count, whole(row->calls[which].mean)));

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model/bounds.h"
 #include "model/budget.h"
 #include "model/estimates.h"
 #include "model/model.h"
@@ -345,8 +346,9 @@ void info_print(FILE *out, struct model *model)
 
 static void put_calls(FILE *out, const struct model *model)
 {
-	char calls[SHORT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT],
+	char calls[COUNT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT],
 		open[SHORT_TEXT];
+	struct count count = count_of_model(model);
 	uint32_t path_count = 0, function_count = 0, i;
 
 	for (i = 0; i < model->path_count; i++)
@@ -355,12 +357,26 @@ static void put_calls(FILE *out, const struct model *model)
 		function_count += sums_are_there(&model->functions[i].sums);
 	put_field_name(out, "recorded");
 	fprintf(out, "%s %s in %s paths of %s functions, %s open, ",
-		human_count(calls, model->calls),
+		count_text(calls, &count),
 		model->is_sampled ? "samples" : "calls",
 		human_count(paths, path_count),
 		human_count(functions, function_count),
 		human_count(open, model->open));
 	put_lost(out, model->lost_causes);
+}
+
+static void put_budget_cost(FILE *out, const struct budget *budget)
+{
+	double sum = budget->hooks_ns + budget->own_ns;
+	double bound = bound_of(budget->hooks_ns, budget->hooks_ns,
+				budget->period_ns, budget->time_ns);
+	char cost[SHORT_TEXT], time[SHORT_TEXT];
+
+	put_formatted(out, "own cost", "%s of %s of processor time",
+		      bounded_text(cost, sum,
+				   bound > 0 ? bound + budget->own_ns : 0,
+				   true),
+		      human_ns(time, budget->time_ns));
 }
 
 void info_print_sums(FILE *out, const struct model *model)
@@ -370,7 +386,9 @@ void info_print_sums(FILE *out, const struct model *model)
 	put_calls(out, model);
 	if (!model->calls)
 		return;
-	if (model->is_sampled || !model->has_times || model->raw)
+	if (model->budget)
+		put_budget_cost(out, model->budget);
+	else if (model->is_sampled || !model->has_times || model->raw)
 		put_field(out, "own cost", "unknown: calls were not timed");
 	else
 		put_formatted(out, "own cost", "%s of %s of recorded time",
