@@ -634,6 +634,31 @@ def runs_add_up_and_tests_have_names():
 
 
 @test
+def the_page_lists_what_was_not_reached():
+    output = reached('plain').output
+    page = shim_report('html', output, '-o', '-')
+    text = shim_report('report', output, '--limit', '0')
+    files = lines_of(shim_report('export', 'lcov', output))
+    expect(files, 'no files')
+    for name, lines in files.items():
+        part, = re.findall(r'<details><summary>(?:(?!</details>).)*: %s</summary>'
+                           r'.*?</details>' % re.escape(name), page, re.S)
+        expect('%d of %d lines' % (sum(n > 0 for n in lines.values()),
+                                   len(lines)) in part, part)
+        ranges = re.search(r'lines not reached: (.*?)</p>', part)
+        got = set()
+        for each in ranges.group(1).split(', ') if ranges else ():
+            first, _, last = each.partition('\u2013')
+            got |= set(range(int(first), int(last or first) + 1)) & set(lines)
+        expect_equal(got, {line for line, count in lines.items() if not count},
+                     name)
+    expect('reached: ' in text and '<script' not in page, 'scripts')
+    done = subprocess.run([shimtest.report, 'html', output, '-o', '-', '--hide',
+                           'main'], capture_output=True, text=True)
+    expect_equal(done.returncode, 2, done.stderr)
+
+
+@test
 def genhtml_makes_pages_of_it():
     x86_only()
     shimtest.need('genhtml')

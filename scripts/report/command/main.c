@@ -37,6 +37,7 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "model/shown.h"
+#include "page/coverage.h"
 #include "page/html.h"
 #include "page/timeline.h"
 #include "read/recording.h"
@@ -242,6 +243,28 @@ static void say_where(const char *path)
 	fputc('\n', stderr);
 }
 
+/* There are no calls to draw. */
+static int html_coverage(struct options *options,
+			 const struct recording *recording)
+{
+	struct coverage coverage = { .line_count = 0 };
+
+	if (options->against || selection_is_given(&options->selection))
+		die_usage("--against, --hide, --only, --focus and "
+			  "--merge-recursion are of call paths; this is a "
+			  "recording of coverage");
+	coverage_add(&coverage, recording);
+	coverage_finish(&coverage);
+	coverage_merge_tests(&coverage);
+	if (!options->output)
+		options->output = page_name(recording->path);
+	coverage_page_print(output_open(options->output),
+			    base_name(recording->path), &coverage, options);
+	output_close();
+	say_where(options->output);
+	return 0;
+}
+
 /* Shows everything: functions that samples found as well, each thread
  * separately, and times. */
 static int html(struct options *options, const char *path)
@@ -261,6 +284,8 @@ static int html(struct options *options, const char *path)
 	}
 	recording_open(&recording, path ? path : recording_find(),
 		       options->pid);
+	if (coverage_is_all(&recording))
+		return html_coverage(options, &recording);
 	recording.is_read_again = true;
 	choose_build(&models[0], &models[1], &recording, options);
 	recording.is_read_again = false;
