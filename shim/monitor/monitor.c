@@ -1,12 +1,12 @@
 /*
- * monitor(3): sets of code ranges with counters, which the sampler's handler increments
- * by atomic operations.
+ * monitor(3): when sets of counters begin and end, for the process or for each thread,
+ * and who writes them: the functions of <mon.h>, default profiling, fork, exec and the
+ * end of the process.  The sampler's handler counts in them without a lock.
  */
 #define _GNU_SOURCE
 #include "monitor/monitor.h"
 
 #include "image/image.h"
-#include "os/segments.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
@@ -51,58 +51,6 @@ static bool is_gmon(void)
 	return !text_equal(config.prof_format, "mon");
 }
 
-static uint64_t bin_of(const struct monitor_range *range, uintptr_t pc)
-{
-	if (range->step)
-		return (pc - range->base) / range->step;
-	return (uint64_t)((unsigned __int128)(pc - range->low) * range->bins /
-			  (range->high - range->low));
-}
-
-/* A counter stays at its largest value; @saturated counts the rest. */
-#define ADD_SATURATED(type, largest) \
-	do { \
-		type *counter_ = (type *)range->counters + bin; \
-		type before_ = __atomic_load_n(counter_, __ATOMIC_RELAXED); \
-		uint32_t fits_; \
-		do { \
-			fits_ = (largest)-before_; \
-			if (fits_ > count) \
-				fits_ = count; \
-		} while (!__atomic_compare_exchange_n( \
-			counter_, &before_, (type)(before_ + fits_), false, \
-			__ATOMIC_RELAXED, __ATOMIC_RELAXED)); \
-		if (fits_ < count) \
-			__atomic_add_fetch(&range->saturated, count - fits_, \
-					   __ATOMIC_RELAXED); \
-	} while (0)
-
-static void add_to(struct monitor_range *range, uint64_t bin, uint32_t count)
-{
-	if (range->width == 2)
-		ADD_SATURATED(uint16_t, UINT16_MAX);
-	else
-		ADD_SATURATED(uint32_t, UINT32_MAX);
-}
-
-static bool add_to_set(struct monitor_set *set, uintptr_t pc, uint32_t count)
-{
-	if (!__atomic_load_n(&set->counts, __ATOMIC_RELAXED))
-		return false;
-	for (uint32_t i = 0; i < set->range_count; i++) {
-		struct monitor_range *range = &set->ranges[i];
-
-		if (pc - range->low < range->high - range->low &&
-		    !__atomic_load_n(&range->is_gone, __ATOMIC_RELAXED)) {
-			add_to(range, bin_of(range, pc), count);
-			return true;
-		}
-	}
-	__atomic_add_fetch(set->kept ? &set->kept->outside : &set->outside,
-			   count, __ATOMIC_RELAXED);
-	return false;
-}
-
 static struct monitor_set *current(void)
 {
 	return flags.threads ? thread_set :
@@ -121,7 +69,7 @@ static bool count_at(uintptr_t pc, uint32_t count)
 	__atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
 	set = current();
 	if (set)
-		found = add_to_set(set, pc, count);
+		found = monitor_add_to(set, pc, count);
 	__atomic_sub_fetch(&readers, 1, __ATOMIC_RELEASE);
 	return found;
 }
@@ -139,222 +87,7 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	count_at(ip, weight);
 }
 
-/* --- ranges --- */
-
-/* The range of an image's code and its entry point, as addresses in its file. */
-static bool find_code(const struct image_entry *image, uintptr_t *low,
-		      uintptr_t *high, uintptr_t *entry)
-{
-	struct segments segments = segments_at(image->start);
-	Elf64_Ehdr elf;
-	Elf64_Phdr part;
-
-	*low = UINTPTR_MAX;
-	*high = 0;
-	if (sys_peek((const void *)image->start, &elf, sizeof(elf)) < 0)
-		return false;
-	*entry = elf.e_entry;
-	while (segments_next(&segments, &part)) {
-		if (part.p_type != PT_LOAD || !(part.p_flags & PF_X))
-			continue;
-		if (part.p_vaddr < *low)
-			*low = part.p_vaddr;
-		if (part.p_vaddr + part.p_memsz > *high)
-			*high = part.p_vaddr + part.p_memsz;
-	}
-	return *low < *high;
-}
-
-/* Fills in what the range's object determines.  Images are pinned. */
-static int place(struct monitor_range *range, const struct monitor_wish *wish)
-{
-	const struct image_entry *image = image_find(wish->low);
-	struct text path;
-	uintptr_t low, high;
-
-	if (!image || wish->high > image->end ||
-	    !find_code(image, &low, &high, &range->entry) ||
-	    wish->low >= image->bias + high || wish->high <= image->bias + low)
-		return -EINVAL;
-	range->low = wish->low;
-	range->high = wish->high;
-	range->bias = image->bias;
-	text_init(&path, range->path, sizeof(range->path));
-	text_add(&path, image->path);
-	return 0;
-}
-
-static bool is_wish_valid(const struct monitor_wish *wish, uint32_t width)
-{
-	if (wish->low >= wish->high)
-		return false;
-	return !wish->counters ||
-	       (wish->size >= width && wish->size <= INTPTR_MAX);
-}
-
-/* The counters cover a multiple of the step: gprof requires equal scales. */
-static void divide(struct monitor_range *range)
-{
-	range->step = flags.step ? flags.step : range->high - range->low;
-	range->base = range->low;
-	if (flags.step)
-		range->base -= (range->low - range->bias) % flags.step;
-	range->bins = (range->high - range->base + range->step - 1) /
-		      range->step;
-	range->end = range->base + range->bins * range->step;
-	range->width = sizeof(uint32_t);
-}
-
-static void take_counters(struct monitor_range *range,
-			  const struct monitor_wish *wish, uint32_t width)
-{
-	range->base = range->low;
-	range->end = range->high;
-	range->width = width;
-	range->counters = wish->counters;
-	range->bins = wish->size / width;
-	if (range->bins > range->high - range->low)
-		range->bins = range->high - range->low;
-}
-
 /* --- sets --- */
-
-struct request {
-	const struct monitor_wish *wishes;
-	uint32_t count;
-	uint32_t width; /* of the program's counters */
-	bool by_default;
-};
-
-static bool is_given(const struct monitor_range *range)
-{
-	return range->step == 0; /* the program's own counters */
-}
-
-static int give_counters(struct monitor_set *set)
-{
-	int r = 0;
-
-	if (monitor_keep(set))
-		return 0;
-	for (uint32_t i = 0; i < set->range_count && r == 0; i++) {
-		struct monitor_range *range = &set->ranges[i];
-
-		if (!range->counters)
-			r = sys_map(range->bins * range->width,
-				    &range->counters);
-	}
-	return r;
-}
-
-static void free_set(struct monitor_set *set)
-{
-	monitor_keep_done(set, true);
-	for (uint32_t i = 0; i < set->range_count; i++) {
-		struct monitor_range *range = &set->ranges[i];
-
-		if (range->counters && !is_given(range) && !set->kept)
-			sys_unmap(range->counters, range->bins * range->width);
-	}
-	sys_unmap(set, set->size);
-}
-
-static int fill_set(struct monitor_set *set, const struct request *request)
-{
-	for (uint32_t i = 0; i < request->count; i++) {
-		const struct monitor_wish *wish = &request->wishes[i];
-		struct monitor_range *range = &set->ranges[set->range_count];
-		int r = place(range, wish);
-
-		if (r < 0)
-			return r;
-		if (monitor_is_named(flags.excluded, flags.excluded_count,
-				     image_find(wish->low)))
-			continue;
-		set->range_count++;
-		if (wish->counters)
-			take_counters(range, wish, request->width);
-		else
-			divide(range);
-	}
-	return give_counters(set);
-}
-
-static int make_set(const struct request *request, struct monitor_set **set)
-{
-	size_t size = sizeof(**set) +
-		      request->count * sizeof((*set)->ranges[0]);
-	void *memory;
-	int r = sys_map(size, &memory);
-
-	if (r < 0)
-		return r;
-	*set = memory;
-	(*set)->size = size;
-	image_pin();
-	r = fill_set(*set, request);
-	image_unpin();
-	if (r < 0)
-		free_set(*set);
-	return r;
-}
-
-static bool overlap(const struct request *request)
-{
-	for (uint32_t i = 0; i < request->count; i++)
-		for (uint32_t n = 0; n < i; n++)
-			if (request->wishes[i].low < request->wishes[n].high &&
-			    request->wishes[n].low < request->wishes[i].high)
-				return true;
-	return false;
-}
-
-/* shim may not have seen an object that the program just opened. */
-static void look_for(const struct request *request)
-{
-	bool is_known = true;
-
-	image_pin();
-	for (uint32_t i = 0; i < request->count; i++)
-		is_known &= image_find(request->wishes[i].low) != NULL;
-	image_unpin();
-	if (!is_known)
-		image_scan();
-}
-
-static int check(const struct request *request)
-{
-	struct monitor_range range;
-	int r = 0;
-
-	if (request->count > MONITOR_RANGES_MAX || overlap(request))
-		return -EINVAL;
-	look_for(request);
-	image_pin();
-	for (uint32_t i = 0; i < request->count && r == 0; i++)
-		r = is_wish_valid(&request->wishes[i], request->width) ?
-			    place(&range, &request->wishes[i]) :
-			    -EINVAL;
-	image_unpin();
-	return r;
-}
-
-static bool is_like(const struct monitor_set *set,
-		    const struct request *request)
-{
-	if (set->range_count != request->count)
-		return false;
-	for (uint32_t i = 0; i < request->count; i++)
-		if (set->ranges[i].is_gone ||
-		    set->ranges[i].low != request->wishes[i].low ||
-		    set->ranges[i].high != request->wishes[i].high ||
-		    is_given(&set->ranges[i]) !=
-			    (request->wishes[i].counters != NULL) ||
-		    (is_given(&set->ranges[i]) &&
-		     set->ranges[i].counters != request->wishes[i].counters))
-			return false;
-	return true;
-}
 
 /* No reader finds @set any more.  Waits for the readers that have it; if they do not
  * finish, the set is never freed. */
@@ -362,7 +95,7 @@ static void retire(struct monitor_set *set)
 {
 	for (unsigned tries = 0; tries < 1000; tries++) {
 		if (__atomic_load_n(&readers, __ATOMIC_SEQ_CST) == 0) {
-			free_set(set);
+			monitor_free_set(set);
 			return;
 		}
 		sys_yield();
@@ -427,7 +160,7 @@ static uint32_t find_objects(bool with_all)
 		const struct image_entry *image = images[i];
 
 		if (!is_wanted_image(image, with_all) ||
-		    !find_code(image, &low, &high, &entry))
+		    !monitor_find_code(image, &low, &high, &entry))
 			continue;
 		found[count++] = (struct monitor_wish){
 			.low = image->bias + low,
@@ -444,12 +177,12 @@ static uint32_t find_objects(bool with_all)
 	return count;
 }
 
-static void find_default(struct request *request, bool by_default)
+static void find_default(struct monitor_request *request, bool by_default)
 {
 	/* Files for prof have all objects in one: row T-7. */
 	bool with_all = flags.all || (!by_default && !is_gmon());
 
-	*request = (struct request){
+	*request = (struct monitor_request){
 		.wishes = found,
 		.count = find_objects(with_all),
 		.by_default = by_default,
@@ -557,7 +290,7 @@ static int go_on(struct monitor_set *set)
 
 /* Later calls of monitor(3) are ignored, except that they switch on (row T-36). */
 static bool is_ignored(const struct monitor_set *set,
-		       const struct request *request)
+		       const struct monitor_request *request)
 {
 	if (request->by_default || flags.disable_default)
 		return false;
@@ -573,7 +306,7 @@ static bool is_others(const struct monitor_set *set)
 
 static int start_counting(void *argument)
 {
-	struct request *request = argument, objects;
+	struct monitor_request *request = argument, objects;
 	struct monitor_set *set = current();
 	int r;
 
@@ -582,16 +315,16 @@ static int start_counting(void *argument)
 		find_default(&objects, request->by_default);
 		request = &objects;
 	}
-	r = check(request);
+	r = monitor_check(request);
 	if (r == 0)
 		r = make_handle();
 	if (r < 0)
 		return r;
-	if (set && (is_ignored(set, request) || is_like(set, request)))
+	if (set && (is_ignored(set, request) || monitor_is_like(set, request)))
 		return go_on(set);
 	if (is_others(set) && !request->by_default)
 		return -EINVAL;
-	r = make_set(request, &set);
+	r = monitor_make_set(&flags, request, &set);
 	if (r < 0)
 		return r;
 	set->starter = sys_gettid();
@@ -604,14 +337,14 @@ static int start_counting(void *argument)
 
 static int make_own(void *unused)
 {
-	struct request request;
+	struct monitor_request request;
 	struct monitor_set *set;
 
 	(void)unused;
 	if (thread_set || !is_default)
 		return 0;
 	find_default(&request, true);
-	if (make_set(&request, &set) == 0) {
+	if (monitor_make_set(&flags, &request, &set) == 0) {
 		put_in_place(set);
 		keep_name(set);
 	}
@@ -631,7 +364,7 @@ static void on_thread_started(struct shim_profiler *profiler,
 int monitor_start(uintptr_t low, uintptr_t high)
 {
 	struct monitor_wish wish = { .low = low, .high = high };
-	struct request request = { .wishes = &wish };
+	struct monitor_request request = { .wishes = &wish };
 
 	request.count = low || high;
 	return state_slowly(start_counting, &request);
@@ -640,7 +373,8 @@ int monitor_start(uintptr_t low, uintptr_t high)
 int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
 		     bool is_wide)
 {
-	struct request request = { wishes, count, is_wide ? 4 : 2, false };
+	struct monitor_request request = { wishes, count, is_wide ? 4 : 2,
+					   false };
 
 	if (is_gmon() && config.monitor_gmon[0] != '1')
 		return -EINVAL;
@@ -818,7 +552,7 @@ static void begin_again(struct monitor_set *set)
 	set->kept = NULL;
 	for (uint32_t i = 0; i < set->range_count; i++)
 		set->ranges[i].counters = NULL;
-	if (give_counters(set) < 0)
+	if (monitor_give_counters(set) < 0)
 		set->range_count = 0;
 	else
 		keep_name(set);
@@ -836,7 +570,7 @@ static void empty_set(struct monitor_set *set)
 		char *bytes = range->counters;
 
 		range->saturated = 0;
-		if (!is_given(range) &&
+		if (!monitor_is_given(range) &&
 		    sys_empty(bytes, range->bins * range->width) == 0)
 			continue;
 		for (uint64_t n = 0; n < range->bins * range->width; n++)
@@ -985,7 +719,7 @@ static int prepare(void *unused)
 
 void monitor_load(void (*establish)(int signal))
 {
-	struct request request = { .by_default = true };
+	struct monitor_request request = { .by_default = true };
 	int r;
 
 	monitor_remember_program();

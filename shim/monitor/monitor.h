@@ -58,7 +58,7 @@ int monitor_name(const struct monitor_flags *flags,
 		 const struct monitor_directory *directory, bool is_gmon,
 		 uint64_t thread, char name[MONITOR_PATH_SIZE]);
 
-/* --- sets: monitor.c --- */
+/* --- sets --- */
 
 struct monitor_range {
 	uintptr_t low, high; /* the code whose samples count */
@@ -92,6 +92,37 @@ struct monitor_wish {
 	void *counters; /* the program's; NULL: allocate them */
 	size_t size;	/* of @counters */
 };
+
+/* --- making sets, and counting in them: monitor_set.c --- */
+
+struct monitor_request {
+	const struct monitor_wish *wishes;
+	uint32_t count;
+	uint32_t width; /* of the program's counters */
+	bool by_default;
+};
+
+/* 0; -EINVAL if the wished ranges are not code of loaded objects, or overlap. */
+int monitor_check(const struct monitor_request *request);
+/* Makes a set that does not count yet.  State lock held. */
+int monitor_make_set(const struct monitor_flags *flags,
+		     const struct monitor_request *request,
+		     struct monitor_set **set);
+/* Whether @set has the wished ranges and counters. */
+bool monitor_is_like(const struct monitor_set *set,
+		     const struct monitor_request *request);
+/* Gives the ranges counters, in the recording if possible.  0 or -errno. */
+int monitor_give_counters(struct monitor_set *set);
+/* Whether the counters of @range are the program's. */
+bool monitor_is_given(const struct monitor_range *range);
+void monitor_free_set(struct monitor_set *set);
+/* Adds @count at @pc; false if no range contains it.  Async. */
+bool monitor_add_to(struct monitor_set *set, uintptr_t pc, uint32_t count);
+/* The range of an image's code and its entry point, as addresses in its file. */
+bool monitor_find_code(const struct image_entry *image, uintptr_t *low,
+		       uintptr_t *high, uintptr_t *entry);
+
+/* --- the functions of <mon.h>, and default profiling: monitor.c --- */
 
 /* Called in shim's constructor.  Starts default profiling if PROFDIR, PROFFLAGS or
  * pchist (<shim/builtin.h>) request it.  @establish installs monitor_signal as the
