@@ -291,9 +291,7 @@ void controller_describe(const struct moment *moment,
 		return;
 	node->address = throttled->function;
 	node->weight = moment->weight;
-	node->state = throttled_state(throttled) == THROTTLED_ON ?
-			      SHIM_THROTTLED_FAILED :
-			      SHIM_THROTTLED_OFF;
+	node->state = SHIM_THROTTLED_OFF;
 	__atomic_store_n(&node->function, SHIM_NODE_THROTTLED,
 			 __ATOMIC_RELEASE);
 	__atomic_store_n(&throttled->node, node, __ATOMIC_RELEASE);
@@ -469,7 +467,13 @@ void controller_forked(void)
 	if (throttled_count == 0 || !moment.meta)
 		return;
 	moment.tree = tree_get((uintptr_t)__builtin_frame_address(0));
-	for (uint32_t i = 0; moment.tree && i < throttled_count; i++)
-		if (throttled_state(throttled_get(i)) <= THROTTLED_ON)
+	for (uint32_t i = 0; moment.tree && i < throttled_count; i++) {
+		uint32_t state = throttled_state(throttled_get(i));
+
+		if (state < THROTTLED_ON)
 			controller_describe(&moment, throttled_get(i));
+		/* On again before the fork: all calls of the child are counted. */
+		else if (state == THROTTLED_ON)
+			moment.meta->throttle_failed++;
+	}
 }

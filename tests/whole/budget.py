@@ -184,6 +184,39 @@ def without_a_budget_nothing_is_sampled():
 
 
 @shimtest.test
+def a_filter_goes_before_the_budget():
+    path = compile('throttled.cc', 'gcc', '-O2')
+    result = record([path, '100', '0'], 'calltree:budget=10',
+                    SHIM_FILTER='all,-M:leaf')
+    truths = truths_of(result)
+    for process in processes_of(result):
+        truth = dict(truths[process.pid], leaf=0)
+        expect_exact(process, truth)
+        expect('leaf' not in process.off, 'leaf is off twice')
+
+
+def module_of(name):
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return compile(os.path.join(tests, 'modules', name + '.c'), 'gcc', '-O1',
+                   name=name + '.so', instrument=False,
+                   flags=('-shared', '-fPIC', '-I',
+                          os.path.join(os.path.dirname(tests), 'include')))
+
+
+@shimtest.test
+def calls_that_another_profiler_wants_stay_on():
+    path = compile('throttled.cc', 'gcc', '-O2')
+    counted = os.path.join(shimtest.new_directory('counted'), 'counted')
+    result = record([path, '100', '0'], 'calltree:budget=10;%s:%s' % (
+        module_of('elt3_fast'), counted))
+    truths = truths_of(result)
+    for process in processes_of(result):
+        for name, calls in truths[process.pid].items():
+            expect_equal(process.calls.get(name, 0), calls, name)
+        expect(process.failed > 0, 'functions that could not be switched are not told')
+
+
+@shimtest.test
 def a_wrong_setting_is_told():
     path = compile('throttled.cc', 'gcc', '-O2')
     result = record([path, '5', '0'], 'calltree', SHIM_BUDGET='ten',
