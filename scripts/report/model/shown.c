@@ -39,7 +39,7 @@ bool shown_hides(const struct model *model, uint32_t function)
 
 /* --- which functions --- */
 
-/* "ns::f" is "ns::f()", too. */
+/* "ns::f" also matches "ns::f()". */
 static bool matches_short(const char *pattern, const char *brief)
 {
 	size_t length = strlen(brief);
@@ -141,18 +141,19 @@ void shown_check(const struct model *model)
 /* --- which paths --- */
 
 enum place {
-	INSIDE, /* in focus; all paths are if there is none */
+	INSIDE, /* in focus; without --focus, all paths are */
 	ABOVE,	/* leads there */
 	OUTSIDE,
 };
 
 struct folding {
 	struct model *model;
-	struct path *paths; /* those that are left */
+	struct path *paths; /* paths that remain */
 	uint32_t count;
-	struct map known;  /* "caller and function" to a path that is left */
-	enum place *place; /* of old paths */
-	/* Of old paths, or NONE: where they are, and what they have themselves. */
+	struct map known;  /* "caller and function", to a path that remains */
+	enum place *place; /* by old path */
+	/* By old path: its new number, and the path that gets its own values;
+	 * or NONE. */
 	uint32_t *numbers, *own;
 };
 
@@ -184,7 +185,8 @@ static void find_places(struct folding *folding)
 	}
 }
 
-/* What leads to the focus has no time of its own; its total is added up again. */
+/* A path that leads to the focus has no time of its own; its total is added up
+ * again. */
 static void clear_above(struct path *path, bool is_sampled)
 {
 	path->self = path->self_raw = path->self_most = path->self_tick = 0;
@@ -224,7 +226,7 @@ static void clear_paths_above(struct folding *folding)
 
 /* --- folding --- */
 
-/* What a path has itself. */
+/* Adds the path's own values. */
 static void add_own(struct path *to, const struct path *path)
 {
 	to->self += path->self;
@@ -250,7 +252,7 @@ static void add_calls(struct path *to, const struct path *path)
 	to->is_timed |= path->is_timed;
 }
 
-/* One beside it, whose time is not in it yet. */
+/* Adds a path whose time is not yet in @to. */
 static void add_beside(struct path *to, const struct path *path)
 {
 	add_own(to, path);
@@ -335,7 +337,8 @@ static bool *find_functions_on_paths(const struct model *model)
 	return is_there;
 }
 
-/* @was_there: before.  What is left of time in no function is outside. */
+/* @was_there: whether it had paths before.  Remaining time of no function is
+ * outside. */
 static void count_hidden(struct model *model, const bool *was_there)
 {
 	struct hidden *hidden = model->hidden;

@@ -1,6 +1,6 @@
 /*
- * Which functions are shown: --hide, --only, --focus and --merge-recursion.  The call paths
- * of a model are folded once, so that all outputs show the same.
+ * Selects the functions to show: --hide, --only, --focus and --merge-recursion.
+ * The call paths of a model are folded once, so that all outputs show the same.
  */
 #ifndef REPORT_MODEL_SHOWN_H
 #define REPORT_MODEL_SHOWN_H
@@ -11,33 +11,34 @@
 struct model;
 struct selection;
 
-/* What was folded, for those who show it. */
+/* The results of folding, for the head of the report. */
 struct hidden {
 	bool *is_hidden;    /* by function */
-	uint32_t functions; /* that have no path any more */
-	uint64_t calls; /* of paths that are not shown; of samples, unknown */
-	double outside; /* ns of hidden functions without a shown caller */
+	uint32_t functions; /* number of functions without a remaining path */
+	uint64_t calls;	    /* calls of hidden paths; unknown for samples */
+	double outside;	    /* ns of hidden functions without a shown caller */
 	bool has_focus;
-	double time; /* of the whole, with what is out of focus */
+	double time; /* time of the whole model, including paths out of focus */
 };
 
 bool selection_is_given(const struct selection *selection);
 
 /*
- * shown_fold - leaves the paths in @model that its selection shows
+ * shown_fold - keep only the paths of @model that its selection shows
  *
- * The self time of a hidden path becomes its caller's; its callees become those of its
- * caller.  Totals stay, but for paths that lead to the focus: these have no more than what
- * is in focus.  Samples, memory, waits and exceptions move with their paths.  Paths must
- * have their totals.  Returns false if all is shown, and nothing was changed.
+ * The self time of a hidden path is added to its caller's; its callees become
+ * callees of its caller.  Totals do not change, except for paths that lead to
+ * the focus: these keep only the time that is in focus.  Samples, memory, waits
+ * and exceptions move with their paths.  Paths must have their totals.  Returns
+ * false if all paths are shown and nothing was changed.
  */
 bool shown_fold(struct model *model);
 
-/* Whether function number @function was recorded and has no path that is shown. */
+/* Whether function number @function was recorded and has no shown path. */
 bool shown_hides(const struct model *model, uint32_t function);
 
-/* Of the model that is printed: warns of patterns to hide that no function matches; dies
- * if nothing would be left. */
+/* For the printed model: warns of patterns in --hide that match no function;
+ * dies if no path would remain. */
 void shown_check(const struct model *model);
 
 #endif
