@@ -146,6 +146,35 @@ def paths_to_locks_have_lines_like_a_terminal():
 
 
 @test
+def trees_of_callers_and_callees_agree_with_the_tables():
+    output = recording('calltree:exact')
+    calls = {f['name']: f['calls'] for f in json_of(output)['functions']}
+    for function in ('leaf', 'second_function_with_quite_a_long_name'):
+        for option in ('--callers', '--callees'):
+            tree = shim_report('report', '--tree', option, function,
+                               '--min-percent', '0', '--limit', '0', output)
+            rows = rows_of(tree)
+            indents = [line.index(re.search(r'\S+ \[tables', line).group())
+                       for line in rows]
+            expect(re.search(r'\b%s \[' % function, rows[0]), tree)
+            root = int(re.findall(r' ([\d,]+)  ', rows[0])[-1].replace(',', ''))
+            expect_equal(root, calls[function], tree)
+            children = {}
+            for line, indent in zip(rows, indents):
+                if indent == indents[0] + 2:
+                    name = re.search(r'(\S+) \[tables', line).group(1)
+                    number = re.findall(r' ([\d,]+)  ', line)[-1]
+                    children[name] = int(number.replace(',', ''))
+            table = shim_report('report', option, function, output)
+            wanted = {name: int(number.replace(',', '')) for number, name in
+                      re.findall(r'^ +([\d,]+) .*  (\S+) \[tables', table, re.M)}
+            expect_equal(children, wanted, (option, tree, table))
+    text = shim_report('report', '--tree', '--callers', 'leaf', '--limit', '2',
+                       output)
+    expect_equal(len(rows_of(text)), 2, text)
+
+
+@test
 def damaged_records_are_never_nothing_lost():
     output = recording('calltree:exact')
     expect('; nothing lost\n' in shim_report('report', output), 'before')

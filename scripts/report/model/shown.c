@@ -252,8 +252,7 @@ static void add_calls(struct path *to, const struct path *path)
 	to->is_timed |= path->is_timed;
 }
 
-/* Adds a path whose time is not yet in @to. */
-static void add_beside(struct path *to, const struct path *path)
+void path_add(struct path *to, const struct path *path)
 {
 	add_own(to, path);
 	add_calls(to, path);
@@ -275,7 +274,7 @@ static void keep_path(struct folding *folding, uint32_t number, uint32_t parent)
 
 	folding->numbers[number] = found;
 	if (found < folding->count) {
-		add_beside(&folding->paths[found], path);
+		path_add(&folding->paths[found], path);
 		return;
 	}
 	folding->paths[folding->count] = *path;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct model;
+struct path;
 struct selection;
 
 /* The results of folding, for the head of the report. */
@@ -36,6 +37,9 @@ bool shown_fold(struct model *model);
 
 /* Whether function number @function was recorded and has no shown path. */
 bool shown_hides(const struct model *model, uint32_t function);
+
+/* Adds a path whose time is not yet in @to. */
+void path_add(struct path *to, const struct path *path);
 
 /* For the printed model: warns of patterns in --hide that match no function;
  * dies if no path would remain. */

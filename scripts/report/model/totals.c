@@ -42,7 +42,7 @@ bool is_untimed(const struct sums *sums)
 }
 
 /* Links backwards, so that the children of a path stay in order. */
-static void link_paths(struct model *model)
+void paths_link(struct model *model)
 {
 	struct path *paths = model->paths;
 	uint32_t i;
@@ -330,7 +330,7 @@ static void sum_shown_functions(struct model *model)
 
 	for (i = 0; i < model->function_count; i++)
 		errors[i] = model->functions[i].sums.missing.error;
-	link_paths(model);
+	paths_link(model);
 	sum_functions(model);
 	for (i = 0; i < model->function_count; i++) {
 		struct missing *missing = &model->functions[i].sums.missing;
@@ -359,7 +359,7 @@ static void find_columns(struct model *model)
 
 void totals_measure(struct model *model)
 {
-	link_paths(model);
+	paths_link(model);
 	measure_raw(model);
 	selftime_measure(model);
 	measure_paths(model);

@@ -15,6 +15,9 @@ bool is_untimed(const struct sums *sums);
 bool sums_are_there(const struct sums *sums);
 void add_missing(struct missing *sum, const struct missing *missing);
 
+/* Lists the children of each path, in the order of their numbers. */
+void paths_link(struct model *model);
+
 /* Computes totals, self times and sums, after all nodes were added. */
 void totals_measure(struct model *model);
 /*

@@ -23,11 +23,13 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "model/row_order.h"
+#include "model/subtree.h"
 #include "model/totals.h"
 #include "text/callers.h"
 #include "text/numbers.h"
 #include "text/layout.h"
 #include "text/table.h"
+#include "text/tree.h"
 #define BAR 50
 
 struct gathering {
@@ -322,9 +324,41 @@ void callers_check(const struct layout *layout)
 		check_histogram(layout->model, options->histogram);
 }
 
+static void print_tree(const struct layout *layout, const char *name,
+		       bool callers)
+{
+	bool *wanted = find_functions(layout->model, name);
+	struct model tree = subtree_of(layout->model, wanted, callers,
+				       layout->options->depth);
+	struct layout of_tree = *layout;
+
+	of_tree.model = &tree;
+	print_heading(layout, callers ? "paths to" : "paths from", wanted);
+	tree_print(&of_tree);
+	free(tree.paths);
+	free(wanted);
+}
+
+static void print_trees(const struct layout *layout)
+{
+	const struct options *options = layout->options;
+
+	if (options->callers)
+		print_tree(layout, options->callers, true);
+	if (options->callees)
+		print_tree(layout, options->callees, false);
+	if (options->histogram)
+		print_histogram(layout, options->histogram);
+}
+
 void callers_print(const struct layout *layout)
 {
 	const struct options *options = layout->options;
+
+	if (options->tree) {
+		print_trees(layout);
+		return;
+	}
 
 	if (options->callers)
 		print_group(layout, options->callers, true);

@@ -1,0 +1,97 @@
+/* One path after the other is added to the tree that it belongs to. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "model/model.h"
+#include "model/shown.h"
+#include "model/subtree.h"
+#include "model/totals.h"
+
+struct growing {
+	const struct model *model;
+	struct model tree;
+	struct map known; /* "parent and function" to a path of the tree */
+};
+
+/* Adds @path to the one of @function below @parent, and returns its number. */
+static uint32_t add(struct growing *growing, uint32_t parent, uint32_t function,
+		    const struct path *path)
+{
+	struct model *tree = &growing->tree;
+	uint64_t key = (uint64_t)parent << 32 | function;
+	uint32_t number = map_add(&growing->known, key, tree->path_count);
+
+	if (number < tree->path_count) {
+		path_add(&tree->paths[number], path);
+		return number;
+	}
+	GROW(tree->paths, tree->path_count, tree->path_room);
+	tree->paths[number] = *path;
+	tree->paths[number].parent = parent;
+	tree->paths[number].function = function;
+	tree->paths[number].child = tree->paths[number].sibling = NONE;
+	tree->path_count++;
+	return number;
+}
+
+/* Its total is in that of an outer call. */
+static struct path without_total(const struct path *path)
+{
+	struct path made = *path;
+
+	made.total = made.total_raw = made.total_most = 0;
+	made.variance = made.raw_variance = 0;
+	return made;
+}
+
+static void add_callers(struct growing *growing, uint32_t number,
+			bool is_nested, uint32_t depth)
+{
+	const struct path *paths = growing->model->paths;
+	struct path path = is_nested ? without_total(&paths[number]) :
+				       paths[number];
+	uint32_t at = add(growing, 0, path.function, &path);
+
+	for (number = path.parent;
+	     paths[number].function != NONE && depth-- > 0;
+	     number = paths[number].parent)
+		at = add(growing, at, paths[number].function, &path);
+}
+
+struct model subtree_of(const struct model *model, const bool *wanted,
+			bool callers, uint32_t depth)
+{
+	struct growing growing = { .model = model, .tree = *model };
+	/* Of each path: its number in the tree; NONE: it is in none. */
+	uint32_t *inside = allocate(model->path_count, sizeof(*inside)), i;
+
+	growing.tree.paths = NULL;
+	growing.tree.path_count = growing.tree.path_room = 0;
+	GROW(growing.tree.paths, 0, growing.tree.path_room);
+	growing.tree.paths[0] = model->paths[0];
+	growing.tree.paths[0].child = growing.tree.paths[0].sibling = NONE;
+	growing.tree.path_count = 1;
+	inside[0] = NONE;
+	for (i = 1; i < model->path_count; i++) {
+		const struct path *path = &model->paths[i];
+		uint32_t above = inside[path->parent];
+		bool is_wanted = path->function != NONE &&
+				 wanted[path->function];
+
+		inside[i] = above;
+		if (callers && is_wanted) {
+			add_callers(&growing, i, above != NONE, depth);
+			inside[i] = 0;
+		} else if (!callers && (is_wanted || above != NONE)) {
+			inside[i] = add(&growing, above == NONE ? 0 : above,
+					path->function, path);
+		}
+	}
+	free(inside);
+	map_free(&growing.known);
+	paths_link(&growing.tree);
+	return growing.tree;
+}
