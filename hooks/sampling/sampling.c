@@ -15,7 +15,7 @@
 
 #include <shim/banned.h>
 
-#define FREQUENCY_HZ  250
+#define FREQUENCY_HZ  1000
 #define DEPTH_MAX     SHIM_STACK_DEPTH_MAX
 #define TABLE_MIN     256
 #define RETRY_SAMPLES 64

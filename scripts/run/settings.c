@@ -48,7 +48,7 @@ static const char common_help[] =
 	"                                              with commas: exact,by=f/x,by=g/2\n"
 	"                             calltree:budget=N  as --budget\n"
 	"                             sampling[:hz=N,clock=cpu|wall|thread]\n"
-	"                                              stacks, N times a second (250)\n"
+	"                                              stacks, N times a second (1000)\n"
 	"                             trace            every call with its time, for\n"
 	"                                              replay; trace:ring=64M keeps the\n"
 	"                                              last of each thread, min=10us\n"
