@@ -14,7 +14,7 @@
 
 static enum clock asked_clock = COARSE;
 static uint64_t percent;
-static bool is_clock_given, is_calibrated, has_groups;
+static bool is_clock_given, is_calibrated, has_groups, is_cpu;
 
 static void take_option(enum option_name name, const struct option_value *value)
 {
@@ -25,6 +25,8 @@ static void take_option(enum option_name name, const struct option_value *value)
 		groups_limit((uint32_t)value->number);
 	} else if (name == OPTION_calltree_BUDGET) {
 		percent = value->number;
+	} else if (name == OPTION_calltree_CLOCK) {
+		is_cpu = value->number == 1; /* wall|cpu */
 	} else {
 		asked_clock = name == OPTION_calltree_COUNTS ? COUNTS : EXACT;
 		is_calibrated |= name == OPTION_calltree_CALIBRATE;
@@ -69,9 +71,25 @@ static bool start(void)
 		why = "calltree: no budget with exact: each call is timed";
 	else if (percent != 0 && has_groups)
 		why = "calltree: no budget with by=: each call is looked at";
+	if (why) {
+		shim_record_log(why);
+		percent = 0;
+		why = NULL;
+	}
+	if (is_cpu && is_clock_given)
+		why = asked_clock == EXACT ?
+			      "calltree: no clock=cpu with exact: the processor "
+			      "time of each call would cost a system call" :
+			      "calltree: no clock=cpu with counts: calls are "
+			      "not timed";
+	else if (is_cpu && percent != 0)
+		why = "calltree: no clock=cpu with a budget: its samples are of "
+		      "processor time";
 	if (why)
 		shim_record_log(why);
-	if (percent == 0 || why)
+	else if (is_cpu)
+		tree_need_cpu();
+	if (percent == 0)
 		return tree_need_calls(asked_clock, "calltree");
 	if (!tree_need_calls(COUNTS, "calltree"))
 		return false;

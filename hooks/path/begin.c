@@ -44,6 +44,12 @@ static struct shim_profiler_handle *handle;
 static enum clock needed_clock = COUNTS;
 static bool has_begun;
 static bool looks_back;
+static bool needs_cpu;
+
+void tree_need_cpu(void)
+{
+	needs_cpu = true;
+}
 
 void tree_need_look_back(void)
 {
@@ -155,6 +161,14 @@ void tree_begin(void)
 	has_begun = true;
 	tree_tick = shim_clock_tick();
 	tree_mode = choose_mode();
+	tree_is_cpu = needs_cpu && tree_mode == COARSE;
+	if (needs_cpu && !tree_is_cpu)
+		shim_record_log(
+			tree_is_traced ?
+				"calltree: no clock=cpu beside trace: times are of "
+				"the wall clock" :
+				"calltree: no clock=cpu here: there is no coarse "
+				"clock; times are of the wall clock");
 	tree_long_clock = meta->clock_hz ?
 				  meta->clock_hz / (1000000000 / LONG_NS) :
 				  1000;

@@ -144,6 +144,7 @@ void tree_describe_cost(struct shim_meta *meta)
 			measure_unseen(&unseen);
 	}
 	meta->has_self = tree_mode == COARSE;
+	meta->is_cpu = tree_is_cpu;
 	meta->cost_unseen = unseen;
 	meta->cost_coarse = coarse;
 	meta->cost_exact = exact;

@@ -31,6 +31,10 @@ __attribute__((unused)) static COLD void leave_ticked(struct shim_node *node,
 						      uint64_t before,
 						      uint64_t after)
 {
+	if (UNLIKELY(tree_is_cpu)) {
+		node_leave_ticked(node, start, before, after);
+		return;
+	}
 	if (after != tree_hot.last)
 		node_ticked(node, before, after);
 	if (before == start)

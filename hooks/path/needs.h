@@ -20,6 +20,9 @@ enum clock { COUNTS, COARSE, EXACT, TRACED };
 /* Calls are counted in the recording, and timed by @clock or a more exact one. */
 bool tree_need_calls(enum clock clock, const char *profiler);
 
+/* Calls that are timed by COARSE are timed by the processor time of their thread. */
+void tree_need_cpu(void);
+
 /* Each call is written by @writer. */
 bool tree_need_writer(const struct path_writer *writer);
 

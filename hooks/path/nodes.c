@@ -2,6 +2,7 @@
  * Paths: the memory of their nodes, a hash table to find them, and the end of their
  * calls.
  */
+#include "path/cpu_time.h"
 #include "path/opening.h"
 #include "path/throttled.h"
 #include "path/assert.h"
@@ -163,7 +164,7 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 		if (hits == PATH_LOST)
 			return NULL;
 	}
-	if (tree_mode == COARSE || group)
+	if ((tree_mode == COARSE && !tree_is_cpu) || group)
 		hits |= PATH_SLOW;
 	node = tree_take(tree, sizeof(*node));
 	if (!node)
@@ -173,7 +174,7 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 	PATH_ASSERT(parent != &tree_no_call && parent != &tree_no_child);
 	node->group = group;
 	node->parent = (uint64_t)parent;
-	node->coarse = tree_mode == COUNTS ? 2 : 0;
+	node->coarse = tree_mode == COUNTS ? 2 : tree_is_cpu;
 	node->hits = (uint32_t)hits;
 	__atomic_store_n(&node->function,
 			 function | (hits & PATH_SLOW ? SHIM_NODE_EXACT : 0),
@@ -234,8 +235,10 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 	__atomic_store_n(&node->extra, (uint64_t)extra, __ATOMIC_RELEASE);
 }
 
-/* A signal handler, too, finds one of the two in @extra. */
-static void add_self(struct shim_node *node, uint64_t time)
+/* A signal handler, too, finds one of the two in @extra.  (Inline, as hooks have a small
+ * stack.) */
+static inline __attribute__((always_inline)) void
+add_self(struct shim_node *node, uint64_t time)
 {
 	uint64_t extra, more;
 
@@ -251,8 +254,8 @@ static void add_self(struct shim_node *node, uint64_t time)
 	} while (!shim_local_cas(&node->extra, (void *)extra, (void *)more));
 }
 
-static inline void charge_tick(struct shim_node *node, uint64_t before,
-			       uint64_t after)
+static inline __attribute__((always_inline)) void
+charge_tick(struct shim_node *node, uint64_t before, uint64_t after)
 {
 	uint64_t last = tree_hot.last;
 
@@ -267,18 +270,45 @@ static inline void charge_tick(struct shim_node *node, uint64_t before,
 		node->hits++;
 }
 
+/* node_ticked() by processor time; the result is the time that was left out.  Not in that
+ * function: hooks have a small stack. */
+static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
+				uint64_t after)
+{
+	uint64_t waited = cpu_leave_out_waiting(before);
+
+	charge_tick(node, before - waited, after);
+	shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
+	return waited;
+}
+
 COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
 {
+	if (UNLIKELY(tree_is_cpu)) {
+		cpu_ticked(node, before, after);
+		return;
+	}
 	charge_tick(node, before, after);
 	/* Last: with no stack frame of this function below it. */
 	if (tree_tick)
 		shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
 }
 
+COLD void node_leave_ticked(struct shim_node *node, uint64_t start,
+			    uint64_t before, uint64_t after)
+{
+	uint64_t waited = 0;
+
+	if (after != tree_hot.last)
+		waited = cpu_ticked(node, before, after);
+	if (before - start > waited)
+		shim_local_add(&node->time, before - start - waited);
+}
+
 COLD void node_choose_clock(struct shim_node *node)
 {
 	/* The fast path cannot tell groups apart: their nodes keep SHIM_NODE_EXACT. */
-	if (node->group)
+	if (node->group || tree_is_cpu)
 		return;
 	if (node->function & SHIM_NODE_EXACT) {
 		if (node->time < node->calls * tree_long_clock) {

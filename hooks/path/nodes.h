@@ -37,6 +37,11 @@ COLD void node_widen(struct shim_extra_node *extra, uint64_t duration);
  * began, in a call of @node, and is @after now. */
 COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after);
 
+/* By processor time, adds that of a call of @node since @start, when the tick was @before
+ * at its end; its parent is current. */
+COLD void node_leave_ticked(struct shim_node *node, uint64_t start,
+			    uint64_t before, uint64_t after);
+
 /* Changes the clock of @node's next calls if their average length calls for it. */
 COLD void node_choose_clock(struct shim_node *node);
 

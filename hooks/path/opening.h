@@ -4,6 +4,7 @@
 
 #include "path/path.h"
 #include "path/calls.h"
+#include "path/cpu_time.h"
 #include "path/nodes.h"
 #include "path/doubt.h"
 #include "path/restart.h"
@@ -23,6 +24,8 @@ static inline void tree_begin_own(struct shim_node *node)
 
 static inline void tree_end_own(void)
 {
+	if (UNLIKELY(tree_is_cpu) && *tree_hot.tick != tree_hot.last)
+		cpu_leave_out_waiting(*tree_hot.tick);
 	tree_hot.last = *tree_hot.tick;
 }
 
@@ -30,7 +33,8 @@ static inline void tree_end_own(void)
 
 static inline bool is_exact(const struct shim_node *node)
 {
-	return tree_mode >= EXACT || (node->function & SHIM_NODE_EXACT);
+	return tree_mode >= EXACT ||
+	       ((node->function & SHIM_NODE_EXACT) && !tree_is_cpu);
 }
 
 /*

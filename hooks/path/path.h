@@ -17,6 +17,7 @@
  *     names.c         names of functions
  *     state.c         variables that all files share
  *     cost.c          the cost of a call of the hooks
+ *     cpu_time.c      processor time instead of time
  *
  * Headers with the names of these files declare their functions.  Inline functions that
  * the fast path needs are here.
@@ -104,6 +105,7 @@ struct tree {
 	void *slot[PATH_SLOTS]; /* words of profilers: path_add_slot() */
 	struct jump jumps[JUMPS];
 	struct hot *hot; /* tree_hot of its thread, or NULL */
+	int64_t behind;	 /* cpu_time.c: the processor time, behind the clock */
 	uint64_t life;	 /* number of this use by a thread, over all trees */
 	struct node_data *data; /* owned by node_data.c */
 	struct step *steps;	/* owned by strip.c */
@@ -143,6 +145,7 @@ extern struct tree
 extern enum clock tree_mode;
 extern bool tree_has_file; /* else the nodes are in private memory */
 extern const volatile uint64_t *tree_tick;
+extern bool tree_is_cpu; /* the tick is without the time that threads wait */
 extern uint64_t tree_long_clock; /* LONG_NS in clock units */
 
 /* How often the hooks were enabled again; and with the functions that went off. */

@@ -26,6 +26,7 @@ __thread struct hot tree_hot = { .current = &tree_no_call,
 enum clock tree_mode;
 bool tree_has_file;
 const volatile uint64_t *tree_tick;
+bool tree_is_cpu;
 uint64_t tree_long_clock;
 
 bool tree_is_asked;

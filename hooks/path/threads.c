@@ -1,6 +1,7 @@
 /*
  * A thread's tree, the stacks of its calls, and the choice of both for an event.
  */
+#include "path/cpu_time.h"
 #include "path/opening.h"
 #include "path/threads.h"
 #include "path/throttled.h"
@@ -196,6 +197,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	/* A last value that is read first does not look like a change. */
 	if (tree_tick)
 		shim_clock_follow_tick(&tree_tick, &tick);
+	cpu_begin_thread(tree);
 	tree->hot = NULL;
 	tree->life = __atomic_add_fetch(&lives, 1, __ATOMIC_RELAXED);
 	*stack = (struct stack){ .low = sp & ~4095ul };

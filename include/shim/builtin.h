@@ -63,4 +63,8 @@ __attribute__((visibility("hidden"))) void
 shim_clock_follow_tick(const volatile uint64_t **all,
 		       const volatile uint64_t **tick);
 
+/* The processor time of the calling thread, in clock units; false: it cannot be read.
+ * Async. */
+__attribute__((visibility("hidden"))) bool shim_clock_cpu(uint64_t *time);
+
 #endif

@@ -226,6 +226,13 @@ struct shim_meta {
 	/* Calls were timed by ticks of this length on average, which profrun wrote
 	 * (struct shim_tick); 0: by those of @tick. */
 	uint64_t fine_tick;
+
+	/* 1: calltree with clock=cpu: times are of the processor time of threads, and
+	 * @waited is the time that they did not compute, in clock units.  An open
+	 * call lasts until the last tick that its thread has seen. */
+	uint32_t is_cpu;
+	uint32_t unused4;
+	uint64_t waited;
 };
 
 struct shim_images {

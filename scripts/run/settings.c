@@ -41,6 +41,7 @@ static const char common_help[] =
 	"                             calltree:calibrate  the same, with the cost of\n"
 	"                                              that measured where it arises\n"
 	"                             calltree:counts  calls only\n"
+	"                             calltree:clock=cpu  times without waiting\n"
 	"                             calltree:by=FUNCTION/ARGUMENT  calls of that\n"
 	"                                              function grouped by a parameter,\n"
 	"                                              its name or number; at most\n"
@@ -283,7 +284,8 @@ bool settings_records_calls(const struct settings *settings)
 /* Other modes of calltree read no coarse clock, and neither do other profilers. */
 static bool reads_tick(const char *item)
 {
-	static const char *const others[] = { "exact", "counts", "budget" };
+	static const char *const others[] = { "exact", "calibrate", "counts",
+					      "budget" };
 	const char *word = strchr(item, ':');
 
 	if (strcmp(item, "default") == 0)
@@ -453,6 +455,40 @@ static const char *why_no_budget(const char *item)
 					       NULL;
 }
 
+/* Refuses processor time beside what has no coarse clock. */
+static void check_cpu_clock(const struct settings *settings, char **items)
+{
+	static const struct {
+		const char *option, *why;
+	} refused[] = {
+		{ "calibrate", "calibrate times every call by the wall clock" },
+		{ "exact", "exact times every call by the wall clock" },
+		{ "counts", "counts times no call" },
+		{ "budget=", "a budget takes times from samples of processor "
+			     "time" },
+	};
+	const char *cpu = NULL, *why = NULL, *budget = getenv("SHIM_BUDGET");
+	bool is_calltree;
+
+	for (; *items != NULL; items++) {
+		is_calltree = options_of(*items) == options_find("calltree");
+		if (is_calltree && strstr(*items, "clock=cpu") != NULL)
+			cpu = *items;
+		if (options_of(*items) == options_find("trace"))
+			why = "trace times every call by the wall clock";
+		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]);
+		     i++)
+			if (is_calltree && strstr(*items, refused[i].option))
+				why = refused[i].why;
+	}
+	if (settings->budget != NULL || (budget != NULL && *budget != '\0'))
+		why = refused[3].why;
+	if (cpu == NULL || why == NULL)
+		return;
+	say("%s cannot be recorded: %s", cpu, why);
+	usage_error(settings);
+}
+
 /* Refuses a budget beside profilers that need every call. */
 static void check_with_budget(const struct settings *settings, char **items)
 {
@@ -488,6 +524,7 @@ void settings_check_together(const struct settings *settings)
 	if (items != NULL) {
 		check_twice(settings, items);
 		check_with_budget(settings, items);
+		check_cpu_clock(settings, items);
 	}
 	free(items);
 	free(copy);

@@ -13,6 +13,7 @@
 #include <shim/record.h>
 #include <time.h>
 
+#include <shim/builtin.h>
 #include <shim/banned.h>
 
 struct reading {
@@ -205,6 +206,17 @@ void clock_describe(struct shim_meta *meta)
 	meta->first_clock = meta->last_clock = now.clock;
 	meta->first_mono_ns = meta->last_mono_ns = now.mono_ns;
 	sys_time_ns(CLOCK_REALTIME, &meta->start_real_ns);
+}
+
+bool shim_clock_cpu(uint64_t *time)
+{
+	uint64_t ns;
+
+	if (sys_is_forbidden() || hz == 0 ||
+	    sys_time_ns(CLOCK_THREAD_CPUTIME_ID, &ns) < 0)
+		return false;
+	*time = (uint64_t)((unsigned __int128)ns * hz / 1000000000u);
+	return true;
 }
 
 void clock_note(struct shim_meta *meta)

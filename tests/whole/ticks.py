@@ -205,7 +205,8 @@ def without_descriptors_the_program_runs_by_the_kernels_tick():
 def only_the_modes_with_a_coarse_clock_need_it():
     for profile, wanted in (('calltree', True), ('default', True),
                             ('calltree:by-limit=5', True),
-                            ('calltree:exact', False), ('memory', False),
+                            ('calltree:exact', False),
+                            ('calltree:calibrate', False), ('memory', False),
                             ('calltree:counts', False), ('sampling', False)):
         output = os.path.join(new_directory('ticks'), 'recording')
         done = run([profrun(), 'run', '-q', '--no-report', '-p', profile, '-o',

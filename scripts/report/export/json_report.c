@@ -144,6 +144,9 @@ static void put_process(struct json *json, const struct process *process)
 	json_key_number(json, "clock_unit_ns", process->unit_ns, 9);
 	put_ns(json, "tick_ns", process_ns(process, process_tick(process)),
 	       known && process_tick(process));
+	json_key_text(json, "times", meta->is_cpu ? "cpu" : "wall");
+	put_ns(json, "waited_ns", process_ns(process, meta->waited),
+	       known && meta->is_cpu);
 	json_key_count(json, "threads", process->file_count);
 	json_close_object(json);
 }

@@ -293,6 +293,18 @@ static void find_entry_path(struct build *build, uint32_t n)
 	}
 }
 
+/* A thread's root is before its nodes. */
+static void note_last(struct build *build, const struct entry *entry)
+{
+	struct shim_thread_node root;
+
+	if (entry->site != NONE)
+		return;
+	memcpy(&root, build->file->data + entry->offset, sizeof(root));
+	if (!root.coroutine)
+		build->last = root.last;
+}
+
 static void add_node(struct build *build, const struct entry *entry)
 {
 	struct model *model = build->model;
@@ -345,7 +357,8 @@ static void add_last(struct build *build, uint32_t root, uint32_t innermost)
 	struct path *path;
 	uint64_t last;
 
-	if (root == NONE || innermost == NONE || !process->meta.has_self)
+	if (root == NONE || innermost == NONE || !process->meta.has_self ||
+	    process->meta.is_cpu)
 		return;
 	memcpy(&node, build->file->data + entries[innermost].offset,
 	       sizeof(node));
@@ -643,6 +656,7 @@ static void add_file(struct build *build, struct tree_file *file)
 	if (file->is_sampled)
 		add_sampled_nodes(build);
 	for (i = 0; i < file->entry_count && !file->is_sampled; i++) {
+		note_last(build, &file->entries[i]);
 		if (is_frame(build, &file->entries[i]))
 			budget_add_samples(build, &file->entries[i]);
 		else if (file->entries[i].site != NONE)

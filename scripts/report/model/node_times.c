@@ -59,17 +59,20 @@ static void add_extra(struct build *build, struct path *path,
 	build->model->has_extras = true;
 }
 
-/* The duration so far of a node's open call. */
-static double open_ns(const struct process *process,
-		      const struct shim_node *node)
+/* The duration so far of a node's open call.  By processor time, nothing is known after the
+ * thread's last tick. */
+static double open_ns(const struct build *build, const struct shim_node *node)
 {
-	uint64_t start = node->start;
+	const struct process *process = build->process;
+	uint64_t start = node->start, end = process->end_clock;
 
-	if (!node->frame || start == 0 || start > process->end_clock)
+	if (process->meta.is_cpu && build->last < end)
+		end = build->last;
+	if (!node->frame || start == 0 || start > end)
 		return 0;
 	if (start < process->meta.first_clock)
 		start = process->meta.first_clock;
-	return process_ns(process, process->end_clock - start);
+	return end > start ? process_ns(process, end - start) : 0;
 }
 
 void node_times_add_ranges(struct build *build, const struct shim_node *node,
@@ -82,7 +85,7 @@ void node_times_add_ranges(struct build *build, const struct shim_node *node,
 	double time;
 
 	if (node->frame && node->coarse == 0)
-		path->open_max = fmax(path->open_max, open_ns(process, node));
+		path->open_max = fmax(path->open_max, open_ns(build, node));
 	if (finished == 0)
 		return;
 	if (node->coarse == 0 && node->extra &&
@@ -205,7 +208,7 @@ void node_times_add(struct build *build, const struct shim_node *node,
 	double unit = process->unit_ns, calls = (double)node->calls;
 	double inside = calls * cost->inside / 1000 * unit;
 	double outside = calls * cost->outside / 1000 * unit;
-	double time = (double)node->time * unit + open_ns(process, node);
+	double time = (double)node->time * unit + open_ns(build, node);
 	double tick = build->is_calibrated ?
 			      (double)meta->sample_period_ns :
 			      (double)process_tick(process) * unit;

@@ -127,6 +127,11 @@ static void put_clock(FILE *out, const struct process *process)
 			  human_ns(tick,
 				   process_ns(process, process_tick(process))) :
 			  "none: no coarse clock");
+	if (meta->is_cpu)
+		put_formatted(
+			out, "times",
+			"processor time; threads waited for another %s",
+			human_ns(tick, process_ns(process, meta->waited)));
 	put_formatted(
 		out, "our cost",
 		"coarse: %.2f ns inside a call + %.2f outside; exact: %.2f "

@@ -311,6 +311,28 @@ static void print_calls(const struct layout *layout)
 			human_count(paths, model->orphans));
 }
 
+/* A merged recording may have times of both kinds. */
+static void print_waiting(const struct layout *layout)
+{
+	const struct recording *recording = layout->model->recording;
+	uint32_t i, by_cpu = 0;
+	char text[SHORT_TEXT];
+	double waited = 0;
+
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+
+		by_cpu += process->meta.is_cpu == 1;
+		waited += process_ns(process, process->meta.waited);
+	}
+	if (by_cpu == 0)
+		return;
+	fprintf(layout->out,
+		"  times are processor time%s; threads waited for another %s\n",
+		by_cpu < recording->process_count ? " of some processes" : "",
+		human_ns(text, waited));
+}
+
 static void print_clock(const struct layout *layout)
 {
 	const struct model *model = layout->model;
@@ -361,6 +383,7 @@ static void print_clock(const struct layout *layout)
 			human_ns(text, tick));
 	else
 		fputs(", every call timed exactly\n", layout->out);
+	print_waiting(layout);
 	if (model->raw)
 		fputs("  our own cost is not subtracted (--raw)\n",
 		      layout->out);

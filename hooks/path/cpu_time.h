@@ -1,0 +1,17 @@
+/* Processor time instead of time: calltree:clock=cpu. */
+#ifndef PATH_CPU_TIME_H
+#define PATH_CPU_TIME_H
+
+#include "path/path.h"
+
+/* The calling thread begins with @tree. */
+void cpu_begin_thread(struct tree *tree);
+
+/*
+ * Takes the time that this thread has waited since the last tick, tree_hot.last, out of
+ * all its open calls, whose starts become later, @tick at the latest.  The result is
+ * that time, @tick - tree_hot.last at most.
+ */
+COLD uint64_t cpu_leave_out_waiting(uint64_t tick);
+
+#endif

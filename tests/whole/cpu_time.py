@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""cpu_time.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+calltree:clock=cpu: times without the time that threads wait.
+"""
+import os
+import resource
+import subprocess
+
+import shimtest
+from shimtest import (compile, environment, expect, expect_equal, json_of,
+                      linker_name, new_directory, run, test)
+
+
+def profrun():
+    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+    return os.path.normpath(path)
+
+
+def text_of(output, verb='report'):
+    return run([shimtest.report, verb, output]).stdout
+
+
+def program():
+    return compile('cpu_time.c', 'gcc', '-O1', libraries=['-lpthread'])
+
+
+def recorded(*words, profile='calltree:clock=cpu', **how):
+    """The recording, and the processor time of the program and its children in ms."""
+    output = os.path.join(new_directory('cpu'), 'recording')
+    os.mkdir(output, 0o700)
+    command = [program(), *words]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL,
+        env=environment(LD_PRELOAD=shimtest.library, SHIM_DIR=output,
+                        SHIM_PROFILE=profile), **how)
+    expect_equal(process.wait(300), 0, 'status')
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if any(p['tick_ns'] is None for p in json_of(output)['processes']):
+        raise shimtest.Skipped('the kernel has no coarse clock here')
+    return output, 1e3 * (after.ru_utime + after.ru_stime -
+                          before.ru_utime - before.ru_stime)
+
+
+def ms_of(output, what='self_ns'):
+    return {linker_name(function['name']): function[what] / 1e6
+            for function in json_of(output)['functions']}
+
+
+def check(output, ms, threads):
+    """The parts of the program, as shares of its processor time @ms.  Alone, the
+    kernel's ticks are some ms apart: wide limits.  By the wall clock, sleeps() takes
+    300 ms a thread."""
+    own, total = ms_of(output), ms_of(output, 'total_ns')
+    print('# processor time %.0f ms; all %.0f, sleeps %.0f, computes %.0f' % (
+        ms, total['all'], total['sleeps'], total['computes']))
+    expect(total['sleeps'] < 0.2 * 300 * threads, 'sleeps: %s' % total)
+    expect(0.4 * ms < total['all'] < 1.2 * ms, 'all: %s of %s' % (total, ms))
+    expect(abs(total['computes'] + total['sleeps'] + total['twice'] -
+               total['all']) < 0.25 * total['all'] + 30, total)
+    expect(own['step'] + own['computes'] > 0.25 * ms, own)
+    for process in json_of(output)['processes']:
+        expect_equal(process['times'], 'cpu', 'times')
+
+
+@test
+def time_asleep_is_in_no_function():
+    output, ms = recorded('1')
+    check(output, ms, 1)
+    waited = sum(p['waited_ns'] for p in json_of(output)['processes']) / 1e6
+    expect(waited > 250, 'waited: %s ms' % waited)
+    expect('times are processor time; threads waited' in text_of(output), 'head')
+    expect('threads waited' in text_of(output, verb='info'), 'info')
+
+
+@test
+def by_the_wall_clock_it_is():
+    output, _ = recorded('1', profile='calltree:clock=wall')
+    expect(ms_of(output, 'total_ns')['sleeps'] > 290, 'sleeps')
+    expect_equal(json_of(output)['processes'][0]['times'], 'wall', 'times')
+
+
+@test
+def each_thread_has_its_own_processor_time():
+    output, ms = recorded('4')
+    check(output, ms, 4)
+
+
+# All threads want one processor: by the wall clock each has four times the time.
+@test
+def time_without_a_processor_is_in_no_function():
+    one = {min(os.sched_getaffinity(0))}
+    output, ms = recorded('4', preexec_fn=lambda: os.sched_setaffinity(0, one))
+    check(output, ms, 4)
+
+
+@test
+def forked_children_begin_at_zero():
+    output, ms = recorded('1', 'fork')
+    check(output, ms, 2)
+
+
+@test
+def programs_that_are_executed_have_it_too():
+    output, ms = recorded('2', 'exec')
+    check(output, ms, 2)
+
+
+@test
+def calls_are_exact():
+    output, _ = recorded('3')
+    calls = {linker_name(f['name']): f['calls']
+             for f in json_of(output)['functions']}
+    expect_equal((calls['step'], calls['computes'], calls['sleeps']),
+                 (1800000, 3, 3), 'calls')
+
+
+@test
+def what_does_not_go_with_it_is_refused():
+    for words, why in (
+            (['-p', 'calltree:exact,clock=cpu'], 'exact times every call'),
+            (['-p', 'calltree:calibrate,clock=cpu'], 'calibrate times every'),
+            (['-p', 'calltree:clock=cpu,counts'], 'counts times no call'),
+            (['-p', 'calltree:clock=cpu', '-p', 'trace'], 'trace times every call'),
+            (['-p', 'calltree:clock=cpu', '--budget', '10'], 'samples of processor'),
+            (['-p', 'calltree:clock=cpu,budget=10'], 'samples of processor'),
+            (['-p', 'calltree:clock=sun'], 'clock')):
+        done = run([profrun(), 'run', *words, '/bin/true'])
+        expect_equal(done.status, 2, words)
+        expect(why in done.stderr, '%s: %s' % (words, done.stderr))
+    # Without profrun the log says it.
+    for profile, why in (('calltree:exact,clock=cpu', 'no clock=cpu with exact'),
+                         ('calltree:counts,clock=cpu', 'no clock=cpu with counts'),
+                         ('calltree:clock=cpu,budget=10', 'no clock=cpu with a budget'),
+                         ('calltree:clock=cpu;trace', 'no clock=cpu beside trace')):
+        output, _ = recorded('1', profile=profile)
+        expect_equal(json_of(output)['processes'][0]['times'], 'wall', profile)
+        expect(why in text_of(output, verb='info'), profile)
+
+
+if __name__ == '__main__':
+    shimtest.main()
