@@ -44,7 +44,15 @@ struct choice {
 	 * much time a sample stands for, of its own. */
 	bool has_waited;
 	double scale;
+	/* Of its paths that no tick is in: all there was, and our own cost in it. */
+	double raw, cost;
 };
+
+/* Nothing but the calibrated cost tells what is the program's. */
+static bool is_exact(const struct path *path)
+{
+	return path->tick == 0 && path->child_variance == 0;
+}
 
 static void add_exactly(struct choice *choice, const struct path *path)
 {
@@ -97,12 +105,22 @@ static struct choice *choose(const struct model *model)
 {
 	struct choice *choices = allocate(model->function_count,
 					  sizeof(*choices));
+	const struct path *path;
+	struct choice *choice;
 	uint32_t i;
 
-	for (i = 1; i < model->path_count; i++)
-		if (is_timed(&model->paths[i]) && has_seen(&model->paths[i]))
-			add_exactly(&choices[model->paths[i].function],
-				    &model->paths[i]);
+	for (i = 1; i < model->path_count; i++) {
+		path = &model->paths[i];
+		if (!is_timed(path))
+			continue;
+		choice = &choices[path->function];
+		if (has_seen(path)) {
+			add_exactly(choice, path);
+		} else if (is_exact(path)) {
+			choice->raw += path->self_raw;
+			choice->cost += path->cost;
+		}
+	}
 	for (i = 0; i < model->function_count; i++) {
 		choices[i].is_seen = is_best_seen(&choices[i]);
 		compare_samples(&choices[i]);
@@ -190,13 +208,13 @@ static void measure_seen(struct path *path, const struct choice *choice,
 
 /* Ticks in a coarsely timed path vary like samples; the self time of an exactly
  * timed path inherits the noise of its coarse children. */
-static void measure_raw(struct path *path, double cost)
+static void measure_raw(struct path *path, const struct choice *choice,
+			double cost)
 {
+	/* Our own cost cannot have been more than all the time of the function. */
+	if (is_exact(path) && choice->cost > fmax(choice->raw, 0))
+		cost *= fmax(choice->raw, 0) / choice->cost;
 	path->self = path->self_raw - cost;
-	/* Where no tick is in it, our own cost cannot have been more than all there
-	 * was. */
-	if (path->tick == 0 && path->child_variance == 0)
-		path->self = fmax(path->self, fmin(path->self_raw, 0));
 	path->self_most = path->self_raw;
 	path->self_variance = path->tick > 0 ?
 				      path->tick * fmax(path->self_raw, 0) :
@@ -219,7 +237,8 @@ void selftime_measure(struct model *model)
 		if (has_seen(path))
 			measure_seen(path, &choices[path->function], times);
 		else
-			measure_raw(path, model->raw ? 0 : path->cost);
+			measure_raw(path, &choices[path->function],
+				    model->raw ? 0 : path->cost);
 	}
 	free(choices);
 }
