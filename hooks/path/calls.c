@@ -290,7 +290,7 @@ __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 	struct shim_node *node, **place;
 
 	begin_own();
-	if (throttled_ignores_enter(function, site, sp))
+	if (throttled_is_used() && throttled_ignores_enter(function, site, sp))
 		return;
 	if (tree_is_settled(&current))
 		clock = 0;
@@ -341,7 +341,7 @@ __attribute__((noinline)) void tree_leave_missed(uint64_t function,
 	struct shim_node *node = tree_hot.current;
 
 	begin_own();
-	if (throttled_ignores_leave(function, site, sp))
+	if (throttled_is_used() && throttled_ignores_leave(function, site, sp))
 		return;
 	tree_is_settled(&node);
 

@@ -68,12 +68,15 @@ extern uint32_t tree_throttles;
 /* The entry of the function at @address, or NULL.  Async. */
 struct throttled *throttled_search(uint64_t address);
 
+static inline bool throttled_is_used(void)
+{
+	return UNLIKELY(__atomic_load_n(&throttled_count, __ATOMIC_RELAXED) !=
+			0);
+}
+
 static inline struct throttled *throttled_find(uint64_t address)
 {
-	return LIKELY(__atomic_load_n(&throttled_count, __ATOMIC_RELAXED) ==
-		      0) ?
-		       NULL :
-		       throttled_search(address);
+	return throttled_is_used() ? throttled_search(address) : NULL;
 }
 
 static inline uint32_t throttled_state(const struct throttled *throttled)
@@ -88,7 +91,9 @@ static inline bool throttled_is_off(const struct throttled *throttled)
 
 /* --- for the slow path --- */
 
-/* The hook of a call of a function that may be off: true if the call is ignored. */
+/* The hook of a call of a function that may be off: true if the call is ignored.
+ * To be called only if throttled_is_used(): exact calls without a budget pay no call and
+ * no stack for it. */
 bool throttled_ignores_enter(uint64_t function, const void *site, uintptr_t sp);
 bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp);
 

@@ -20,6 +20,7 @@
 
 static const volatile struct shim_tick
 	*page; /* NULL: the kernel's tick counts */
+static const volatile uint64_t *kernels_tick;
 static struct shim_meta *described;
 
 /* A writer that is later than this is gone. */
@@ -108,17 +109,18 @@ const volatile uint64_t *shim_clock_tick(void)
 {
 	const volatile struct shim_tick *tick = page;
 
-	return tick ? &tick->clock : shim_clock_coarse(NULL);
+	kernels_tick = shim_clock_coarse(NULL);
+	return tick ? &tick->clock : kernels_tick;
 }
 
-/* A hook calls it: neither function needs a stack frame. */
+/* Hooks use it on a small stack: neither function has a frame, or calls another. */
 static __attribute__((noinline)) void
 use_kernels(const volatile uint64_t **all, const volatile uint64_t **tick)
 {
 	page = NULL;
 	if (described)
 		described->fine_tick = 0;
-	*all = *tick = shim_clock_coarse(NULL);
+	*all = *tick = kernels_tick;
 }
 
 void shim_clock_follow_tick(const volatile uint64_t **all,
