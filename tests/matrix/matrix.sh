@@ -192,7 +192,7 @@ an_unknown_profiler_is_2() {
     done
     for profile in calltree:nonsense 'none;calltree:counts,x'; do
         status_is 2 "$profrun" -p "$profile" "$fixture" exit 7
-        says 'calltree takes exact, counts'
+        says 'calltree takes exact, calibrate, counts'
     done
     status_is 2 "$profrun" -p none:nonsense "$fixture" exit 7
     says 'none takes no arguments'

@@ -159,7 +159,7 @@ static const struct {
 	{ { .calls = 65456509, .error = 300000, .is_estimate = true },
 	  "~65.5 M \u00b1 0.3 M" },
 	{ { .calls = 65456509, .error = 2500, .is_estimate = true },
-	  "~65.46 M \u00b1 0.01 M" },
+	  "~65.457 M \u00b1 0.003 M" },
 	{ { .calls = 1234, .error = 9.5, .is_estimate = true },
 	  "~1234 \u00b1 10" },
 	{ { .calls = 1234567890, .error = 6e7, .is_estimate = true },
