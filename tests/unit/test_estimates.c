@@ -78,6 +78,8 @@ Test(estimates, less_than_two_bursts_say_nothing)
 	cr_assert(not(estimate_calls(&node, SECOND).is_known));
 	add_burst(&node, 100);
 	cr_assert(not(estimate_calls(&node, SECOND).is_known));
+	cr_assert(not(estimate_calls(&node, 0).is_known));
+	add_burst(&node, 100);
 	cr_assert(estimate_calls(&node, 0).is_known);
 }
 
@@ -131,10 +133,18 @@ Test(estimates, the_truth_is_in_95_of_100_intervals)
 
 Test(estimates, a_path_that_has_all_calls_has_no_error_of_its_own)
 {
-	cr_assert(eq(dbl, estimate_path_variance(1000, 1, 10), 0));
-	cr_assert(eq(dbl, estimate_path_variance(1000, 0, 10), 0));
-	cr_assert(epsilon_eq(dbl, estimate_path_variance(1000, 0.5, 10), 25000,
-			     1e-6));
+	cr_assert(eq(dbl, estimate_path_variance(1000, 1, 10, 1), 0));
+	cr_assert(epsilon_eq(dbl, estimate_path_variance(1000, 0.5, 10, 2),
+			     25000, 1e-6));
+}
+
+Test(estimates, a_path_that_no_burst_saw_may_have_calls)
+{
+	/* 3 of 10 bursts are 300 of 1000 calls: twice the deviation. */
+	cr_assert(epsilon_eq(dbl, estimate_path_variance(1000, 0, 10, 2),
+			     150 * 150, 1e-6));
+	cr_assert(epsilon_eq(dbl, estimate_path_variance(1000, 1, 10, 2),
+			     150 * 150, 1e-6));
 }
 
 Test(bounds, less_than_a_tick_is_less_than_three)

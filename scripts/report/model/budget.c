@@ -138,6 +138,7 @@ void budget_add_node(struct build *build, const struct shim_node *node,
 	throttled = &build->model->budget->throttled[number];
 	throttled->before += before;
 	throttled->recorded += node->calls - before;
+	throttled->paths++;
 	GROW(build->counted, build->counted_count, build->counted_room);
 	build->counted[build->counted_count++] = (struct counted){
 		.path = entry->path,
@@ -174,7 +175,8 @@ static void add_missing(struct build *build, const struct counted *counted,
 	path->missing.calls += calls;
 	path->missing.error += share * throttled->rest.error;
 	path->missing.variance += estimate_path_variance(
-		throttled->rest.calls, share, throttled->node.bursts);
+		throttled->rest.calls, share, throttled->node.bursts,
+		throttled->paths);
 	model->threads[counted->thread].calls += calls;
 	of_thread->calls += calls;
 	of_thread->error = hypot(of_thread->error,

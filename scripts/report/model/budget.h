@@ -24,6 +24,7 @@ struct throttled_function {
 	double off_ns;	      /* processor time while it was off */
 	uint64_t before;      /* calls counted before that */
 	uint64_t recorded;    /* calls counted since */
+	uint32_t paths;	      /* in which they were */
 	struct estimate rest; /* estimate of the calls that were not counted */
 };
 

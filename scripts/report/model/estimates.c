@@ -44,10 +44,11 @@ struct estimate estimate_calls(const struct shim_throttled_node *node,
 	double variance, whiles = off_ns / RATE_NS;
 	struct estimate estimate = { .is_known = true };
 
-	if (!(off_ns > 0))
-		return estimate;
+	/* Off since the last sample, or for less than one: a rate is needed, too. */
 	if (node->bursts < 2)
 		return unknown;
+	if (!(off_ns > 0))
+		return estimate;
 	if (node->rates == 0)
 		return none_seen(node, off_ns);
 	variance = fmax(squares - rates * rates / bursts, 0) / (bursts - 1);
@@ -58,10 +59,17 @@ struct estimate estimate_calls(const struct shim_throttled_node *node,
 	return estimate.calls * CALL_NS <= off_ns ? estimate : unknown;
 }
 
-double estimate_path_variance(double calls, double share, uint64_t bursts)
+double estimate_path_variance(double calls, double share, uint64_t bursts,
+			      uint32_t paths)
 {
-	return bursts ? calls * calls * share * (1 - share) / (double)bursts :
-			0;
+	double likely;
+
+	if (bursts == 0 || paths < 2)
+		return 0;
+	/* Twice the deviation is the interval. */
+	likely = fmin(NONE_SEEN / 2.0 / (double)bursts, 0.5);
+	return calls * calls *
+	       fmax(share * (1 - share) / (double)bursts, likely * likely);
 }
 
 /* Combines the error that all of a function's calls share with that of each

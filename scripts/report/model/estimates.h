@@ -37,10 +37,12 @@ struct estimate estimate_calls(const struct shim_throttled_node *node,
  * estimate_path_variance - the variance of a path's part of @calls estimated
  * calls
  *
- * @share is the path's share of the counted calls.  The calls come from @bursts
- * bursts; in the worst case, each burst was in one path only.
+ * @share is the path's share of the counted calls, one of @paths.  The calls come from @bursts
+ * bursts; in the worst case, each burst was in one path only.  A path of several that no
+ * burst saw may have 3 of @bursts, and a path that all saw may lack as many.
  */
-double estimate_path_variance(double calls, double share, uint64_t bursts);
+double estimate_path_variance(double calls, double share, uint64_t bursts,
+			      uint32_t paths);
 
 /* A number of calls to print. */
 struct count {
