@@ -433,7 +433,7 @@ static __attribute__((noinline)) enum shim_lost note_failure(int error)
 
 	if (cause != SHIM_LOST_FORBIDDEN &&
 	    !(__atomic_fetch_or(&logged_causes, bit, __ATOMIC_RELAXED) & bit))
-		log_line("%s: from here on calls may be lost; they are "
+		log_line("%s: records may be lost from here on, and are "
 			 "counted%s: %s",
 			 log_reason(error), advice(cause), directory.path);
 	return cause;

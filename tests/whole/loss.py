@@ -155,8 +155,8 @@ def a_full_disk_is_named_as_the_cause():
                 text = shimtest.shim_report('report', directory)
             if about['lost'] == 0:      # few samples
                 continue
-            expect_equal(log.count('no space left on the device: what comes '
-                                   'from here on may be lost, and is counted '
+            expect_equal(log.count('no space left on the device: records may be '
+                                   'lost from here on, and are counted '
                                    '(free space and run again, or use -o '
                                    'DIR)'), 1, '%s: log' % profile)
             expect('the disk or the quota was full: free space' in text, text)
