@@ -18,7 +18,7 @@
 				    __FILE__, __LINE__)), \
 		    __builtin_trap()))
 #else
-#define PATH_ASSERT(claim) ((void)sizeof((claim) ? 1 : 0))
+#define PATH_ASSERT(claim) ((void)(0 && (claim)))
 #endif
 
 #endif

@@ -17,7 +17,7 @@ __attribute__((cold, noreturn)) void assert_failed(const char *claim,
 #define SHIM_ASSERT(claim) \
 	((claim) ? (void)0 : assert_failed(#claim, __FILE__, __LINE__))
 #else
-#define SHIM_ASSERT(claim) ((void)sizeof((claim) ? 1 : 0))
+#define SHIM_ASSERT(claim) ((void)(0 && (claim)))
 #endif
 
 #endif
