@@ -377,6 +377,23 @@ static void fit_calls(struct printing *printing)
 	}
 }
 
+/* What --min-percent is of: with --callers or --callees of the function's own weight, so
+ * that a chosen function that is small has a tree, too. */
+static double weight_of_all(const struct printing *printing)
+{
+	const struct options *options = printing->layout->options;
+	const struct path *paths = printing->layout->model->paths;
+	double sum = 0;
+	uint32_t child;
+
+	if (!options->callers && !options->callees)
+		return printing->weights[0];
+	for (child = paths[0].child; child != NONE;
+	     child = paths[child].sibling)
+		sum += fmax(printing->weights[child], 0);
+	return sum;
+}
+
 void tree_print(const struct layout *layout)
 {
 	bool is_memory = layout->options->memory;
@@ -404,7 +421,7 @@ void tree_print(const struct layout *layout)
 				   weigh_paths(layout->model);
 	/* Noise may be negative. */
 	printing.smallest = layout->options->min_percent > 0 ?
-				    printing.weights[0] *
+				    weight_of_all(&printing) *
 					    layout->options->min_percent / 100 :
 				    -INFINITY;
 	if (layout->options->limit > 0)
