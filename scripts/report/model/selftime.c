@@ -211,10 +211,11 @@ static void measure_seen(struct path *path, const struct choice *choice,
 static void measure_raw(struct path *path, const struct choice *choice,
 			double cost)
 {
-	/* Our own cost cannot have been more than all the time of the function. */
-	if (is_exact(path) && choice->cost > fmax(choice->raw, 0))
-		cost *= fmax(choice->raw, 0) / choice->cost;
-	path->self = path->self_raw - cost;
+	/* Our own cost cannot have been more than all the time of the function; then none
+	 * of it is the program's. */
+	path->self = cost > 0 && is_exact(path) && choice->cost > choice->raw ?
+			     0 :
+			     path->self_raw - cost;
 	path->self_most = path->self_raw;
 	path->self_variance = path->tick > 0 ?
 				      path->tick * fmax(path->self_raw, 0) :
