@@ -37,7 +37,8 @@ __attribute__((unused)) static COLD void leave_ticked(struct shim_node *node,
 	}
 	if (after != tree_hot.last)
 		node_ticked(node, before, after);
-	if (before == start)
+	/* The kernel's tick may be earlier than profrun's last one. */
+	if (before <= start)
 		return;
 	shim_local_add(&node->time, before - start);
 	node_choose_clock(node);

@@ -301,7 +301,7 @@ COLD void node_leave_ticked(struct shim_node *node, uint64_t start,
 
 	if (after != tree_hot.last)
 		waited = cpu_ticked(node, before, after);
-	if (before - start > waited)
+	if (before > start && before - start > waited)
 		shim_local_add(&node->time, before - start - waited);
 }
 
@@ -320,13 +320,19 @@ COLD void node_choose_clock(struct shim_node *node)
 	}
 }
 
+/* The kernel's tick may be earlier than profrun's last one. */
+static uint64_t between(uint64_t start, uint64_t tick)
+{
+	return tick > start ? tick - start : 0;
+}
+
 uint64_t node_duration(struct shim_node *node)
 {
 	if (tree_mode == COUNTS || tree_mode == TRACED)
 		return 0;
 	if (is_exact(node))
 		return now() - node->start;
-	return *tree_hot.tick - node->start;
+	return between(node->start, *tree_hot.tick);
 }
 
 void node_end_unwound(struct shim_node *node, struct ended_calls *unwound)
@@ -343,7 +349,7 @@ void node_end_unwound(struct shim_node *node, struct ended_calls *unwound)
 	close_call(node,
 		   !is_timed	  ? 0 :
 		   is_exact(node) ? unwound->time - node->start :
-				    unwound->tick - node->start,
+				    between(node->start, unwound->tick),
 		   true);
 }
 

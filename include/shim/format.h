@@ -1089,6 +1089,7 @@ struct shim_tick {
 	uint32_t header_size; /* of this structure */
 	char boot
 		[48]; /* the kernel's boot_id; a clock is valid for that boot */
+	/* Bits 0-7 are never 0; the kernel makes them 0 when the writer is killed. */
 	uint64_t clock;
 	/* the average length of a tick so far, in clock units: an instant falls into a
 	 * tick of this length on average */
@@ -1098,6 +1099,8 @@ struct shim_tick {
 	uint32_t is_over;
 	uint32_t unused[11];
 };
+
+#define SHIM_TICK_ALIVE 0xff /* these bits of @clock */
 
 SHIM_LAYOUT(struct shim_tick, 128);
 SHIM_LAYOUT(struct shim_gaps, 24);

@@ -9,12 +9,19 @@
  * the writer ends, in whatever way: then each thread goes back to the kernel's tick.
  * The writer is a process of its own: it outlives profrun (SIGKILL) by a moment and
  * does that itself; if the writer dies, profrun does it.
+ *
+ * If both are killed, the kernel does it.  It writes a zero of four bytes to a chosen
+ * address when a thread ends whose memory another thread still uses.  So the writer has
+ * a second thread, which sleeps; both name the address whose last byte is the lowest of
+ * the clock, and the first that ends makes it 0.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +145,12 @@ static void finish(struct shim_tick *page)
 		sleep_until(&wake);
 	}
 	page->is_over = 1;
-	__atomic_store_n(&page->clock, page->clock + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->clock, (page->clock | 1) + 2, __ATOMIC_RELEASE);
+}
+
+static uint64_t read_clock(void)
+{
+	return shim_clock_read() | 1;
 }
 
 /* --- the writer ---------------------------------------------------------- */
@@ -150,17 +162,22 @@ struct lengths {
 	unsigned count;
 };
 
-static void write_clock(struct shim_tick *page, struct lengths *lengths)
+/* False: the kernel has changed it, because this process was killed, or somebody who
+ * is not asked to. */
+static bool write_clock(struct shim_tick *page, struct lengths *lengths)
 {
-	uint64_t now = shim_clock_read();
-	double length = (double)(now - lengths->last);
+	uint64_t now = read_clock(), last = lengths->last;
+	double length = (double)(now - last);
 
-	__atomic_store_n(&page->clock, now, __ATOMIC_RELEASE);
+	if (!__atomic_compare_exchange_n(&page->clock, &last, now, false,
+					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		return false;
 	lengths->last = now;
 	lengths->sum += length;
 	lengths->squares += length * length;
 	if (++lengths->count % LENGTH_NEW == 0)
 		page->length = (uint64_t)(lengths->squares / lengths->sum);
+	return true;
 }
 
 /* The expected length.  Ticks are 0.5 to 1.5 periods long; their weighted mean is 13/12
@@ -226,12 +243,35 @@ static void write_clocks(struct shim_tick *page, pid_t parent)
 		if (is_before(&next, &now))
 			next = now;
 		sleep_until(&next);
-		write_clock(page, &lengths);
+		if (!write_clock(page, &lengths))
+			break;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		keep_pace(&pace, ns_between(&next, &now));
 	}
 	finish(page);
 	private_remove(directory, NAME);
+}
+
+/* The thread that sleeps.  It shares the other's thread-local data, so it does nothing
+ * else. */
+static int sleep_on(void *unused)
+{
+	(void)unused;
+	while (pause() < 0)
+		continue;
+	return 0;
+}
+
+static void change_when_killed(struct shim_tick *page)
+{
+	static char stack[16384] __attribute__((aligned(16)));
+	char *word = (char *)page + offsetof(struct shim_tick, clock) - 3;
+
+	if (clone(sleep_on, stack + sizeof(stack),
+		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID,
+		  NULL, NULL, NULL, word) > 0)
+		syscall(SYS_set_tid_address, word);
 }
 
 static struct shim_tick *make_file(void)
@@ -246,7 +286,7 @@ static struct shim_tick *make_file(void)
 	page->header_size = sizeof(*page);
 	read_boot(page->boot, sizeof(page->boot));
 	page->length = expected_length();
-	page->clock = shim_clock_read();
+	page->clock = read_clock();
 	memcpy(page->magic, SHIM_TICK_MAGIC, sizeof(page->magic));
 	return page;
 }
@@ -298,6 +338,8 @@ static void be_writer(pid_t parent)
 		nanosleep(&pause, NULL);
 	}
 	page = make_file();
+	if (page != NULL)
+		change_when_killed(page);
 	settle();
 	if (page != NULL)
 		write_clocks(page, parent);

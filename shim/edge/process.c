@@ -242,7 +242,7 @@ static void note_end(enum shim_end end, int status)
 	meta->end = end;
 	meta->exit_status = (uint32_t)status & 0xff;
 	meta->end_clock = clock_read();
-	clock_note(meta);
+	record_note_clocks();
 }
 
 void edge_exec_ends(void)
@@ -329,7 +329,7 @@ static void close_system(void)
 	if (state_get() != STATE_RUNNING ||
 	    __atomic_exchange_n(&closed, true, __ATOMIC_ACQ_REL))
 		return;
-	clock_note(record_meta());
+	record_note_clocks();
 	RAISE(system_closing);
 	sample_stop();
 	coverage_give_up("the program restricts its system calls");

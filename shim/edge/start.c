@@ -94,7 +94,7 @@ static void note_exit(int status, void *unused)
 	meta->end = SHIM_END_EXIT;
 	meta->exit_status = (uint32_t)status & 0xff;
 	meta->end_clock = clock_read();
-	clock_note(meta);
+	record_note_clocks();
 }
 
 /* --- constructor and destructor --- */
@@ -201,6 +201,6 @@ __attribute__((destructor)) static void unload(void)
 
 	if (meta && meta->end == SHIM_END_EXIT && !sys_is_forbidden()) {
 		meta->end_clock = clock_read();
-		clock_note(meta);
+		record_note_clocks();
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * The fine tick.  The kernel's tick stays the one to fall back on: profrun says in the
  * file when it stops writing, and changes the clock once more, so that each thread
- * looks.
+ * looks.  When all of profrun is killed, the kernel changes the clock.
  */
 #include "os/fine_tick.h"
 
@@ -20,6 +20,8 @@
 
 static const volatile struct shim_tick
 	*page; /* NULL: the kernel's tick counts */
+static const volatile struct shim_tick *ended; /* the last @page */
+static bool is_told;
 static const volatile uint64_t *kernels_tick;
 static struct shim_meta *described;
 
@@ -42,11 +44,18 @@ static bool is_of_this_boot(const struct shim_tick *tick)
 	       text_equal(boot, tick->boot);
 }
 
+/* A file that was truncated reads as zero. */
+static inline bool is_alive(uint64_t clock)
+{
+	return (clock & SHIM_TICK_ALIVE) != 0;
+}
+
 static bool is_written(const struct shim_tick *tick)
 {
 	uint64_t length, then = tick->clock, now = shim_clock_read();
 
-	return __builtin_memcmp(tick->magic, SHIM_TICK_MAGIC,
+	return is_alive(then) &&
+	       __builtin_memcmp(tick->magic, SHIM_TICK_MAGIC,
 				sizeof(tick->magic)) == 0 &&
 	       tick->version == SHIM_FORMAT_VERSION && !tick->is_over &&
 	       shim_clock_coarse(&length) && tick->length < length &&
@@ -117,6 +126,8 @@ const volatile uint64_t *shim_clock_tick(void)
 static __attribute__((noinline)) void
 use_kernels(const volatile uint64_t **all, const volatile uint64_t **tick)
 {
+	if (page)
+		ended = page;
 	page = NULL;
 	if (described)
 		described->fine_tick = 0;
@@ -130,9 +141,16 @@ void shim_clock_follow_tick(const volatile uint64_t **all,
 
 	/* Who has read the last clock reads is_over as it is since then. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	/* A file that was truncated reads as zero. */
-	if (!from || from->is_over || from->clock == 0)
+	if (!from || from->is_over || !is_alive(from->clock))
 		use_kernels(all, tick);
 	else if (described && described->fine_tick != from->length)
 		described->fine_tick = from->length;
+}
+
+bool fine_tick_was_killed(void)
+{
+	if (!ended || ended->is_over || is_told)
+		return false;
+	is_told = true;
+	return true;
 }

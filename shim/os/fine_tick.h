@@ -5,6 +5,7 @@
 #ifndef SHIM_FINE_TICK_H
 #define SHIM_FINE_TICK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,9 @@ const void *fine_tick_map(int directory);
 
 /* Writes its length into the meta of a recording. */
 void fine_tick_describe(struct shim_meta *meta);
+
+/* True once, if its writer was killed before the program's end, with all that could
+ * have ended it properly. */
+bool fine_tick_was_killed(void);
 
 #endif

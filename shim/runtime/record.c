@@ -815,6 +815,16 @@ void shim_record_lost_other(enum shim_lost_kind kind, enum shim_lost cause,
 
 /* --- small services --- */
 
+void record_note_clocks(void)
+{
+	if (!meta)
+		return;
+	clock_note(meta);
+	if (fine_tick_was_killed())
+		log_line("the ticks of profrun ended without notice (was it "
+			 "killed?): those of the kernel timed all later calls");
+}
+
 void shim_record_log(const char *line)
 {
 	if (line)

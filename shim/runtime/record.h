@@ -30,6 +30,8 @@ void record_lose(enum shim_lost cause, uint64_t calls);
 /* Whether the process that started this one records into the same directory. */
 bool record_has_parent(void);
 struct shim_meta *record_meta(void);
+/* Reads the clocks again, for the report; the process ends, or may not read them later. */
+void record_note_clocks(void);
 /* The process's part of the recording: an absolute path. */
 const char *record_directory(void);
 /* A descriptor of that directory (O_PATH), or -errno. */

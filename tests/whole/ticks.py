@@ -70,7 +70,7 @@ def writer_of(output):
     return None
 
 
-def halves(disturb, *options, words=()):
+def halves(disturb, *options, words=(), is_removed=True):
     """Calls @disturb(process, output) between the halves, which must both have self
     time."""
     has_tick()
@@ -93,9 +93,10 @@ def halves(disturb, *options, words=()):
     expect(ms['first'] > 50, 'first: %s' % ms)
     expect(ms['second'] > 50, 'second: %s' % ms)
     end = time.monotonic() + 30     # a writer without profrun does it soon
-    while os.path.exists(output + '/tick') and time.monotonic() < end:
+    while (is_removed and os.path.exists(output + '/tick') and
+           time.monotonic() < end):
         time.sleep(0.01)
-    expect(not os.path.exists(output + '/tick'), 'the file is still there')
+    expect_equal(os.path.exists(output + '/tick'), not is_removed, 'the file')
     return output, status
 
 
@@ -144,6 +145,27 @@ def the_writer_may_be_killed():
     output, status = halves(kill)
     expect_equal(status, 0, 'status')
     expect(is_near(ticks_of(output)[0], kernels_tick()), ticks_of(output))
+
+
+# As killall does it: nobody is left who could say that the ticks are over, and the file
+# stays.
+@test
+def all_of_profrun_may_be_killed():
+    def kill(process, output):
+        writer = writer_of(output)
+        for pid in sorted([process.pid, writer], reverse=next(order)):
+            os.kill(pid, signal.SIGKILL)
+        process.wait(60)
+    order = iter((False, True))
+    for _ in range(2):
+        output, _ = halves(kill, is_removed=False)
+        kernel = kernels_tick()
+        expect(is_near(ticks_of(output)[0], kernel), ticks_of(output))
+        for function in json_of(output)['functions']:
+            if linker_name(function['name']) != 'main':
+                expect(function['total_ns'] < 20e9, function)
+        expect('ended without notice' in
+               run([shimtest.report, 'info', output]).stdout, 'log')
 
 
 @test
