@@ -278,7 +278,6 @@ def a_hide_pattern_without_match_is_reported():
             (('report', output, '--focus', 'a('), 2, "--focus 'a('"),
             (('report', output, '--hide', 'main', '--callers', 'main'), 1,
              'main is hidden'),
-            (('export', 'chrome', output, '--hide', 'main'), 2, '--hide'),
             (('export', 'lcov', output, '--hide', 'main'), 2, '--hide')):
         done = subprocess.run([shimtest.report, *arguments],
                               capture_output=True, text=True)

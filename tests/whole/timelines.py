@@ -1,6 +1,7 @@
 """Exports of a trace for other viewers: chrome, perfetto, ctf."""
 
 import collections
+import gzip
 import json
 import os
 import re
@@ -109,10 +110,10 @@ def chrome_has_names_of_threads_and_what_the_program_says():
 def perfetto_packets(output):
     """[{field: value, or list of values}], decoded by protoc."""
     shimtest.need('protoc')
-    with open(export('perfetto', output), 'rb') as file:
+    with gzip.open(export('perfetto', output), 'rb') as file:
         text = subprocess.run(
             ['protoc', '--proto_path=' + PROTO, '--decode=perfetto.Trace',
-             'perfetto.proto'], stdin=file, stdout=subprocess.PIPE,
+             'perfetto.proto'], input=file.read(), stdout=subprocess.PIPE,
             check=True).stdout.decode()
     expect(not re.search(r'^ *\d+:', text, re.M), 'fields nobody knows')
     for packet in text.split('\npacket {')[0:]:

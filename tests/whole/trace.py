@@ -581,8 +581,8 @@ def replay_shows_a_time_a_function_a_depth():
     for what in 'thread', 'function':
         done = run([shimtest.report, 'replay', '--' + what, 'nobody',
                     made.output])
-        expect_equal((done.status, done.stderr), (
-            1, 'profrun: no %s nobody was recorded\n' % what), what)
+        expect(done.status == 1 and
+               done.stderr.endswith('no %s nobody was recorded\n' % what), done)
     two = events_of(made.output, '--function', 'two', '--depth', '1')
     expect_equal({w for _, _, _, w in two}, {'two  (unwound);'},
                  'depth of what two calls')

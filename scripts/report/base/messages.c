@@ -22,7 +22,7 @@
 
 static const char **warnings;
 static size_t warnings_count, warnings_room;
-static bool progress_shown, dies_at_once;
+static bool progress_shown, progress_is_off, dies_at_once;
 static void (*tidy_up)(void);
 static const char *verb = "";
 
@@ -146,7 +146,7 @@ void progress(const char *what, uint64_t done, uint64_t all)
 		is_terminal = isatty(STDERR_FILENO);
 		first = seconds();
 	}
-	if (!is_terminal || all == 0)
+	if (!is_terminal || progress_is_off || all == 0)
 		return;
 	now = seconds();
 	if (now - first < 1 || now - last < 0.1)
@@ -155,6 +155,12 @@ void progress(const char *what, uint64_t done, uint64_t all)
 	progress_shown = true;
 	fprintf(stderr, "\r%s %3.0f%%\033[K", what,
 		100.0 * (double)done / (double)all);
+}
+
+void progress_off(void)
+{
+	progress_end();
+	progress_is_off = true;
 }
 
 void progress_end(void)

@@ -27,5 +27,7 @@ const char *warning_text(size_t i);
  * terminal, more than a second after the program began. */
 void progress(const char *what, uint64_t done, uint64_t all);
 void progress_end(void);
+/* Shows no more progress: the output goes to the terminal, too. */
+void progress_off(void);
 
 #endif

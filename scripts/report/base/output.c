@@ -76,6 +76,8 @@ FILE *output_open(const char *path)
 	struct stat info;
 
 	output_path = path && strcmp(path, "-") ? path : NULL;
+	if (!output_path && isatty(STDOUT_FILENO))
+		progress_off();
 	if (!output_path)
 		output = stdout;
 	else if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))

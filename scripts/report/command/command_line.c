@@ -35,7 +35,8 @@ enum {
 	TIMERS = REPORT | EXPORT | HTML | DIFF,
 	NAMERS = TIMERS | REPLAY,
 	READERS = NAMERS | INFO,
-	SELECTORS = TIMERS,
+	SELECTORS = NAMERS,
+	WINDOWS = EXPORT | REPLAY,
 };
 
 #define NEWEST \
@@ -86,6 +87,7 @@ enum {
 	OPTION_TREE,
 	OPTION_MIN_PERCENT,
 	OPTION_DEPTH,
+	OPTION_DEPTH_SHOWN,
 	OPTION_CALLERS,
 	OPTION_CALLEES,
 	OPTION_HISTOGRAM,
@@ -243,6 +245,14 @@ static void add_pattern(struct patterns *patterns, const char *option,
 	patterns->text[patterns->count++] = text;
 }
 
+/* OPTION_DEPTH of a report is another. */
+static bool is_of_window(int option)
+{
+	return option == OPTION_FROM || option == OPTION_TO ||
+	       option == OPTION_THREAD || option == OPTION_FUNCTION ||
+	       option == OPTION_MIN_DURATION || option == OPTION_DEPTH_SHOWN;
+}
+
 static void take_option(struct options *options, int option, const char *text)
 {
 	static const char *const sorts[] = { "self",	    "total", "calls",
@@ -257,6 +267,7 @@ static void take_option(struct options *options, int option, const char *text)
 	static const char *const formats[] = { "text", "json", "csv", NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
 
+	options->has_window |= is_of_window(option);
 	switch (option) {
 	case OPTION_SORT:
 		options->sort = (enum sort)choose("sort", text, sorts);
@@ -270,6 +281,7 @@ static void take_option(struct options *options, int option, const char *text)
 		options->min_percent = parse_percent("min-percent", text);
 		break;
 	case OPTION_DEPTH:
+	case OPTION_DEPTH_SHOWN:
 		options->depth = (uint32_t)parse_number("depth", text, 1,
 							INT32_MAX);
 		break;

@@ -24,6 +24,7 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "model/shown.h"
+#include "model/window.h"
 #include "read/recording.h"
 #include "trace/trace.h"
 
@@ -67,6 +68,11 @@ static int export_coverage(const struct options *options,
 		die_usage("export %s: has no --threads and no --value",
 			  format->name);
 	check_selection(options, format);
+	if (options->has_window)
+		die_usage("export %s: has no --from, --to, --thread, "
+			  "--min-duration, --depth, --function: coverage has "
+			  "no times",
+			  format->name);
 	if (options->names == NAMES_SHORT)
 		die_usage("export %s: has no --names short: functions of equal "
 			  "names would be one",
@@ -100,12 +106,13 @@ static int export_trace(const struct options *options,
 			       .model = &model,
 			       .options = options };
 
-	check_selection(options, format);
 	if (options->value_given || options->threads || options->samples ||
-	    options->memory || options->raw)
-		die_usage("export %s: has no --value, --threads, --samples, "
-			  "--memory, --raw: it is all of a trace",
-			  format->name);
+	    options->memory || options->locks || options->exceptions ||
+	    options->raw)
+		die_usage("export %s%s: has no --value, --threads, --samples, "
+			  "--memory, --locks, --exceptions, --raw: it is all "
+			  "of a trace",
+			  format->name, format->print ? " of a window" : "");
 	check_output(options, format);
 	recording_open(&recording, path ? path : recording_find(),
 		       options->pid);
@@ -113,11 +120,14 @@ static int export_trace(const struct options *options,
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording.path);
 	model_find_functions(&model);
+	lanes.range = window_begin(&lanes.trace, &model, options, true);
+	lanes.range.doing = "exporting";
 	if (format->write_trace)
 		format->write_trace(options->output, &lanes);
 	else
 		format->print_trace(output_open(options->output), &lanes);
 	progress_end();
+	window_end(&lanes.range);
 	if (format->print_trace)
 		output_close();
 	trace_close(&lanes.trace);
@@ -168,6 +178,21 @@ int export_gmon_to(struct options *options, const char *path, const char *file)
 }
 
 /* --- formats of the model --- */
+
+/* A window is of the calls of a trace. */
+static void check_window(const struct options *options,
+			 const struct export_format *format)
+{
+	if (!options->has_window)
+		return;
+	if (format->is_of_memory || options->samples || options->memory ||
+	    options->locks || options->exceptions ||
+	    options->value >= VALUE_WAITS)
+		die_usage("export %s: --from, --to, --thread, --min-duration, "
+			  "--depth and --function select calls of a trace, not "
+			  "samples, memory, waits or exceptions",
+			  format->name);
+}
 
 static bool has_value(const struct export_format *format, enum value value)
 {
@@ -229,6 +254,7 @@ static int export_model(struct options *options,
 
 	if (format->has_no_threads && options->threads)
 		die_usage("export %s: has no --threads", format->name);
+	check_window(options, format);
 	options->threads |= format->has_threads_always;
 	check_output(options, format);
 	choose_read(&model, NULL, &recording, options, path);
@@ -251,6 +277,7 @@ int export_recordings(struct options *options, const char *name, char **paths,
 {
 	const struct export_format *format = export_format_find(name);
 
+	window_check(options);
 	if (format->print_coverage)
 		return export_coverage(options, format, paths, count);
 	if (count > 1)
@@ -266,7 +293,8 @@ int export_recordings(struct options *options, const char *name, char **paths,
 			say_gprof(file);
 		return status;
 	}
-	if (format->print_trace || format->write_trace)
+	if (format->write_trace ||
+	    (format->print_trace && (!format->print || options->has_window)))
 		return export_trace(options, format, paths[0]);
 	return export_model(options, format, paths[0]);
 }

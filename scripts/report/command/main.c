@@ -37,6 +37,7 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "model/shown.h"
+#include "model/window.h"
 #include "page/coverage.h"
 #include "page/html.h"
 #include "page/timeline.h"
@@ -333,8 +334,7 @@ static int replay(const struct options *options, const char *path)
 {
 	struct recording recording;
 
-	if (options->to_ns && options->to_ns < options->from_ns)
-		die_usage("--to: before --from");
+	window_check(options);
 	recording_open(&recording, path ? path : recording_find(),
 		       options->pid);
 	replay_print(output_open(NULL), &recording, options);
@@ -391,6 +391,7 @@ static int do_verb(int argc, char **argv)
 		if (left <= 1)
 			return report(&options, argv[optind]);
 	} else if (!strcmp(verb, "export")) {
+		options.depth = 0;
 		left = take_options(&options, verb, argc, argv);
 		if (left == 0)
 			die_usage("export: which format? %s",
@@ -411,7 +412,7 @@ static int do_verb(int argc, char **argv)
 		if (left <= 1)
 			return html(&options, argv[optind]);
 	} else if (!strcmp(verb, "replay")) {
-		options.depth = UINT32_MAX;
+		options.depth = 0;
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return replay(&options, argv[optind]);

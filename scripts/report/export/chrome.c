@@ -205,9 +205,7 @@ static void chrome_print(FILE *out, struct lanes *lanes)
 	json_key_text(json, "displayTimeUnit", "ns");
 	json_key_array(json, "traceEvents");
 	for (i = 0; i < lanes->trace.file_count; i++) {
-		progress("exporting", i, lanes->trace.file_count);
-		reader = trace_begin(&lanes->trace, i,
-				     &(struct trace_range){ 0 });
+		reader = trace_begin(&lanes->trace, i, &lanes->range);
 		while (trace_next(reader, &event))
 			put_event(&chrome, &event);
 		trace_end(reader);

@@ -257,8 +257,7 @@ static void put_stream(struct ctf *ctf, uint32_t file)
 	ctf->discarded = 0;
 	ctf->packet.size = ctf->packet.header = 0;
 	ctf->packet.first_ns = ctf->packet.last_ns = 0;
-	reader = trace_begin(&ctf->lanes->trace, file,
-			     &(struct trace_range){ 0 });
+	reader = trace_begin(&ctf->lanes->trace, file, &ctf->lanes->range);
 	put_file(ctf, reader);
 	trace_end(reader);
 	close_file(ctf);
@@ -388,7 +387,6 @@ static void ctf_write(const char *path, struct lanes *lanes)
 
 	put_metadata(&ctf);
 	for (i = 0; i < lanes->trace.file_count; i++) {
-		progress("exporting", i, lanes->trace.file_count);
 		put_stream(&ctf, i);
 	}
 	directory_end();

@@ -44,7 +44,8 @@ struct export_format {
 	bool has_calls_always;
 	bool needs_no_times; /* --value self accepts untimed calls */
 
-	/* Exactly one of these is set. */
+	/* One of these is set; a format of call paths may have print_trace as
+	 * well, for a window of a trace. */
 	void (*print)(FILE *out, struct model *model,
 		      const struct options *options);
 	void (*print_trace)(FILE *out, struct lanes *lanes);

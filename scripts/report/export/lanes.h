@@ -25,6 +25,7 @@ struct lanes {
 	struct model *model;
 	const struct options *options;
 	struct trace trace;
+	struct trace_range range; /* what to export */
 	struct map by_key;
 	struct lane *all;
 	uint32_t lane_count, lane_room;

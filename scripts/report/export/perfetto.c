@@ -1,6 +1,7 @@
 /*
  * Exports Perfetto's protobuf packet by packet: concatenated messages are one
- * message.  Each function name is written once.  Ranges of the program need not
+ * message.  All of it is compressed with gzip, which the readers of the format
+ * recognize: a call takes 34 bytes, and about 7 of them are left.  Each function name is written once.  Ranges of the program need not
  * nest, so all ranges with the same text share a track of their own below the
  * thread's track.
  */
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gzip.h"
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/names.h"
@@ -30,7 +32,7 @@
 #define STATE_IS_NEEDED 2u
 
 struct perfetto {
-	FILE *out;
+	struct gzip gzip;
 	struct lanes *lanes;
 	uint8_t *packed;
 	size_t room;
@@ -62,7 +64,7 @@ static void put(struct perfetto *perfetto, Perfetto__TracePacket *packet)
 		perfetto->packed = grow(perfetto->packed, perfetto->room, 1);
 	}
 	perfetto__trace__pack(&trace, perfetto->packed);
-	fwrite(perfetto->packed, 1, size, perfetto->out);
+	gzip_write(&perfetto->gzip, perfetto->packed, size);
 }
 
 /* Strings in protobuf must be UTF-8. */
@@ -78,20 +80,21 @@ static char *clean(const char *text)
 
 /* --- tracks --- */
 
-/* Lanes, processes and texts are numbered separately. */
+/* Lanes, processes and texts are numbered separately.  Lanes have the smallest
+ * numbers, because each event has the number of its lane; 0 is no track. */
 static uint64_t lane_uuid(uint32_t lane)
 {
-	return 1ull << 60 | lane;
+	return (uint64_t)lane + 1;
 }
 
 static uint64_t process_uuid(uint32_t process)
 {
-	return 2ull << 60 | process;
+	return 1ull << 33 | process;
 }
 
 static uint64_t text_uuid(uint32_t track)
 {
-	return 3ull << 60 | track;
+	return 1ull << 34 | track;
 }
 
 static void describe(struct perfetto *perfetto,
@@ -360,20 +363,20 @@ static void put_file(struct perfetto *perfetto, struct trace_reader *reader)
 
 static void perfetto_print(FILE *out, struct lanes *lanes)
 {
-	struct perfetto perfetto = { .out = out, .lanes = lanes };
+	struct perfetto perfetto = { .lanes = lanes };
 	struct trace_reader *reader;
 	uint32_t i;
 
 	perfetto.is_named = allocate(lanes->model->function_count,
 				     sizeof(*perfetto.is_named));
 	keep_for_later(&perfetto.result, "");
+	gzip_begin(&perfetto.gzip, out);
 	for (i = 0; i < lanes->trace.file_count; i++) {
-		progress("exporting", i, lanes->trace.file_count);
-		reader = trace_begin(&lanes->trace, i,
-				     &(struct trace_range){ 0 });
+		reader = trace_begin(&lanes->trace, i, &lanes->range);
 		put_file(&perfetto, reader);
 		trace_end(reader);
 	}
+	gzip_end(&perfetto.gzip);
 	names_free(&perfetto.tracks);
 	names_free(&perfetto.processes);
 	free(perfetto.is_named);

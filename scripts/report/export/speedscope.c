@@ -1,8 +1,9 @@
 /*
- * Exports speedscope's evented format (the file names its schema).  A path is
- * opened, lasts as long as its own time, contains the paths below it one after
- * another, and is closed: two events, however deep it is.  The result is no
- * timeline; the views "Left Heavy" and "Sandwich" fit.
+ * Exports the tree of call paths in speedscope's evented format (the file names
+ * its schema).  A path is opened, lasts as long as its own time, contains the
+ * paths below it one after another, and is closed: two events, however deep it
+ * is.  The result is no timeline; the views "Left Heavy" and "Sandwich" fit.
+ * speedscope_time.c exports a timeline.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,6 +22,7 @@
 #include "base/text.h"
 #include "export/format.h"
 #include "export/speedscope.h"
+#include "export/speedscope_time.h"
 #include "model/functions.h"
 #include "model/locks.h"
 #include "model/memory.h"
@@ -68,18 +70,51 @@ static const char *unit_of(const struct speedscope *speedscope)
 	}
 }
 
+void speedscope_begin(struct json *json, const struct recording *recording)
+{
+	const char *name = process_string(&recording->processes[0], "command");
+
+	json_object(json);
+	json_key_text(json, "$schema",
+		      "https://www.speedscope.app/file-format-schema.json");
+	json_line(json, 0);
+	json_key_text(json, "exporter", "shim " SHIM_VERSION);
+	json_key_text(json, "name", name ? name : base_name(recording->path));
+	json_line(json, 0);
+}
+
+void speedscope_event(struct json *json, const char *type, uint32_t frame,
+		      uint64_t at)
+{
+	json_line(json, 0);
+	json_object(json);
+	json_key_text(json, "type", type);
+	json_key_count(json, "frame", frame);
+	json_key_count(json, "at", at);
+	json_close_object(json);
+}
+
+void speedscope_frame(struct json *json, struct function *function,
+		      const struct options *options)
+{
+	function_line(function);
+	json_line(json, 0);
+	json_object(json);
+	json_key_text(json, "name", shown_name(function, options));
+	if (function->file) {
+		json_key_text(json, "file", function->file);
+		json_key_integer(json, "line", function->line);
+	}
+	json_close_object(json);
+}
+
 static void put_event(struct speedscope *speedscope, const char *type,
 		      uint32_t number)
 {
 	uint32_t function = speedscope->model->paths[number].function;
-	struct json *json = &speedscope->json;
 
-	json_line(json, 0);
-	json_object(json);
-	json_key_text(json, "type", type);
-	json_key_count(json, "frame", speedscope->frames[function]);
-	json_key_count(json, "at", whole(speedscope->at));
-	json_close_object(json);
+	speedscope_event(&speedscope->json, type, speedscope->frames[function],
+			 whole(speedscope->at));
 }
 
 static bool is_cut(const struct speedscope *speedscope, uint32_t depth)
@@ -200,21 +235,6 @@ static void put_threads(struct speedscope *speedscope)
 	}
 }
 
-static void put_frame(struct speedscope *speedscope, struct function *function)
-{
-	struct json *json = &speedscope->json;
-
-	function_line(function);
-	json_line(json, 0);
-	json_object(json);
-	json_key_text(json, "name", shown_name(function, speedscope->options));
-	if (function->file) {
-		json_key_text(json, "file", function->file);
-		json_key_integer(json, "line", function->line);
-	}
-	json_close_object(json);
-}
-
 /* The viewer lists all frames, so only functions on a path become frames. */
 static void put_frames(struct speedscope *speedscope)
 {
@@ -227,7 +247,8 @@ static void put_frames(struct speedscope *speedscope)
 		function = model->paths[i].function;
 		if (function == NONE || speedscope->frames[function] != NONE)
 			continue;
-		put_frame(speedscope, &model->functions[function]);
+		speedscope_frame(&speedscope->json, &model->functions[function],
+				 speedscope->options);
 		speedscope->frames[function] = count++;
 	}
 }
@@ -243,18 +264,9 @@ static void speedscope_print(FILE *out, struct model *model,
 		.shares = allocate(model->function_count, sizeof(double)),
 	};
 	struct json *json = &speedscope.json;
-	const char *name = process_string(&model->recording->processes[0],
-					  "command");
 
 	part_sums_begin(&speedscope.part, model);
-	json_object(json);
-	json_key_text(json, "$schema",
-		      "https://www.speedscope.app/file-format-schema.json");
-	json_line(json, 0);
-	json_key_text(json, "exporter", "shim " SHIM_VERSION);
-	json_key_text(json, "name",
-		      name ? name : base_name(model->recording->path));
-	json_line(json, 0);
+	speedscope_begin(json, model->recording);
 	json_key_object(json, "shared");
 	json_key_array(json, "frames");
 	put_frames(&speedscope);
@@ -284,4 +296,5 @@ const struct export_format export_speedscope = {
 	.description = "call paths, for https://www.speedscope.app",
 	.values = VALUES_OF_CALLS | VALUES_OF_MEMORY | VALUE_BIT(VALUE_WAITS),
 	.print = speedscope_print,
+	.print_trace = speedscope_print_time,
 };

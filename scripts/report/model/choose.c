@@ -8,9 +8,11 @@
 
 #include "base/messages.h"
 #include "model/choose.h"
+#include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/shown.h"
+#include "model/window.h"
 #include "read/process.h"
 #include "read/recording.h"
 #include "trace/trace.h"
@@ -30,16 +32,37 @@ static void find_kinds(const struct recording *recording, bool *calls,
 				  calls) = true;
 }
 
+/* Reads the calls of traces that lie in the window. */
+static void add_window(struct recording *recording,
+		       const struct options *options)
+{
+	struct model model = { .recording = recording };
+	struct trace_range range = { 0 };
+	struct trace trace;
+
+	if (trace_open(&trace, recording)) {
+		if (options->has_window) {
+			model_find_functions(&model);
+			range = window_begin(&trace, &model, options, false);
+		}
+		range.doing = "adding up";
+		trace_add_calls(&trace, &range);
+		window_end(&range);
+	}
+	trace_close(&trace);
+}
+
 /* Reads the calls of traces, if calls were not counted or the user prefers the
  * trace. */
 static void read_traces(struct recording *recording,
 			const struct options *options, bool has_calls)
 {
+	bool is_wanted = options->trace || options->has_window;
 	uint32_t i, n, kept;
 
-	if (has_calls && !options->trace)
+	if (has_calls && !is_wanted)
 		return;
-	if (options->trace && !trace_is_there(recording))
+	if (is_wanted && !trace_is_there(recording))
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording->path);
 	for (i = 0; i < recording->process_count && has_calls; i++) {
@@ -51,7 +74,7 @@ static void read_traces(struct recording *recording,
 		process->file_count = kept;
 		process_list_ranges(process);
 	}
-	trace_add_calls(recording);
+	add_window(recording, options);
 }
 
 /* Reads calls, or samples if there are no calls.  If there are both, @samples

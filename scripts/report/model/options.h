@@ -66,7 +66,8 @@ struct options {
 	uint32_t pid;
 	const char *format; /* text, json, csv */
 	double min_percent;
-	uint32_t depth; /* limit of the printed tree */
+	/* limit of the printed tree, or of a timeline; 0: none */
+	uint32_t depth;
 	enum name_form names;
 	const char *color;
 	bool raw;
@@ -80,7 +81,8 @@ struct options {
 	enum value value;
 	bool value_given;
 	uint32_t max_depth; /* limit of exported paths */
-	/* replay: */
+	/* The window of a trace.  @has_window: one of its options was given. */
+	bool has_window;
 	double from_ns, to_ns; /* 0: no end */
 	double min_duration_ns;
 	const char *thread;   /* its number or name; NULL: all */

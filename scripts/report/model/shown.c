@@ -83,9 +83,9 @@ static void compile(regex_t *regex, const char *text)
 	die_usage("--focus '%s': %s", text, why);
 }
 
-static bool *find_hidden(const struct model *model)
+static bool *find_hidden(const struct model *model,
+			 const struct selection *selection)
 {
-	const struct selection *selection = model->selection;
 	bool *is_hidden = allocate(model->function_count, sizeof(*is_hidden));
 	uint32_t i;
 
@@ -99,13 +99,14 @@ static bool *find_hidden(const struct model *model)
 	return is_hidden;
 }
 
-static bool *find_focus(const struct model *model)
+static bool *find_focus(const struct model *model,
+			const struct selection *selection)
 {
 	bool *is_focus = allocate(model->function_count, sizeof(*is_focus));
 	regex_t regex;
 	uint32_t i;
 
-	compile(&regex, model->selection->focus);
+	compile(&regex, selection->focus);
 	for (i = 0; i < model->function_count; i++)
 		is_focus[i] = !regexec(&regex, model->functions[i].name, 0,
 				       NULL, 0);
@@ -113,13 +114,11 @@ static bool *find_focus(const struct model *model)
 	return is_focus;
 }
 
-void shown_check(const struct model *model)
+static void warn_of_unused(const struct model *model,
+			   const struct selection *selection)
 {
-	const struct selection *selection = model->selection;
 	uint32_t i, n;
 
-	if (!model->hidden)
-		return;
 	for (n = 0; n < selection->hide.count; n++) {
 		for (i = 0; i < model->function_count; i++)
 			if (matches(&model->functions[i],
@@ -130,12 +129,57 @@ void shown_check(const struct model *model)
 			     "name",
 			     selection->hide.text[n]);
 	}
+}
+
+static _Noreturn void die_empty(const struct model *model)
+{
+	die("%s: --hide, --only and --focus leave no function to show",
+	    model->recording->path);
+}
+
+static void check_any(const struct model *model, const bool *functions,
+		      bool wanted)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		if (functions[i] == wanted)
+			return;
+	if (model->function_count)
+		die_empty(model);
+}
+
+bool *shown_find_hidden(const struct model *model,
+			const struct selection *selection)
+{
+	bool *is_hidden = find_hidden(model, selection);
+
+	warn_of_unused(model, selection);
+	check_any(model, is_hidden, false);
+	return is_hidden;
+}
+
+bool *shown_find_focus(const struct model *model,
+		       const struct selection *selection)
+{
+	bool *is_focus = find_focus(model, selection);
+
+	check_any(model, is_focus, true);
+	return is_focus;
+}
+
+void shown_check(const struct model *model)
+{
+	uint32_t i;
+
+	if (!model->hidden)
+		return;
+	warn_of_unused(model, model->selection);
 	for (i = 1; i < model->path_count; i++)
 		if (model->paths[i].function != NONE)
 			return;
 	if (model->hidden->functions)
-		die("%s: --hide, --only and --focus leave no function to show",
-		    model->recording->path);
+		die_empty(model);
 }
 
 /* --- which paths --- */
@@ -166,7 +210,7 @@ static void find_places(struct folding *folding)
 	folding->place = allocate(model->path_count, sizeof(enum place));
 	if (!model->selection->focus)
 		return;
-	is_focus = find_focus(model);
+	is_focus = find_focus(model, model->selection);
 	for (i = 0; i < model->path_count; i++) {
 		const struct path *path = &model->paths[i];
 		bool is_below = i && folding->place[path->parent] == INSIDE;
@@ -377,7 +421,7 @@ bool shown_fold(struct model *model)
 	if (!selection_is_given(model->selection))
 		return false;
 	model->hidden = allocate(1, sizeof(*model->hidden));
-	model->hidden->is_hidden = find_hidden(model);
+	model->hidden->is_hidden = find_hidden(model, model->selection);
 	model->hidden->has_focus = model->selection->focus != NULL;
 	model->hidden->time = model->paths[0].total;
 	was_there = find_functions_on_paths(model);

@@ -35,6 +35,14 @@ bool selection_is_given(const struct selection *selection);
  */
 bool shown_fold(struct model *model);
 
+/* Marks the functions, by number, that --hide and --only leave out, or those that
+ * --focus matches; the caller frees the array.  Warns of patterns of --hide that
+ * match no function, and dies if no function is left. */
+bool *shown_find_hidden(const struct model *model,
+			const struct selection *selection);
+bool *shown_find_focus(const struct model *model,
+		       const struct selection *selection);
+
 /* Whether function number @function was recorded and has no shown path. */
 bool shown_hides(const struct model *model, uint32_t function);
 

@@ -58,16 +58,14 @@ static void read_file(struct timeline *timeline, uint32_t file,
 				   void *context),
 		      void *context)
 {
-	struct trace_reader *reader = trace_begin(&timeline->trace, file,
-						  &(struct trace_range){ 0 });
+	struct trace_reader *reader = trace_begin(
+		&timeline->trace, file,
+		&(struct trace_range){ .doing = context ? "measuring" :
+							  "drawing" });
 	struct trace_event event;
-	uint64_t events = 0;
 
-	while (trace_next(reader, &event)) {
+	while (trace_next(reader, &event))
 		take(timeline, &event, context);
-		if (++events % 4194304 == 0)
-			progress("drawing", file, timeline->trace.file_count);
-	}
 	trace_end(reader);
 }
 

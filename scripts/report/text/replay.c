@@ -19,10 +19,10 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "model/check_names.h"
-#include "model/find_functions.h"
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/window.h"
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/layout.h"
@@ -34,20 +34,11 @@
 
 #define INDENT_MAX 60
 
-/* The open calls of --function in a thread. */
-struct inside {
-	uint32_t thread, track;
-	uint32_t depth; /* depth of the outermost of them */
-};
-
 struct replay {
 	struct layout layout;
 	struct table table;
 	struct trace *trace;
 	const struct options *options;
-	bool *wanted; /* by function; NULL: all */
-	struct inside *inside;
-	uint32_t inside_count, inside_room;
 	bool has_processes;
 	uint64_t lines;
 	/* an ENTER whose line may still be completed */
@@ -58,90 +49,12 @@ struct replay {
 	uint32_t result_thread;
 };
 
-/* --- choice of events --- */
-
-static bool is_thread(const struct replay *replay, uint32_t number)
-{
-	const struct trace_thread *thread = &replay->trace->threads[number];
-	const char *wanted = replay->options->thread;
-	char *end;
-	unsigned long tid;
-
-	if (!wanted)
-		return true;
-	tid = strtoul(wanted, &end, 10);
-	if (end != wanted && !*end && tid == thread->tid)
-		return true;
-	return !strcmp(thread->name, wanted);
-}
-
 static struct function *function_of(const struct replay *replay,
 				    const struct trace_event *event)
 {
 	struct site *site = &replay->trace->recording->sites[event->site];
 
 	return &replay->layout.model->functions[site->function];
-}
-
-static struct inside *find_inside(struct replay *replay,
-				  const struct trace_event *event)
-{
-	uint32_t i;
-
-	for (i = 0; i < replay->inside_count; i++)
-		if (replay->inside[i].thread == event->thread &&
-		    replay->inside[i].track == event->track)
-			return &replay->inside[i];
-	return NULL;
-}
-
-/* Whether the event is a call of --function, or inside one; @top is the depth
- * of that call. */
-static bool is_within(struct replay *replay, const struct trace_event *event,
-		      uint32_t *top)
-{
-	struct inside *inside;
-
-	*top = 0;
-	if (!replay->wanted)
-		return true;
-	inside = find_inside(replay, event);
-	if (inside) {
-		*top = inside->depth;
-		if (event->kind == TRACE_LEAVE && event->depth == inside->depth)
-			*inside = replay->inside[--replay->inside_count];
-		return true;
-	}
-	if (event->kind != TRACE_ENTER ||
-	    !replay->wanted[function_of(replay, event) -
-			    replay->layout.model->functions])
-		return false;
-	GROW(replay->inside, replay->inside_count, replay->inside_room);
-	replay->inside[replay->inside_count++] = (struct inside){
-		event->thread, event->track, event->depth
-	};
-	*top = event->depth;
-	return true;
-}
-
-static bool is_call(const struct trace_event *event)
-{
-	return event->kind == TRACE_ENTER || event->kind == TRACE_LEAVE;
-}
-
-static bool is_wanted(struct replay *replay, const struct trace_event *event)
-{
-	uint32_t top;
-
-	if (!is_thread(replay, event->thread) ||
-	    !is_within(replay, event, &top))
-		return false;
-	/* Arguments and results come inside their call. */
-	if (event->kind == TRACE_ARGUMENTS || event->kind == TRACE_RESULT)
-		top++;
-	else if (!is_call(event))
-		return true;
-	return event->depth - top < replay->options->depth;
 }
 
 /* --- lines --- */
@@ -387,21 +300,12 @@ static void print_event(struct replay *replay, const struct trace_event *event)
 	}
 }
 
-static void mark_functions(struct replay *replay)
-{
-	if (replay->options->function)
-		replay->wanted = find_functions(replay->layout.model,
-						replay->options->function);
-}
-
 static void print_events(struct replay *replay, struct trace_merge *merge)
 {
 	long limit = replay->options->limit;
 	struct trace_event event;
 
 	while (trace_merge_next(merge, &event)) {
-		if (!is_wanted(replay, &event))
-			continue;
 		print_event(replay, &event);
 		if (limit > 0 && replay->lines >= (uint64_t)limit) {
 			replay->is_held = false;
@@ -409,18 +313,6 @@ static void print_events(struct replay *replay, struct trace_merge *merge)
 		}
 	}
 	release(replay);
-}
-
-/* If nothing was printed, every thread has been seen by now. */
-static void check_thread(const struct replay *replay)
-{
-	uint32_t i;
-
-	for (i = 0; i < replay->trace->thread_count; i++)
-		if (is_thread(replay, i))
-			return;
-	if (replay->options->thread)
-		die("no thread %s was recorded", replay->options->thread);
 }
 
 void replay_print(FILE *out, struct recording *recording,
@@ -432,6 +324,7 @@ void replay_print(FILE *out, struct recording *recording,
 						 { "call", 0 } };
 	struct model model = { .recording = recording };
 	struct trace_merge *merge;
+	struct trace_range range;
 	struct trace trace;
 	struct replay replay = { .trace = &trace, .options = options };
 
@@ -442,22 +335,13 @@ void replay_print(FILE *out, struct recording *recording,
 	replay.layout = layout_on(out, options, &model);
 	replay.table = table_begin(&replay.layout, columns);
 	replay.has_processes = recording->process_count > 1;
-	for (uint32_t i = 0; i < model.function_count; i++)
-		/* any function may be in the trace */
-		model.functions[i].sums.calls = 1;
+	range = window_begin(&trace, &model, options, true);
+	range.doing = "printing";
 	check_names(&model);
-	mark_functions(&replay);
 	table_titles(&replay.table, NULL);
-	merge = trace_merge_begin(
-		&trace, &(struct trace_range){
-				.from_ns = options->from_ns,
-				.to_ns = options->to_ns,
-				.min_duration_ns = options->min_duration_ns,
-			});
+	merge = trace_merge_begin(&trace, &range);
 	print_events(&replay, merge);
-	check_thread(&replay);
 	trace_merge_end(merge);
 	trace_close(&trace);
-	free(replay.wanted);
-	free(replay.inside);
+	window_end(&range);
 }

@@ -27,6 +27,7 @@
 #include "trace/filter.h"
 #include "trace/gaps.h"
 #include "trace/reader.h"
+#include "trace/selection.h"
 #include "trace/trace.h"
 #include "trace/values.h"
 
@@ -54,7 +55,8 @@ struct trace_reader {
 	int fd; /* -1: the file is opened for each window */
 	bool is_gone;
 	struct trace_range range;
-	struct trace_filter *filter; /* or NULL */
+	struct trace_filter *filter;	   /* or NULL */
+	struct trace_selection *selection; /* or NULL */
 	bool in_range, is_over;
 
 	/* The position. */
@@ -669,6 +671,29 @@ static void take_other(struct trace_reader *reader, uint32_t head)
 	reader->at += size;
 }
 
+static void begin_pass(struct trace *trace, const char *doing)
+{
+	uint32_t i;
+
+	trace->doing = doing;
+	trace->blocks_read = trace->block_count = 0;
+	for (i = 0; i < trace->file_count; i++)
+		trace->block_count += trace->files[i].block_count;
+}
+
+static void tell_progress(const struct trace_reader *reader, uint32_t blocks)
+{
+	struct trace *trace = reader->trace;
+	const char *doing = reader->range.doing;
+
+	if (!doing)
+		return;
+	if (trace->doing != doing)
+		begin_pass(trace, doing);
+	trace->blocks_read += blocks;
+	progress(doing, trace->blocks_read, trace->block_count);
+}
+
 /* Begins the next block; false if there is none. */
 static bool begin_block(struct trace_reader *reader)
 {
@@ -680,6 +705,7 @@ static bool begin_block(struct trace_reader *reader)
 	if (reader->block == file->block_count)
 		return false;
 	block = &file->blocks[reader->block++];
+	tell_progress(reader, 1);
 	reader->at = block->offset;
 	reader->end = block->end;
 	reader->window_size = 0;
@@ -855,6 +881,7 @@ static void leave_range(struct trace_reader *reader)
 {
 	empty_queue(reader);
 	reader->at = reader->end = 0;
+	tell_progress(reader, reader->file->block_count - reader->block);
 	reader->block = reader->file->block_count;
 	reader->is_over = true;
 	if (reader->track)
@@ -936,10 +963,20 @@ static bool next_with_gaps(struct trace_reader *reader,
 	return true;
 }
 
-bool trace_next(struct trace_reader *reader, struct trace_event *event)
+static bool next_of_all(struct trace_reader *reader, struct trace_event *event)
 {
 	return reader->trace->gap_count ? next_with_gaps(reader, event) :
 					  next_call(reader, event);
+}
+
+bool trace_next(struct trace_reader *reader, struct trace_event *event)
+{
+	do
+		if (!next_of_all(reader, event))
+			return false;
+	while (reader->selection &&
+	       !trace_selection_takes(reader->selection, event));
+	return true;
 }
 
 /* --- the reader --- */
@@ -958,6 +995,9 @@ struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 	find_clock(reader);
 	if (range->min_duration_ns > 0)
 		reader->filter = trace_filter_begin(range->min_duration_ns);
+	if (trace_selection_is_needed(range))
+		reader->selection = trace_selection_begin(trace,
+							  &reader->range);
 	reader->fd = -1;
 	if (trace->open_files < trace->open_max) {
 		reader->fd = open_file(reader);
@@ -965,6 +1005,7 @@ struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 	}
 	if (!reader->in_range)
 		reader->block = find_block(reader);
+	tell_progress(reader, reader->block);
 	return reader;
 }
 
@@ -1020,6 +1061,7 @@ void trace_end(struct trace_reader *reader)
 	map_free(&reader->by_id);
 	free(reader->results);
 	trace_filter_end(reader->filter);
+	trace_selection_end(reader->selection);
 	free(reader->tracks);
 	free(reader->queue);
 	free(reader);

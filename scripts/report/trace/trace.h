@@ -143,6 +143,9 @@ struct trace {
 	struct map by_ordinal; /* file << 32 | ordinal -> thread */
 	/* readers that keep their file open, and their limit */
 	uint64_t open_files, open_max;
+	/* progress of the pass that struct trace_range.doing names */
+	const char *doing;
+	uint64_t blocks_read, block_count;
 	struct site_table *tables; /* by process: sites by number */
 	/* by process: types of its arguments, or NULL */
 	struct value_table **values;
@@ -160,6 +163,20 @@ struct trace_range {
 	/* Leaves out shorter calls, with their arguments.  Memory grows with
 	 * the number of events within this time. */
 	double min_duration_ns;
+	/* The arrays stay the caller's and outlive the reader. */
+	const bool *threads; /* by thread: whether to show it; NULL: all */
+	uint32_t depth;	     /* of the shown calls; 0: no limit */
+	/* By function: show only calls of these, and what they call; NULL: all.
+	 */
+	const bool *within;
+	/* By function: leave out its calls, but not what they call; NULL: none.
+	 */
+	const bool *hidden;
+	/* Leaves out a call whose shown caller is the same function. */
+	bool merges_recursion;
+	/* What progress() says while the trace is read, a string of its own for
+	 * each pass; NULL: nothing. */
+	const char *doing;
 };
 
 /* Whether @recording has traces; does not read them. */

@@ -12,7 +12,6 @@
 
 #include "base/map.h"
 #include "base/memory.h"
-#include "base/messages.h"
 #include "base/numbers.h"
 #include "read/calltree.h"
 #include "read/process.h"
@@ -40,6 +39,7 @@ struct branch {
 
 struct builder {
 	struct trace *trace;
+	const struct trace_range *range;
 	struct trace_file *file;
 	struct process *process;
 	struct tree_file *tree;
@@ -116,6 +116,18 @@ static uint32_t add_root(struct builder *builder, uint32_t thread,
 	return node;
 }
 
+/* Forgets the branches of a thread that has ended. */
+static void forget_branches(struct builder *builder)
+{
+	uint32_t i;
+
+	for (i = 0; i < builder->branch_count; i++)
+		free(builder->branches[i].open);
+	builder->branch_count = 0;
+	builder->branch = NULL;
+	map_free(&builder->by_track);
+}
+
 static void use_branch(struct builder *builder, const struct trace_event *event)
 {
 	struct branch *branch = builder->branch;
@@ -124,6 +136,9 @@ static void use_branch(struct builder *builder, const struct trace_event *event)
 	if (branch && branch->thread == event->thread &&
 	    branch->track == event->track)
 		return;
+	/* A selection may have left out the begin of the thread. */
+	if (branch && branch->thread != event->thread)
+		forget_branches(builder);
 	i = map_add(&builder->by_track, event->track, builder->branch_count);
 	if (i < builder->branch_count) {
 		builder->branch = &builder->branches[i];
@@ -136,18 +151,6 @@ static void use_branch(struct builder *builder, const struct trace_event *event)
 				   .track = event->track,
 				   .root = i };
 	builder->branch = branch;
-}
-
-/* Forgets the branches of a thread that has ended. */
-static void forget_branches(struct builder *builder)
-{
-	uint32_t i;
-
-	for (i = 0; i < builder->branch_count; i++)
-		free(builder->branches[i].open);
-	builder->branch_count = 0;
-	builder->branch = NULL;
-	map_free(&builder->by_track);
 }
 
 static uint32_t find_child(struct builder *builder, uint32_t parent,
@@ -241,7 +244,8 @@ static void leave(struct builder *builder, const struct trace_event *event)
 
 	number = branch->open[--branch->depth];
 	node = node_at(builder, number);
-	if (event->is_open) {
+	/* What was open at the end of a window has the time in the window. */
+	if (event->is_open && !builder->range->to_ns) {
 		if (builder->nodes[number].has_ended &&
 		    !builder->nodes[number].extra) {
 			make_extra(builder, number);
@@ -277,10 +281,12 @@ static void add_event(struct builder *builder, const struct trace_event *event)
 	}
 }
 
-static void build(struct trace *trace, uint32_t file, struct tree_file *tree)
+static void build(struct trace *trace, uint32_t file, struct tree_file *tree,
+		  const struct trace_range *range)
 {
 	struct builder builder = {
 		.trace = trace,
+		.range = range,
 		.file = &trace->files[file],
 		.process = &trace->recording
 				    ->processes[trace->files[file].process],
@@ -288,16 +294,12 @@ static void build(struct trace *trace, uint32_t file, struct tree_file *tree)
 	};
 	struct trace_reader *reader;
 	struct trace_event event;
-	uint64_t events = 0;
 
 	*tree = (struct tree_file){ .name = trace->files[file].name };
 	take(&builder, BASE);
-	reader = trace_begin(trace, file, &(struct trace_range){ 0 });
-	while (trace_next(reader, &event)) {
+	reader = trace_begin(trace, file, range);
+	while (trace_next(reader, &event))
 		add_event(&builder, &event);
-		if (++events % 4194304 == 0)
-			progress("adding up", file, trace->file_count);
-	}
 	trace_end(reader);
 	forget_branches(&builder);
 	free(builder.branches);
@@ -317,24 +319,18 @@ static void add_damage(struct trace_damage *sum, const struct trace_damage *one)
 	sum->bytes += one->bytes;
 }
 
-bool trace_add_calls(struct recording *recording)
+void trace_add_calls(struct trace *trace, const struct trace_range *range)
 {
-	struct trace trace;
+	struct recording *recording = trace->recording;
 	uint32_t i;
 
-	if (!trace_open(&trace, recording)) {
-		trace_close(&trace);
-		return false;
-	}
-	for (i = 0; i < trace.file_count; i++) {
+	for (i = 0; i < trace->file_count; i++) {
 		struct process *process =
-			&recording->processes[trace.files[i].process];
+			&recording->processes[trace->files[i].process];
 
 		process->files = grow(process->files, process->file_count + 1,
 				      sizeof(*process->files));
-		build(&trace, i, &process->files[process->file_count++]);
-		add_damage(&recording->trace_damage, &trace.files[i].damage);
+		build(trace, i, &process->files[process->file_count++], range);
+		add_damage(&recording->trace_damage, &trace->files[i].damage);
 	}
-	trace_close(&trace);
-	return true;
 }

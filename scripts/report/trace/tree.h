@@ -2,13 +2,12 @@
 #ifndef REPORT_TRACE_TREE_H
 #define REPORT_TRACE_TREE_H
 
-#include <stdbool.h>
+struct trace;
+struct trace_range;
 
-struct recording;
-
-/* Adds the calls of all traces to the files of the processes, as calltree
- * would have recorded them; false: there is no trace.  Call it before
+/* Adds the calls of @trace within @range to the files of the processes of its
+ * recording, as calltree would have recorded them.  Call it before
  * model_build(). */
-bool trace_add_calls(struct recording *recording);
+void trace_add_calls(struct trace *trace, const struct trace_range *range);
 
 #endif
