@@ -5,6 +5,9 @@
  * sample adds its weight to the innermost node.  Samples of one thread come one after
  * the other and nothing interrupts them, so there is one writer and no lock.  The
  * stored data is complete at any moment.
+ *
+ * The nodes hold instructions, not functions: the report finds inlined functions and
+ * lines there.
  */
 #include "options/start.h"
 
@@ -30,9 +33,9 @@ struct samples {
 	uint32_t chunks;
 	uint32_t retry; /* samples to lose before the next try */
 	enum shim_lost cause;
-	struct shim_node **table; /* of all paths: open addressing */
+	struct shim_sampled_node **table; /* of all paths: open addressing */
 	uint64_t room, used;
-	shim_function stack[DEPTH_MAX];
+	uintptr_t stack[DEPTH_MAX];
 };
 
 static struct samples *all;
@@ -69,25 +72,24 @@ static void *allocate(struct samples *samples, size_t size)
 	return memory;
 }
 
-static uint64_t hash(uint64_t parent, uint64_t function)
+static uint64_t hash(uint64_t parent, uint64_t address)
 {
-	return (parent * 0x9e3779b97f4a7c15ull ^ function) *
+	return (parent * 0x9e3779b97f4a7c15ull ^ address) *
 		       0xff51afd7ed558ccdull >>
 	       20;
 }
 
-static struct shim_node **place_of(const struct samples *samples,
-				   struct shim_node **table, uint64_t room,
-				   uint64_t parent, uint64_t function)
+static struct shim_sampled_node **place_of(struct shim_sampled_node **table,
+					   uint64_t room, uint64_t parent,
+					   uint64_t address)
 {
-	uint64_t i = hash(parent, function);
+	uint64_t i = hash(parent, address);
 
-	(void)samples;
 	for (;; i++) {
-		struct shim_node **place = &table[i & (room - 1)];
+		struct shim_sampled_node **place = &table[i & (room - 1)];
 
 		if (!*place || ((*place)->parent == parent &&
-				(*place)->function == function))
+				(*place)->address == address))
 			return place;
 	}
 }
@@ -96,43 +98,43 @@ static struct shim_node **place_of(const struct samples *samples,
 static bool grow_table(struct samples *samples)
 {
 	uint64_t room = samples->room ? samples->room * 2 : TABLE_MIN;
-	struct shim_node **table = shim_memory_map(room * sizeof(*table));
+	struct shim_sampled_node **table = shim_memory_map(room *
+							   sizeof(*table));
 
 	if (!table)
 		return false;
 	for (uint64_t i = 0; i < samples->room; i++) {
-		struct shim_node *node = samples->table[i];
+		struct shim_sampled_node *node = samples->table[i];
 
 		if (node)
-			*place_of(samples, table, room, node->parent,
-				  node->function) = node;
+			*place_of(table, room, node->parent,
+				  node->address) = node;
 	}
 	samples->table = table;
 	samples->room = room;
 	return true;
 }
 
-static struct shim_node *find_child(struct samples *samples, uint64_t parent,
-				    uint64_t function)
+static struct shim_sampled_node *find_child(struct samples *samples,
+					    uint64_t parent, uint64_t address)
 {
-	struct shim_node **place, *node;
+	struct shim_sampled_node **place, *node;
 
 	if (samples->used * 2 >= samples->room && !grow_table(samples)) {
 		samples->cause = SHIM_LOST_MEMORY;
 		return NULL;
 	}
-	place = place_of(samples, samples->table, samples->room, parent,
-			 function);
+	place = place_of(samples->table, samples->room, parent, address);
 	if (*place)
 		return *place;
 	node = allocate(samples, sizeof(*node));
 	if (!node)
 		return NULL;
-	if (function > SHIM_SAMPLE_CUT)
-		shim_image_note(function);
+	if (address > SHIM_SAMPLE_CUT)
+		shim_image_note(address);
 	node->parent = parent;
-	node->coarse = 2;
-	__atomic_store_n(&node->function, function, __ATOMIC_RELEASE);
+	node->address = address;
+	__atomic_store_n(&node->function, SHIM_NODE_SAMPLED, __ATOMIC_RELEASE);
 	*place = node;
 	samples->used++;
 	return node;
@@ -231,11 +233,11 @@ static struct samples *get_own(uint32_t weight)
 
 /* --- events --- */
 
-static struct shim_node *add_stack(struct samples *samples, uint32_t count,
-				   bool is_whole)
+static struct shim_sampled_node *add_stack(struct samples *samples,
+					   uint32_t count, bool is_whole)
 {
 	uint64_t parent = (uint64_t)samples->root;
-	struct shim_node *node = NULL;
+	struct shim_sampled_node *node = NULL;
 
 	if (!is_whole) {
 		node = find_child(samples, parent, SHIM_SAMPLE_CUT);
@@ -244,10 +246,10 @@ static struct shim_node *add_stack(struct samples *samples, uint32_t count,
 		parent = (uint64_t)node;
 	}
 	while (count-- > 0) {
-		uint64_t function = samples->stack[count] & SHIM_NODE_ADDRESS;
+		uint64_t address = samples->stack[count] & SHIM_NODE_ADDRESS;
 
 		node = find_child(samples, parent,
-				  function ? function : SHIM_SAMPLE_UNKNOWN);
+				  address ? address : SHIM_SAMPLE_UNKNOWN);
 		if (!node)
 			return NULL;
 		parent = (uint64_t)node;
@@ -259,14 +261,14 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 			  const void *context, uint32_t weight)
 {
 	struct samples *samples = get_own(weight);
-	struct shim_node *node;
+	struct shim_sampled_node *node;
 	uint32_t count = 0;
 	bool is_whole;
 
 	(void)profiler;
 	if (!samples)
 		return;
-	is_whole = shim_stack_parts(context, DEPTH_MAX, &count,
+	is_whole = shim_stack_calls(context, 0, DEPTH_MAX, &count,
 				    samples->stack) == SHIM_OK;
 	if (count == 0) {
 		samples->stack[0] = ip;
@@ -279,8 +281,8 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 		samples->root->lost[samples->cause] += weight;
 		return;
 	}
-	node->hits++;
-	shim_local_add(&node->calls, weight);
+	node->signals++;
+	shim_local_add(&node->samples, weight);
 	if (mode == SHIM_SAMPLE_REAL && !samples->is_ending &&
 	    !shim_clock_is_closed()) {
 		samples->root->last_node = (uint64_t)node;
@@ -316,14 +318,13 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 	(void)profiler;
 	for (struct samples *samples = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
 	     samples; samples = samples->next) {
-		struct shim_node **table = samples->table;
+		struct shim_sampled_node **table = samples->table;
 		uint64_t room = samples->room;
 
 		for (uint64_t i = 0; table && i < room; i++)
-			if (table[i] && table[i]->function >= low &&
-			    table[i]->function < high)
-				table[i]->function |= (uint64_t)generation
-						      << 48;
+			if (table[i] && table[i]->address >= low &&
+			    table[i]->address < high)
+				table[i]->address |= (uint64_t)generation << 48;
 	}
 }
 

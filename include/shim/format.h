@@ -356,6 +356,8 @@ struct shim_node {
  *
  * calltree:calibrate: the same without frames, @address is 0.  A hook that has read the clock
  * may not be in its call yet: @own of a path and its caller are exact together only.
+ *
+ * sampling: the frames of the whole stack; @own is 0.
  */
 struct shim_sampled_node {
 	uint64_t function; /* SHIM_NODE_SAMPLED */
@@ -363,7 +365,8 @@ struct shim_sampled_node {
 	 * struct shim_sampled_node */
 	uint64_t parent;
 	/* of an instruction, in callers of the call (return address - 1);
-	 * | generation << 48; 0: unknown */
+	 * | generation << 48; 0: unknown.  sampling: or SHIM_SAMPLE_UNKNOWN, or
+	 * SHIM_SAMPLE_CUT */
 	uint64_t address;
 	uint64_t samples; /* by weight: the thread was found here itself */
 	uint64_t signals; /* that brought them */
@@ -441,13 +444,15 @@ struct shim_group_node {
 };
 
 /*
- * sampling: a tree of the sampled stacks, with the nodes of calltree.  @function is
- * the start of a function, or of a part that the compiler split off, by the unwind
- * tables; or SHIM_SAMPLE_UNKNOWN or SHIM_SAMPLE_CUT.  @calls of a struct shim_node
- * is the weight of the samples whose innermost frame is this path, @hits their
- * number of signals; its other counts are 0.  A root is a struct shim_sample_root.
+ * sampling: a tree of the sampled stacks.  Its nodes are struct shim_sampled_node; the
+ * frames of a stack that the unwinder could not reach are the open calls of calltree,
+ * with the start of the function.  A root is a struct shim_sample_root.
+ *
+ * Older recordings have struct shim_node instead: @function is the start of a function,
+ * or of a part that the compiler split off, by the unwind tables; @calls is the weight
+ * of the samples whose innermost frame is this path, @hits their number of signals.
  */
-#define SHIM_SAMPLE_UNKNOWN 1ull /* an address in no known function */
+#define SHIM_SAMPLE_UNKNOWN 1ull /* no address is known */
 #define SHIM_SAMPLE_CUT	    2ull /* the unwinder could not find the callers */
 
 #define SHIM_SAMPLED_REAL 2 /* @mode: real time, not processor time */

@@ -75,7 +75,8 @@ shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
  *
  * As shim_stack_addresses, but each return address is less 1, which is an
  * address in the call, and the walk ends with the frame that holds the stack
- * address @end.  An @end of 0 is in no frame.
+ * address @end.  An @end of 0 is in no frame: the walk goes on to the end of the
+ * stack, and open calls follow as in shim_stack_functions.
  *
  * Returns SHIM_OK if the walk reached @end, or the end of the stack; otherwise
  * as shim_stack_addresses.

@@ -154,6 +154,9 @@ static int list_calls(void *argument)
 		if (goes_on && has_ended(walk, &frame, listing->end))
 			return SHIM_OK;
 	}
+	if (listing->end == 0 && !goes_on && !walk->is_last &&
+	    add_callers(listing))
+		return SHIM_OK;
 	return walk->is_last ? SHIM_OK : SHIM_S_FALSE;
 }
 

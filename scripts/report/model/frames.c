@@ -79,6 +79,17 @@ static void take_frame(void *context, uint32_t number, uint32_t id,
 	add_function(finding, symbol);
 }
 
+/* No object has them. */
+static void take_outside(struct finding *finding, const uint64_t *addresses,
+			 uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		take_frame(finding, i, 0,
+			   &(struct frame_symbol){ .start = addresses[i] });
+}
+
 /* Finds the functions of all frames of one object, which begin at @frames;
  * returns their number. */
 static uint32_t find_in_object(struct finding *finding,
@@ -99,6 +110,8 @@ static uint32_t find_in_object(struct finding *finding,
 	if (frames->object != NONE)
 		symbols_frames(&model->objects[frames->object], addresses, kept,
 			       take_frame, finding);
+	else
+		take_outside(finding, addresses, kept);
 	end_chains(finding, finding->first + kept);
 	free(addresses);
 	return i;

@@ -23,7 +23,7 @@ struct frame_chains {
 
 /* A site of the recording that is a frame. */
 struct frame_site {
-	uint64_t address; /* in the file of the object */
+	uint64_t address; /* in the file of the object, or in memory */
 	uint32_t object;  /* NONE: in no object */
 	uint32_t site;
 };
@@ -33,7 +33,8 @@ struct frame_site {
  * model
  *
  * @add returns the number of a function.  Its @symbol is NULL if the function
- * within the object is unknown.  @frames are sorted.
+ * within the object is unknown; outside of objects, it starts at the address of the
+ * frame.  @frames are sorted.
  */
 void frames_find_chains(struct model *model, struct frame_site *frames,
 			uint32_t count,

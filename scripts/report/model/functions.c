@@ -161,9 +161,11 @@ static uint32_t add_of_frame(void *context, uint32_t object,
 			     const struct frame_symbol *symbol)
 {
 	if (object == NONE)
-		return add_function(context,
-				    &((struct search *)context)->unknown,
-				    SHIM_SAMPLE_UNKNOWN, NONE);
+		return add_function(
+			context, &((struct search *)context)->unknown,
+			symbol->start == SHIM_SAMPLE_CUT ? SHIM_SAMPLE_CUT :
+							   SHIM_SAMPLE_UNKNOWN,
+			NONE);
 	if (!symbol)
 		return add_untold(context, object);
 	return symbol->start ? add_in_object(context, object, symbol->start) :
@@ -196,7 +198,7 @@ static void find_site(struct search *search, uint32_t number)
 		&recording->processes[site->process], site->address,
 		site->generation);
 	uint32_t object = image ? find_object(search, image) : NONE;
-	uint64_t address = image ? site->address - image->bias : 0;
+	uint64_t address = site->address - (image ? image->bias : 0);
 
 	if (site->is_frame)
 		add_frame(search, number, object, address);

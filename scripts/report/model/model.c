@@ -242,6 +242,21 @@ static uint32_t find_frame_path(struct build *build, const struct entry *entry,
 	return path;
 }
 
+/* Adds the functions of a frame of the sampling profiler: its stacks are whole. */
+static uint32_t find_sampled_path(struct build *build,
+				  const struct entry *entry, uint32_t path)
+{
+	const struct model *model = build->model;
+	uint32_t count, i;
+	const uint32_t *functions = frames_chain(
+		&model->frames, model->recording->sites[entry->site].function,
+		&count);
+
+	for (i = 0; i < count; i++)
+		path = find_path(build, path, functions[i]);
+	return path;
+}
+
 static bool is_passed_over(const struct build *build, const struct entry *entry,
 			   uint32_t parent, uint32_t function)
 {
@@ -264,6 +279,7 @@ static void find_entry_path(struct build *build, uint32_t n)
 	struct tree_file *file = build->file;
 	struct entry *entry;
 	uint32_t depth = 0, path, thread, function;
+	bool is_sampled = file->is_sampled;
 
 	while (n != NONE && file->entries[n].path == NONE) {
 		file->entries[n].path = VISITING;
@@ -283,7 +299,9 @@ static void find_entry_path(struct build *build, uint32_t n)
 		function = build->model->recording->sites[entry->site].function;
 		/* (Samples beside exact times have no frames.) */
 		if (is_frame(build, entry))
-			path = build->has_budget ?
+			path = is_sampled ?
+				       find_sampled_path(build, entry, path) :
+			       build->has_budget ?
 				       find_frame_path(build, entry, path) :
 				       path;
 		else if (!is_passed_over(build, entry, path, function))
@@ -502,13 +520,28 @@ static bool copy_root(const struct build *build, const struct entry *entry,
 	return root->period_ns > 0 && root->period_ns <= 1000000000u;
 }
 
+/* The samples whose innermost frame is this one. */
+static uint64_t count_own(const struct build *build, const struct entry *entry)
+{
+	const unsigned char *at = build->file->data + entry->offset;
+	struct shim_sampled_node frame;
+	struct shim_node node;
+
+	if (is_frame(build, entry)) {
+		memcpy(&frame, at, sizeof(frame));
+		return frame.samples;
+	}
+	memcpy(&node, at, sizeof(node));
+	return node.calls;
+}
+
 /* The roots describe the nodes that follow them, up to the next root. */
 static void add_sampled_nodes(struct build *build)
 {
 	struct tree_file *file = build->file;
 	struct shim_sample_root root = { .period_ns = 0 };
-	struct shim_node node;
 	bool good = false;
+	uint64_t own;
 	uint32_t i;
 
 	for (i = 0; i < file->entry_count; i++) {
@@ -523,13 +556,13 @@ static void add_sampled_nodes(struct build *build)
 			add_sleep(build, entry, &root);
 			continue;
 		}
-		memcpy(&node, file->data + entry->offset, sizeof(node));
-		if (node.calls == 0)
+		own = count_own(build, entry);
+		if (own == 0)
 			continue;
 		/* There cannot have been more samples than time. */
-		if (good && node.calls <= UINT32_MAX * 64ull)
+		if (good && own <= UINT32_MAX * 64ull)
 			add_samples(build, entry->path, entry->thread,
-				    (double)node.calls, (double)root.period_ns);
+				    (double)own, (double)root.period_ns);
 		else
 			model_blame(&build->bad_times, &build->bad_time_offset,
 				    entry->offset);

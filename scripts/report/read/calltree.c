@@ -353,8 +353,7 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	if (function >> 48 == SHIM_NODE_TYPE >> 48)
 		size = type_size(at, left);
 	/* Files of the sampling profiler have no such nodes. */
-	if (scan->file->is_sampled &&
-	    (function == SHIM_NODE_SAMPLED || function == SHIM_NODE_THROTTLED))
+	if (scan->file->is_sampled && function == SHIM_NODE_THROTTLED)
 		size = 0;
 	if (size == 0 || size > left) {
 		blame(&scan->garbage, &scan->garbage_offset, offset);

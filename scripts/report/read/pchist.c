@@ -156,12 +156,12 @@ const struct shim_arc *arcs_read(int directory, const char *entry,
 #define HEADER_SIZE 4096u
 #define ADDRESS	    0x10000u /* address of the chunk; any value will do */
 
-static void put_node(FILE *out, uint64_t function, uint64_t count)
+static void put_node(FILE *out, uint64_t address, uint64_t count)
 {
-	struct shim_node node = { .function = function,
-				  .parent = ADDRESS,
-				  .calls = count,
-				  .coarse = 2 };
+	struct shim_sampled_node node = { .function = SHIM_NODE_SAMPLED,
+					  .parent = ADDRESS,
+					  .address = address,
+					  .samples = count };
 
 	if (count > 0)
 		fwrite(&node, sizeof(node), 1, out);
