@@ -300,6 +300,8 @@ static void find_changes(struct diff *diff)
 	for (i = 0; i < diff->count; i++)
 		find_change(diff, &diff->rows[i]);
 	names_free(&diff->names);
+	if (!diff->count)
+		return;
 	qsort(diff->rows, diff->count, sizeof(*diff->rows), compare_rows);
 }
 
