@@ -38,6 +38,11 @@ class Row {
         return least;
     }
 
+    levels() {
+        this.made = this.made || new Levels(this);
+        return this.made;
+    }
+
     // The piece at @time, or -1.
     at(time) {
         const piece = this.after(time);

@@ -67,6 +67,22 @@ function listen() {
         flame.setUp(state.up);
     });
     byId('zoom-out').addEventListener('click', zoomOut);
+    for (const [id, act] of [
+        ['hit-back', () => jumpInPaths(-1)], ['hit-next', () => jumpInPaths(1)],
+        ['call-back', () => jumpOnTimeline(-1)],
+        ['call-next', () => jumpOnTimeline(1)],
+        ['lanes-all', () => timeline.closeAll(
+            timeline.picture.lanes.some(lane => !lane.closed))],
+        ['span-view', () => timeline.setSpan(timeline.range)],
+        ['span-zoom', () => timeline.move(timeline.clip(...state.span))],
+        ['span-none', () => timeline.setSpan(null)]])
+        byId(id).addEventListener('click', act);
+    byId('rates').addEventListener('change', event =>
+        showRates(event.target.value === 'rate'));
+    byId('search').addEventListener('keydown', event => {
+        if (event.key === 'Enter')
+            jumpInPaths(event.shiftKey ? -1 : 1);
+    });
     byId('times-out').addEventListener('click', () => timeline.zoomOut());
     byId('closer').addEventListener('click', () => timeline.zoom(2));
     byId('farther').addEventListener('click', () => timeline.zoom(1 / 2));
@@ -125,6 +141,8 @@ function pressed(event) {
         byId('search').select();
     } else if (!typing && event.key === '?') {
         byId('help').showModal();
+    } else if (!typing && event.key.toLowerCase() === 'n') {
+        jump(event.key === 'n' ? 1 : -1);
     } else if (!typing && event.key === 'c') {
         copyName();
     } else if (!typing && event.key === 't') {
@@ -142,6 +160,8 @@ function escape() {
         state.pattern = field.value = '';
         search();
         byId('flame').focus();
+    } else if (state.span) {
+        timeline.setSpan(null);
     } else if (document.activeElement === byId('timeline')) {
         timeline.zoomOut();
     } else {

@@ -4,6 +4,7 @@
 
 const ROW = 20;                 // height of a frame
 const MOVE_MS = 140;            // duration of a zoom
+const FITTED_MOST = 50000;      // limit of names that were cut before
 
 class Drawing {
     // @canvas is in an element as high as the drawing, which is in @box.
@@ -12,6 +13,7 @@ class Drawing {
         this.canvas = canvas;
         this.context = canvas.getContext('2d');
         this.widths = new Map();
+        this.fitted = new Map();
         new ResizeObserver(() => this.resize()).observe(box);
         box.addEventListener('scroll', () => this.drawSoon());
         canvas.addEventListener('focus', () => this.drawSoon());
@@ -113,6 +115,19 @@ class Drawing {
                 most = middle - 1;
         }
         return least ? `${text.slice(0, least)}\u2026` : '';
+    }
+
+    // The same, for what is drawn again and again while its width changes: the
+    // width is one of few.
+    fitSoon(name, width) {
+        const step = 8 * Math.floor(width / 8);
+        const key = `${step} ${name}`;
+
+        if (this.fitted.size > FITTED_MOST)
+            this.fitted.clear();
+        if (!this.fitted.has(key))
+            this.fitted.set(key, this.fit(name, step));
+        return this.fitted.get(key);
     }
 
     widthOf(text) {

@@ -41,24 +41,6 @@ function rangesOf(marks, end) {
     return rows;
 }
 
-// A counter has a value from one point until the next.
-function countersOf(marks) {
-    const counters = new Map();
-
-    for (const { kind, ns, value, text } of marks) {
-        if (kind !== 'counter' || value === null)
-            continue;
-        if (!counters.has(text))
-            counters.set(text, { text, points: [], least: 0, most: 0 });
-        const counter = counters.get(text);
-
-        counter.points.push({ ns, value });
-        counter.least = Math.min(counter.least, value);
-        counter.most = Math.max(counter.most, value);
-    }
-    return [...counters.values()];
-}
-
 // The times without a processor, by thread and time.
 function gapsByThread(gaps) {
     const threads = new Map();
@@ -86,7 +68,8 @@ function addMarks(lanes, marks, gaps) {
         lane.gaps = !lane.track && byThread.get(lane.thread) || [];
         lane.flags = flagsOf(own);
         lane.ranges = rangesOf(own, lane.end_ns);
-        lane.counters = countersOf(own);
+        lane.allCounters = countersOf(own);
+        lane.counters = lane.allCounters.filter(each => !each.isConstant);
     }
 }
 
@@ -97,9 +80,9 @@ function saidIn(lanes) {
             text: flag.title, lane })),
         ...lane.ranges.flat().map(range => ({ from: range.from,
             took: range.to - range.from, text: range.text, lane })),
-        ...lane.counters.flatMap(counter => counter.points.map(point => ({
+        ...lane.allCounters.flatMap(counter => counter.points.map(point => ({
             from: point.ns, took: -1, lane,
-            text: `${counter.text} = ${point.value}` }))),
+            text: `${counter.name} = ${point.value}` }))),
     ]);
 }
 

@@ -123,9 +123,10 @@ function begin() {
     show();
     showPairs();
     fitGraph();
-    if (timeline)
-        byId('lanes').style.height = `${Math.min(timeline.height,
-            Math.max(Math.floor(innerHeight * 0.5), 240))}px`;
+    if (timeline) {
+        timeline.openSome(Math.max(Math.floor(innerHeight * 0.6), 240));
+        showLaneButton();
+    }
     document.documentElement.dataset.ready = performance.now();
 }
 

@@ -29,7 +29,7 @@ class Growing {
         return place;
     }
 
-    // The tree as a View: numbered in depth-first order.
+    // The tree as a View: numbered in depth-first order.  @places: by path.
     view() {
         const count = this.functions.length;
         const children = this.parents.map(() => []);
@@ -39,6 +39,7 @@ class Growing {
             function: new Int32Array(count),
         };
         const total = new Float64Array(count);
+        const places = new Uint32Array(count);
         const stack = [[0, -1]];
         let made = 0;
 
@@ -53,7 +54,8 @@ class Growing {
             view.deepest = Math.max(view.deepest, view.depth[i]);
             view.function[i] = this.functions[place];
             total[i] = this.totals[place];
-            for (const child of children[place])
+            places[i] = place;
+            for (const child of children[place].reverse())
                 stack.push([child, i]);
         }
         for (let i = count - 1; i >= 0; i--) {
@@ -62,7 +64,7 @@ class Growing {
                 view.next[view.parent[i]] = Math.max(
                     view.next[view.parent[i]], view.next[i]);
         }
-        return { view, total };
+        return { view, total, places };
     }
 }
 

@@ -7,12 +7,13 @@ const state = {
     kind: '', metric: '', thread: 0,            // 0: all threads
     order: 'size', colors: '', up: false, pattern: '',
     function: -1,
+    span: null,                                 // [from, to] on the timeline
 };
 
 let source, view, measured;
 let comparison, before;                         // null: nothing to compare with
 let flame, above, below, table;
-let times, timeline;                            // undefined: no timeline
+let times, timeline, overview;                  // undefined: no timeline
 
 function sourceOf(kind, byThread) {
     return profile.sources.find(each => each.kind === kind &&
@@ -23,7 +24,8 @@ function sourceOf(kind, byThread) {
 function comparisonOf() {
     const other = profile.sources.find(each => each.against);
 
-    if (!other || source.by_thread || other.kind !== source.kind)
+    if (!other || source.by_thread || source.isSpan ||
+        other.kind !== source.kind)
         return null;
     if (!source.comparison)
         source.comparison = new Comparison(source, other);
@@ -43,11 +45,38 @@ function sameFunction(last, number) {
     return source.functions.findIndex(each => functionKey(each) === key);
 }
 
+// The chosen thread; null: all.
+function chosenThread() {
+    const apart = sourceOf(state.kind, true);
+
+    return state.thread > 0 && apart ? apart.views[Math.min(state.thread - 1,
+        apart.views.length - 1)].thread : null;
+}
+
+// Of a span of time there are calls and their times.
+function chooseSpan() {
+    const key = JSON.stringify([state.span, state.thread]);
+
+    if (!['time', 'calls'].includes(state.metric) || state.kind !== 'calls') {
+        state.kind = 'calls';
+        state.metric = 'time';
+        byId('metric').value = 'calls time';
+    }
+    if (times.spanKey !== key) {
+        const base = sourceOf('calls', false);
+
+        times.spanKey = key;
+        times.spanSource = sourceOfSpan(base, times, numbersIn(base),
+            state.span, chosenThread());
+    }
+    return times.spanSource;
+}
+
 function chooseView() {
     const last = source;
 
-    source = sourceOf(state.kind, state.thread > 0) ||
-        sourceOf(state.kind, false);
+    source = state.span ? chooseSpan() :
+        sourceOf(state.kind, state.thread > 0) || sourceOf(state.kind, false);
     view = source.view(Math.min(Math.max(state.thread - 1, 0),
         source.views.length - 1));
     measured = measure(view, state.metric);

@@ -19,11 +19,25 @@ function readTimes() {
         lane.title = laneTitle(lane, several);
     timeline = new Timeline(byId('lanes'), byId('timeline'), {
         point: showCallTip,
+        curve: showCurveTip,
         focus: focusCall,
         zoom: showRange,
+        span: chooseTimes,
+        lanes: () => showLaneButton(),
+        drawn: () => overview && overview.drawNow(),
     });
     byId('times').hidden = false;
+    overview = new Overview(byId('overview-box'), byId('overview'), timeline);
     showSaid();
+    showNotes();
+}
+
+function showNotes() {
+    const constant = times.lanes.flatMap(lane => lane.allCounters.filter(
+        each => each.isConstant));
+    const isSum = times.lanes.some(lane => lane.counters.some(
+        each => each.isSum));
+
     byId('merged').textContent = (times.merged ? `${humanCount(times.merged)} ` +
         `of ${humanCount(times.calls)} calls, all shorter than ` +
         `${humanNs(times.least_ns)}, are shown together with those beside and ` +
@@ -32,7 +46,19 @@ function readTimes() {
         (times.values_left_out ? ` The arguments and results of ${
             humanCount(times.values_left_out)} calls are left out.` : '') +
         (times.marks_left_out ? ` ${humanCount(times.marks_left_out)} marks ` +
-        'are left out.' : '') + gapsText();
+        'are left out.' : '') + gapsText() + (constant.length ?
+        ` Not shown, as they do not change: ${constant.map(each =>
+            `${each.name} = ${each.text(each.points[0].value)}`)
+            .join(', ')}.` : '');
+    byId('rates-label').hidden = !isSum;
+}
+
+// What grows is shown as its rate, or as it is.
+function showRates(rates) {
+    for (const lane of times.lanes)
+        for (const counter of lane.counters)
+            counter.show(rates);
+    timeline.drawSoon();
 }
 
 function gapsText() {
@@ -60,18 +86,22 @@ function showSaid() {
         }).show(rows);
 }
 
-// Converts numbers of functions to the timeline's.
+// By function of the timeline, its number in @from; -1: it is hidden.
+function numbersIn(from) {
+    const numbers = new Map(from.functions.map((about, number) =>
+        [functionKey(about), number]));
+
+    return times.functions.map(about => {
+        const number = numbers.get(functionKey(about));
+
+        return number === undefined ? -1 : number;
+    });
+}
+
 function numbersOfTimes() {
     if (times.source !== source) {
-        const numbers = new Map(source.functions.map((about, number) =>
-            [functionKey(about), number]));
-
         times.source = source;
-        times.numbers = times.functions.map(about => {
-            const number = numbers.get(functionKey(about));
-
-            return number === undefined ? -1 : number;
-        });
+        times.numbers = numbersIn(source);
     }
     return times.numbers;
 }
@@ -83,10 +113,8 @@ function showTimes() {
     const palette = makePalette();
     const names = times.functions.map(about => visible(about.name));
 
-    times.shown = times.lanes.filter(lane => !view.thread ||
-        (lane.tid === view.thread.tid &&
-            lane.process === view.thread.process));
-    timeline.show({
+    times.shown = lanesOf(times, view.thread);
+    const picture = {
         lanes: times.shown, duration: times.duration_ns,
         color: number => palette.color(numbers[number]),
         label: number => names[number],
@@ -95,9 +123,58 @@ function showTimes() {
         muted: css('--muted'), line: css('--line'), ground: css('--panel'),
         found: css('--found'), merged: css('--merged'), bad: css('--bad'),
         accent: css('--accent'), part: css('--part-color'),
+        curve: css('--curve'), shape: css('--shape'),
         marks: flame.marks && numbers.map(number => flame.marks[number]),
-    });
+    };
+
+    timeline.span = state.span;
+    timeline.show(picture);
+    overview.show(picture);
     showRange();
+    showSpan();
+    showLaneButton();
+}
+
+// The button opens or closes all lanes.
+function showLaneButton() {
+    const { lanes } = timeline.picture;
+    const closes = lanes.some(lane => !lane.closed);
+
+    byId('lanes-all').textContent = closes ? 'Close lanes' : 'Open lanes';
+    byId('lanes-all').hidden = lanes.length < 2;
+    fitLanes();
+}
+
+// As high as needed, if there is room.
+function fitLanes() {
+    const most = Math.max(Math.floor(innerHeight * 0.6), 240);
+
+    byId('lanes').style.height = `${Math.min(timeline.height, most)}px`;
+}
+
+// The calls of the chosen span are all that the page shows.
+function chooseTimes() {
+    state.span = timeline.span;
+    show();
+}
+
+function showSpan() {
+    const [from, to] = state.span || timeline.range;
+
+    byId('span').hidden = !state.span;
+    byId('span').dataset.range = `${from} ${to}`;
+    byId('span-text').textContent = state.span ? 'Tables and call paths are ' +
+        `of ${timeText(from, (to - from) / 100)} \u2013 ` +
+        `${timeText(to, (to - from) / 100)}, ${humanNs(to - from)}: as ` +
+        'recorded, the cost of recording is not subtracted' : '';
+}
+
+function showCurveTip({ counter, ns, value }, event) {
+    timeline.pointed = null;
+    timeline.drawSoon();
+    placeTip(event, [element('strong', `${counter.title}: ` +
+        counter.text(value)),
+    element('span', `at ${timeText(ns, 1)}`, { class: 'place' })]);
 }
 
 function showRange() {
@@ -105,6 +182,7 @@ function showRange() {
 
     byId('times-range').textContent = [from, to].map(time =>
         timeText(time, (to - from) / 100)).join(' \u2013 ');
+    byId('times-range').dataset.range = `${from} ${to}`;
     byId('times-out').disabled = timeline.isWhole();
 }
 
