@@ -53,10 +53,10 @@ static void leave_out(struct tree *tree, uint64_t waited, uint64_t tick)
 		__atomic_fetch_add(&meta->waited, waited, __ATOMIC_RELAXED);
 }
 
-COLD uint64_t cpu_leave_out_waiting(uint64_t tick)
+COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick)
 {
 	struct tree *tree = tree_hot.tree;
-	uint64_t last = tree_hot.last, waited;
+	uint64_t waited;
 	int64_t known, now;
 
 	if (!tree || tree_hot.shared || tree_hot.no_clock || last == 0 ||

@@ -8,10 +8,11 @@
 void cpu_begin_thread(struct tree *tree);
 
 /*
- * Takes the time that this thread has waited since the last tick, tree_hot.last, out of
- * all its open calls, whose starts become later, @tick at the latest.  The result is
- * that time, @tick - tree_hot.last at most.
+ * Takes the time that this thread has waited since the tick @last out of all its open
+ * calls, whose starts become later, @tick at the latest.  The result is that time,
+ * @tick - @last at most.  Time that nobody takes out is taken for waiting after @tick:
+ * no tick may be left out.
  */
-COLD uint64_t cpu_leave_out_waiting(uint64_t tick);
+COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick);
 
 #endif

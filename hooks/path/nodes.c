@@ -275,9 +275,11 @@ charge_tick(struct shim_node *node, uint64_t before, uint64_t after)
 static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
 				uint64_t after)
 {
-	uint64_t waited = cpu_leave_out_waiting(before);
+	uint64_t waited = cpu_leave_out_waiting(tree_hot.last, before);
 
 	charge_tick(node, before - waited, after);
+	/* It may have lost its processor in the hook. */
+	cpu_leave_out_waiting(before, after);
 	shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
 	return waited;
 }

@@ -3,6 +3,7 @@
 
 calltree:clock=cpu: times without the time that threads wait.
 """
+import json
 import os
 import resource
 import subprocess
@@ -25,11 +26,11 @@ def program():
     return compile('cpu_time.c', 'gcc', '-O1', libraries=['-lpthread'])
 
 
-def recorded(*words, profile='calltree:clock=cpu', **how):
+def recorded(*words, profile='calltree:clock=cpu', command=None, **how):
     """The recording, and the processor time of the program and its children in ms."""
     output = os.path.join(new_directory('cpu'), 'recording')
     os.mkdir(output, 0o700)
-    command = [program(), *words]
+    command = [command or program(), *words]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL,
@@ -93,6 +94,31 @@ def time_without_a_processor_is_in_no_function():
     one = {min(os.sched_getaffinity(0))}
     output, ms = recorded('4', preexec_fn=lambda: os.sched_setaffinity(0, one))
     check(output, ms, 4)
+
+
+# Much of its time passes in hooks: there, too, it loses its processor.
+@test
+def waiting_in_hooks_is_in_no_function():
+    one = {min(os.sched_getaffinity(0))}
+
+    def pin():
+        os.sched_setaffinity(0, one)
+    others = [subprocess.Popen(['sh', '-c', 'while :; do :; done'], preexec_fn=pin)
+              for _ in range(3)]
+    try:
+        output, ms = recorded('45000000', '10', preexec_fn=pin,
+                              command=compile('trivial.c', 'gcc', '-O1'))
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    raw = json.loads(run([shimtest.report, 'report', '--raw', '--format', 'json',
+                          output]).stdout)
+    main = [f['total_ns'] / 1e6 for f in raw['functions'] if f['name'] == 'main'][0]
+    own = sum(ms_of(output).values())
+    print('# processor time %.0f ms; main, raw: %.0f, all self: %.0f' % (ms, main, own))
+    expect(0.8 * ms < main < 1.1 * ms, 'main: %s of %s' % (main, ms))
+    expect(0.05 * ms < own < ms, 'self: %s of %s' % (own, ms))
 
 
 @test
