@@ -65,8 +65,24 @@
 #define sys_wait_process      real_wait_process
 #define sys_limit_time	      real_limit_time
 #define sys_end_with_parent   real_end_with_parent
+#define sys_unblock_signals   real_unblock_signals
+#define sys_map_shared	      real_map_shared
+#define sys_map_shared_at     real_map_shared_at
+#define sys_map_over	      real_map_over
+#define sys_map_to_read	      real_map_to_read
+#define sys_map_again	      real_map_again
+#define sys_read_directory    real_read_directory
+#define sys_drop	      real_drop
 #include "os/sys.c"
 #undef sys_forbid
+#undef sys_unblock_signals
+#undef sys_map_shared
+#undef sys_map_shared_at
+#undef sys_map_over
+#undef sys_map_to_read
+#undef sys_map_again
+#undef sys_read_directory
+#undef sys_drop
 #undef sys_is_forbidden
 #undef sys_open
 #undef sys_close
@@ -234,7 +250,16 @@ FAKE(int, allocate, (int fd, uint64_t offset, uint64_t size),
 FAKE(int, map_file, (int fd, uint64_t offset, size_t size, void **memory),
      (fd, offset, size, memory))
 FAKE(int, map, (size_t size, void **memory), (size, memory))
+FAKE(int, map_shared, (size_t size, void **memory), (size, memory))
+FAKE(int, map_shared_at, (void *memory, size_t size), (memory, size))
+FAKE(int, map_over, (void *memory, size_t size), (memory, size))
+FAKE(int, map_to_read, (int fd, size_t size, void **memory), (fd, size, memory))
+FAKE(int, map_again, (void *shared, size_t size, void **memory),
+     (shared, size, memory))
 FAKE(int, unmap, (void *memory, size_t size), (memory, size))
+FAKE(int, drop, (void *memory, size_t size), (memory, size))
+FAKE(long, read_directory, (int fd, void *buffer, size_t size),
+     (fd, buffer, size))
 FAKE(int, empty, (void *memory, size_t size), (memory, size))
 FAKE(int, protect, (void *memory, size_t size, int protection),
      (memory, size, protection))
@@ -290,6 +315,8 @@ int sys_time_ns(int clock, uint64_t *time_ns)
 /* These fail only if the system forbids them. */
 FAKE(int, block_signals, (uint64_t * before), (before))
 FAKE(int, restore_signals, (uint64_t before), (before))
+FAKE(int, unblock_signals, (uint64_t signals, uint64_t *before),
+     (signals, before))
 
 int sys_open_memory(int flags)
 {

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "coverage/coverage.h"
+#include "coverage/sigtrap.h"
 #include "fake_sys.h"
 #include "image/image.h"
 #include "runtime/log.h"
@@ -126,4 +127,18 @@ Test(coverage, any_system_call_may_fail, .timeout = 120)
 	}
 	cr_expect(lt(u32, n, CALLS_MAX));
 	cr_expect(gt(u32, n, 60));
+}
+
+Test(coverage, traps_start_only_if_their_signal_can_be_unblocked)
+{
+	setenv("SHIM_DISABLE", "1", 1);
+	state_start();
+	thread_get();
+	fake_fail(1, EPERM, false);
+	cr_expect(not(sigtrap_start()));
+	cr_expect(eq(str, (char *)fake_failed(), "unblock_signals"));
+	cr_expect(not(sigtrap_is_on()));
+	fake_fail(0, 0, false);
+	cr_expect(sigtrap_start());
+	cr_expect(sigtrap_is_on());
 }

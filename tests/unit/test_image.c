@@ -448,6 +448,30 @@ Test(image, symbols_of_a_damaged_file_do_no_harm, .timeout = 120)
 	unlink(fake.path);
 }
 
+/* Tables that grow and those that symbols are sorted in are mapped. */
+Test(image, reading_symbols_leaves_nothing_mapped_but_the_symbols)
+{
+	static struct image_entry fake = { .id = 1,
+					   .end = 1ull << 40,
+					   .flags = SHIM_IMAGE_DISK };
+	struct stat info;
+	long before;
+
+	snprintf(fake.path, sizeof(fake.path), "%s", PLUGIN);
+	cr_assert(eq(int, stat(PLUGIN, &info), 0));
+	fake.device = (uint64_t)(info.st_dev >> 8 & 0xfff) << 32 |
+		      (info.st_dev & 0xff);
+	fake.inode = info.st_ino;
+	before = count_pages();
+	for (unsigned i = 0; i < 100; i++) {
+		fake.symbols = NULL;
+		cr_assert(eq(int, symbols_read(&fake), 0));
+		cr_assert(gt(u32, fake.symbols->function_count, 0));
+		symbols_free(&fake);
+	}
+	cr_expect(lt(long, count_pages(), before + 100));
+}
+
 static int fails(const char *path)
 {
 	static struct image_entry fake;

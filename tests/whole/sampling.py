@@ -11,7 +11,8 @@ import subprocess
 import time
 
 import shimtest
-from shimtest import compile, expect, expect_equal, new_directory, run, test
+from shimtest import (compile, expect, expect_equal, new_directory, run, run_both,
+                      shim_report, test)
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))), 'include')
@@ -579,6 +580,18 @@ def a_snapshot_does_not_disturb_its_thread():
     asked('torture', seconds, timeout=60 + 2 * int(seconds))
     for _ in range(5):
         expect_equal(asked('executed'), '', 'a program was executed')
+
+
+@test
+def threads_without_room_in_the_file_of_another_lose_counted_samples():
+    program = compile('sampled_full.c', 'gcc', '-O1', instrument=False)
+    done = run_both([program], 'sampling:hz=1000')
+    about = json.loads(shim_report('export', 'json', done.output))
+    expect(about['lost_causes']['file_size'] > 0, str(about['lost_causes']))
+    # A thread has the processor for 2 ms; none has the samples of the next ones, too.
+    most = max(thread['calls'] + thread['lost'] for thread in about['threads']
+               if thread['name'] and thread['tid'] != thread['pid'])
+    expect(most < 20, '%d samples of one thread' % most)
 
 
 if __name__ == '__main__':
