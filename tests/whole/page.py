@@ -577,7 +577,7 @@ def changes_in_the_page_are_differences_of_the_reports():
         rows[name]['change'][0])), 'the order')
     # A path that exists in one of the two recordings only.
     window.run('document.querySelector("#flame").focus()')
-    window.keys([KEYS['down']])
+    window.keys([KEYS['home'], KEYS['down']])
     name, facts = focused()
     expect_equal(name, 'main', 'the first path')
     total = format(sum(old.values()) / 1024, '.1f')

@@ -328,7 +328,6 @@ static void add_node(struct build *build, const struct entry *entry)
 	struct model *model = build->model;
 	struct path *path = &model->paths[entry->path];
 	struct path *parent = &model->paths[path->parent];
-	struct function *function = &model->functions[path->function];
 	struct thread *thread = &model->threads[entry->thread];
 	struct shim_node node;
 
@@ -350,8 +349,8 @@ static void add_node(struct build *build, const struct entry *entry)
 	if (node.coarse != 2 && build->process->has_meta) {
 		if (node_times_are_possible(build->process, &node)) {
 			node_times_add(build, &node, entry, path, parent);
-			node_times_add_ranges(build, &node, entry->offset, path,
-					      function);
+			node_times_add_ranges(build, &node, entry->offset,
+					      path);
 			return;
 		}
 		model_blame(&build->bad_times, &build->bad_time_offset,

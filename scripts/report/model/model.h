@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <shim/format.h>
 
+#include "base/map.h"
 #include "model/exceptions.h"
 #include "model/frames.h"
 #include "model/locks.h"
@@ -152,6 +153,10 @@ struct model {
 	struct thread *threads;
 	uint32_t thread_count, thread_room;
 	double bucket_ns; /* ns per clock unit of the histograms */
+	/* with by_thread; see histograms.h */
+	struct map histogram_numbers;
+	uint64_t **histograms;
+	uint32_t histogram_count, histogram_room;
 	bool has_times, has_ranges, has_extras, has_errors;
 	struct budget *budget; /* see budget.h; NULL: no process had a budget */
 	uint64_t calls, open, lost, orphans, unwound;

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/histograms.h"
 #include "model/model.h"
 #include "model/node_times.h"
 #include "read/calltree.h"
@@ -25,13 +26,6 @@ static void add_range(struct path *path, double min, double max)
 	path->max = fmax(path->max, max);
 }
 
-static uint64_t *histogram_of(struct function *function)
-{
-	if (!function->histogram)
-		function->histogram = allocate(SHIM_BUCKETS, sizeof(uint64_t));
-	return function->histogram;
-}
-
 static int bucket_of(double time, double unit)
 {
 	int bucket = time > unit ? ilogb(time / unit * (1 + 1e-12)) : 0;
@@ -40,10 +34,9 @@ static int bucket_of(double time, double unit)
 }
 
 static void add_extra(struct build *build, struct path *path,
-		      struct function *function, struct shim_extra_node *extra)
+		      struct shim_extra_node *extra)
 {
 	double unit = build->process->unit_ns;
-	uint64_t *histogram = histogram_of(function);
 	int i, shift;
 
 	/* The clock of another host may have another unit. */
@@ -53,7 +46,8 @@ static void add_extra(struct build *build, struct path *path,
 
 		if (bucket >= SHIM_BUCKETS)
 			bucket = SHIM_BUCKETS - 1;
-		histogram[bucket] += *shim_bucket(extra, (unsigned)i);
+		histogram_add(build->model, path, bucket,
+			      *shim_bucket(extra, (unsigned)i));
 	}
 	add_range(path, (double)extra->min * unit, (double)extra->max * unit);
 	build->model->has_extras = true;
@@ -76,8 +70,7 @@ static double open_ns(const struct build *build, const struct shim_node *node)
 }
 
 void node_times_add_ranges(struct build *build, const struct shim_node *node,
-			   uint64_t offset, struct path *path,
-			   struct function *function)
+			   uint64_t offset, struct path *path)
 {
 	struct process *process = build->process;
 	uint64_t finished = node->calls - (node->frame && node->calls);
@@ -93,7 +86,7 @@ void node_times_add_ranges(struct build *build, const struct shim_node *node,
 	    !calltree_is_memory(build->file, node->extra)) {
 		if (calltree_extra(build->file, node->extra, offset, &extra) &&
 		    extra.min <= extra.max) {
-			add_extra(build, path, function, &extra);
+			add_extra(build, path, &extra);
 			return;
 		}
 		model_blame(&build->bad_extras, &build->bad_extra_offset,
@@ -101,8 +94,8 @@ void node_times_add_ranges(struct build *build, const struct shim_node *node,
 	}
 	if (node->coarse == 0 && finished == 1) {
 		time = process_ns(process, node->time);
-		histogram_of(
-			function)[bucket_of(time, build->model->bucket_ns)]++;
+		histogram_add(build->model, path,
+			      bucket_of(time, build->model->bucket_ns), 1);
 		add_range(path, time, time);
 		return;
 	}

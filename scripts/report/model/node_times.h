@@ -10,7 +10,6 @@
 #include "base/names.h"
 
 struct entry;
-struct function;
 struct model;
 struct path;
 struct process;
@@ -54,8 +53,7 @@ void model_blame(uint64_t *count, uint64_t *first, uint64_t offset);
 /* Adds the minimum, maximum and histogram of the node at @offset, if all of its
  * calls were timed exactly. */
 void node_times_add_ranges(struct build *build, const struct shim_node *node,
-			   uint64_t offset, struct path *path,
-			   struct function *function);
+			   uint64_t offset, struct path *path);
 /* Whether the times fit: no path can have taken longer than the time that there
  * was. */
 bool node_times_are_possible(const struct process *process,

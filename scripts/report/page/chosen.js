@@ -69,6 +69,7 @@ function chooseFunction(number) {
     if (number < 0 || number >= source.functions.length)
         return;
     state.function = number;
+    showRanks();
     showFunction();
     fillTable();
 }
@@ -100,8 +101,11 @@ function showFunction() {
     showAround(above, treeAbove);
     showAround(below, treeBelow);
     showCalls(number);
-    byId('histogram').replaceChildren(...about.histogram.length ?
-        [histogramTable(source, about)] : []);
+    const { histogram } = view.sums.find(each =>
+        each.function === number) || { histogram: [] };
+
+    byId('histogram').replaceChildren(...histogram.length ?
+        [histogramTable(source, histogram)] : []);
 }
 
 function copyName() {

@@ -28,7 +28,7 @@ function adopt(source, before) {
         if (!numbers.has(key)) {
             numbers.set(key, source.functions.length);
             source.functions.push({ ...about,
-                number: source.functions.length, histogram: [] });
+                number: source.functions.length });
         }
         return numbers.get(key);
     });

@@ -44,13 +44,12 @@ function callsColumn(id, title, hint) {
     };
 }
 
-function rangeColumn(functions, id, title, hint) {
+function rangeColumn(id, title, hint) {
     return {
         id, title, hint,
-        value: row => functions[row.function][id],
-        text: row => functions[row.function][id] < 0 ? '-' :
-            humanNs(functions[row.function][id]),
-        exact: row => exactNs(functions[row.function][id]),
+        value: row => row[id],
+        text: row => (row[id] < 0 ? '-' : humanNs(row[id])),
+        exact: row => exactNs(row[id]),
     };
 }
 
@@ -95,7 +94,7 @@ function timeColumns(source, rows) {
                 boundedNs(row.mean, row.meanBelow) : '-',
         }],
         ...source.ranges ? [
-            rangeColumn(functions, 'max', 'Max', 'the longest call')] : [],
+            rangeColumn('max', 'Max', 'the longest call')] : [],
         nameColumn(functions),
     ];
 }

@@ -25,6 +25,7 @@
 #include "export/json_locks.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/snapshots.h"
 #include "page/columns.h"
 #include "page/html.h"
 #include "page/html_numbers.h"
@@ -52,6 +53,8 @@ static void put_script(FILE *out, const char *text, size_t size)
 static void put_view(struct json *json, const struct model *model,
 		     const struct view *view)
 {
+	const struct recording *recording = model->recording;
+	const struct process *process;
 	const struct thread *thread;
 
 	json_object(json);
@@ -61,11 +64,14 @@ static void put_view(struct json *json, const struct model *model,
 		json_key_null(json, "thread");
 	} else {
 		thread = &model->threads[view->thread];
+		process = &recording->processes[thread->process];
 		json_key_object(json, "thread");
 		json_key_count(json, "tid", thread->tid);
-		json_key_text(
-			json, "process",
-			model->recording->processes[thread->process].name);
+		json_key_text(json, "process", process->name);
+		json_key_text(json, "part",
+			      recording->part_count > 1 ?
+				      recording->parts[process->part].name :
+				      NULL);
 		json_key_text(json, "name", thread->name);
 		json_close_object(json);
 	}
@@ -118,6 +124,27 @@ static void put_facts(struct json *json, struct model *model,
 	fclose(head);
 	json_key_text(json, "facts", text);
 	free(text);
+}
+
+/* The size of the heap over time, of the process with the highest peak. */
+static void put_memory(struct json *json, const struct model *model)
+{
+	struct point points[SHIM_POINTS];
+	uint32_t count = 0, i;
+
+	if (model->memory_peak_process)
+		count = snapshots_points(model->memory_peak_process, points);
+	json_line(json, 0);
+	json_key_array(json, "memory_points");
+	for (i = 0; i < count; i++) {
+		json_array(json);
+		json_count(json, whole(points[i].ns));
+		json_count(json, points[i].bytes);
+		json_close_array(json);
+	}
+	json_close_array(json);
+	json_key_count(json, "memory_peak", model->memory_peak);
+	json_key_count(json, "memory_peak_ns", whole(model->memory_peak_ns));
 }
 
 static void put_lane(struct json *json, const struct timeline *timeline,
@@ -288,6 +315,8 @@ static void put_text_of(struct json *json, const struct html *html)
 		      html->options->memory ? "allocated" :
 		      html->options->locks  ? "waits" :
 					      NULL);
+	if (model->has_memory)
+		put_memory(json, model);
 	if (model->locks)
 		locks_json(json, model, html->options);
 	if (model->exceptions)

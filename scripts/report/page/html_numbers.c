@@ -18,6 +18,7 @@
 #include "model/bounds.h"
 #include "model/estimates.h"
 #include "model/functions.h"
+#include "model/histograms.h"
 #include "model/locks.h"
 #include "model/memory.h"
 #include "model/model.h"
@@ -231,7 +232,45 @@ static void put_paths(struct source *source, const struct walking *walking)
 		COLUMN(columns, i, count, whole(locks_waited(model, order[i])));
 }
 
-static void put_sums(struct source *source, const struct part_sums *part)
+/* @histogram: or NULL */
+static void put_histogram(struct columns *columns, const uint64_t *histogram)
+{
+	uint32_t i, used = 0;
+
+	for (i = 0; i < SHIM_BUCKETS && histogram; i++)
+		used += histogram[i] > 0;
+	columns_put(columns, used);
+	for (i = 0; i < SHIM_BUCKETS && used; i++) {
+		if (!histogram[i])
+			continue;
+		columns_put(columns, i);
+		columns_put(columns, histogram[i]);
+	}
+}
+
+/* The shortest and longest call of each function, and how long they all took.
+ */
+static void put_durations(struct source *source, const struct sums *sums,
+			  const uint32_t *rows, uint32_t count, uint32_t thread)
+{
+	struct columns *columns = &source->columns;
+	struct model *model = source->model;
+	uint32_t i;
+
+	COLUMN(columns, i, count,
+	       known(sums[rows[i]].min, sums[rows[i]].has_range));
+	COLUMN(columns, i, count,
+	       known(sums[rows[i]].max, sums[rows[i]].has_range));
+	for (i = 0; i < count; i++)
+		put_histogram(
+			columns,
+			thread == NONE ?
+				model->functions[rows[i]].histogram :
+				histogram_of_thread(model, thread, rows[i]));
+}
+
+static void put_sums(struct source *source, const struct part_sums *part,
+		     uint32_t thread)
 {
 	struct columns *columns = &source->columns;
 	const struct sums *sums = part->sums;
@@ -262,6 +301,8 @@ static void put_sums(struct source *source, const struct part_sums *part)
 	       whole(self_bound(&sums[rows[i]], source->model->time)));
 	COLUMN(columns, i, count,
 	       whole(total_bound(&sums[rows[i]], source->model->time)));
+	if (source->model->has_ranges)
+		put_durations(source, sums, rows, count, thread);
 	free(rows);
 }
 
@@ -277,29 +318,13 @@ static void add_view(struct source *source, struct part_sums *part,
 	model_walk(model, root, &walk);
 	put_paths(source, &walking);
 	part_sums_of(part, model, root);
-	put_sums(source, part);
+	put_sums(source, part, thread);
 	GROW(source->views, source->view_count, source->view_room);
 	view = &source->views[source->view_count++];
 	*view = (struct view){ thread, walking.count,
 			       source->columns.size - before };
 	free(walking.order);
 	free(walking.up);
-}
-
-static void put_histogram(struct columns *columns,
-			  const struct function *function)
-{
-	uint32_t i, used = 0;
-
-	for (i = 0; i < SHIM_BUCKETS && function->histogram; i++)
-		used += function->histogram[i] > 0;
-	columns_put(columns, used);
-	for (i = 0; i < SHIM_BUCKETS && used; i++) {
-		if (!function->histogram[i])
-			continue;
-		columns_put(columns, i);
-		columns_put(columns, function->histogram[i]);
-	}
 }
 
 /* 0: no string */
@@ -348,11 +373,6 @@ static void put_function(struct html *html, struct source *source, uint32_t n)
 	struct columns *columns = &source->columns;
 
 	put_names(html, columns, function);
-	columns_put(columns,
-		    known(function->sums.min, function->sums.has_range));
-	columns_put(columns,
-		    known(function->sums.max, function->sums.has_range));
-	put_histogram(columns, function);
 	if (!source->model->has_memory)
 		return;
 	put_function_memory(columns, &source->model->function_memory[n]);

@@ -5,7 +5,10 @@ function show() {
     showLegend();
     flame.show(picture());
     showTimes();
+    drawMemory();
     showTable();
+    showTrees();
+    showRanks();
     showFunction();
     search();
     showFrame(flame.focused);
@@ -83,11 +86,23 @@ function showPairs() {
     }
 }
 
-// The function of the view with the largest value.
+// The path with the largest value of its own, and its function.
+function largestPath() {
+    const { self } = measured;
+    let best = 0;
+
+    for (let i = 1; i < view.count; i++)
+        if (self[i] > 0 && (!best || self[i] > self[best]))
+            best = i;
+    return best;
+}
+
+// The function with the largest value.
 function largestFunction() {
-    return view.sums.reduce((a, b) =>
-        ((b.self || b.calls) > (a.self || a.calls) ? b : a),
-    { function: -1, self: 0, calls: -1 }).function;
+    const { rows } = functionTable(source, view, measured, state.metric);
+
+    return rows.reduce((a, b) => ((b.self || b.calls) > (a.self || a.calls) ?
+        b : a), { function: -1, self: 0, calls: -1 }).function;
 }
 
 function makeFlames() {
@@ -120,9 +135,13 @@ function begin() {
     byId('colors').value = state.colors;
     readTimes();
     listen();
+    listenToTabs();
     show();
     showPairs();
+    showMemory();
     fitGraph();
+    if (!['time', 'calls', 'samples'].includes(state.metric))
+        flame.go(largestPath());
     if (timeline) {
         timeline.openSome(Math.max(Math.floor(innerHeight * 0.6), 240));
         showLaneButton();

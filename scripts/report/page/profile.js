@@ -133,6 +133,7 @@ class View {
             'total', 'selfError', 'totalError', 'selfBelow', 'totalBelow'])
             for (const row of rows)
                 row[key] = columns.number();
+        this.readDurations(source, columns, rows);
         for (const row of rows) {
             row.timed = !(row.untimed > 0 && row.untimed >= row.calls);
             row.mean = row.calls > row.untimed ?
@@ -141,6 +142,17 @@ class View {
                 row.totalBelow / (row.calls - row.untimed) : 0;
         }
         this.sums = rows;
+    }
+
+    // -1: unknown.
+    readDurations(source, columns, rows) {
+        for (const key of ['min', 'max'])
+            for (const row of rows)
+                row[key] = source.ranges ? columns.number() - 1 : -1;
+        for (const row of rows)
+            row.histogram = source.ranges ? Array.from({ length:
+                columns.number() }, () => [columns.number(),
+                columns.number()]) : [];
     }
 
     // Totals, when each path has @own of its own.
@@ -182,8 +194,6 @@ class Source {
 
             return number ? this.strings[number - 1] : null;
         };
-        const pairs = () => Array.from({ length: columns.number() },
-            () => [columns.number(), columns.number()]);
         const memory = () => Object.fromEntries(MEMORY.map(
             kind => [kind, columns.number()]));
 
@@ -194,9 +204,6 @@ class Source {
             object: text(),
             file: text(),
             line: columns.number(),
-            min: columns.number() - 1,          // -1: unknown
-            max: columns.number() - 1,
-            histogram: pairs(),
             memory: this.memory ? memory() : null,
             memoryBelow: this.memory ? memory() : null,
         }));

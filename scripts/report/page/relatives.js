@@ -49,7 +49,6 @@ function fact(list, name, value, title = '') {
 }
 
 function functionFacts(source, view, number) {
-    const about = source.functions[number];
     const row = view.sums.find(each => each.function === number);
     const list = element('dl', '', { class: 'facts' });
     const time = (name, ns, error, below) => fact(list, name,
@@ -66,24 +65,24 @@ function functionFacts(source, view, number) {
     if (row && row.timed && source.times && source.kind !== 'samples' &&
         row.calls > row.untimed)
         time('Mean', row.mean, 0, row.meanBelow);
-    if (about.min >= 0)
-        time('Shortest', about.min);
-    if (about.max >= 0)
-        time('Longest', about.max);
+    if (row && row.min >= 0)
+        time('Shortest', row.min);
+    if (row && row.max >= 0)
+        time('Longest', row.max);
     if (row && row.open)
         fact(list, 'Open at the end', humanCount(row.open));
     return list;
 }
 
 // A line for each doubling of the duration, with the number of calls.
-function histogramTable(source, about) {
+function histogramTable(source, histogram) {
     const table = element('table', '', { class: 'numbers histogram' });
     const head = element('tr');
     const body = element('tbody');
-    const most = Math.max(...about.histogram.map(([, calls]) => calls));
-    const first = about.histogram[0][0];
-    const last = about.histogram[about.histogram.length - 1][0];
-    const calls = new Map(about.histogram);
+    const most = Math.max(...histogram.map(([, calls]) => calls));
+    const first = histogram[0][0];
+    const last = histogram[histogram.length - 1][0];
+    const calls = new Map(histogram);
 
     table.append(element('caption', 'How long its calls took'),
         element('thead'), body);

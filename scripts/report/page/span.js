@@ -4,7 +4,7 @@
 // their functions, so they are a function of their own.
 
 const SHORT_CALLS = { name: '(short calls, not told apart)', brief: null,
-    object: null, file: null, line: 0, min: -1, max: -1, histogram: [],
+    object: null, file: null, line: 0,
     memory: null, memoryBelow: null };
 
 // The tree of the calls, while it grows.
@@ -43,6 +43,19 @@ class SpanTree extends Growing {
         const own = this.buckets.get(number);
 
         own.set(bucket, (own.get(bucket) || 0) + 1);
+    }
+
+    // A call in a run might be shorter than all that are known, and is longer
+    // than none of them.
+    durations(number) {
+        const isKnown = this.buckets.has(number);
+
+        return {
+            min: isKnown && !this.hasRuns ? this.shortest.get(number) : -1,
+            max: isKnown ? this.longest.get(number) : -1,
+            histogram: isKnown && !this.hasRuns ? [...this.buckets.get(number)]
+                .sort(([a], [b]) => a - b) : [],
+        };
     }
 }
 
@@ -85,14 +98,15 @@ function addRows(tree, rows, [from, to], numbers, bucket_ns) {
 }
 
 // The sums of functions in @view, as those that the report has written.
-function sumsOfSpan(view, width) {
+function sumsOfSpan(view, tree) {
     const measured = { exactSelf: view.exactSelf, total: view.total };
-    const sums = gather(view, measured, path => view.function[path], width);
+    const sums = gather(view, measured, path => view.function[path],
+        tree.width);
 
     return sums.map(row => ({
         ...row, function: row.row, open: 0, untimed: 0, selfError: 0,
         totalError: 0, callsError: 0, timed: true, mean: row.total / row.calls,
-        meanBelow: 0,
+        meanBelow: 0, ...tree.durations(row.row),
     }));
 }
 
@@ -114,7 +128,7 @@ function viewOfSpan(tree, thread) {
         addUp: View.prototype.addUp,
         isTimed: () => true,
     });
-    view.sums = sumsOfSpan(view, tree.width);
+    view.sums = sumsOfSpan(view, tree);
     return view;
 }
 
@@ -126,17 +140,9 @@ function sourceOfSpan(base, times, numbers, span, thread) {
     for (const lane of lanesOf(times, thread))
         addRows(tree, lane.rows, span, numbers, base.bucket_ns);
     const view = viewOfSpan(tree, thread);
-    // A call in a run might be shorter than all that are known, and longer
-    // than none of them.
     const functions = [...base.functions, { ...SHORT_CALLS,
-        number: width - 1 }].map((about, number) => ({
-        ...about, memory: null, memoryBelow: null,
-        min: tree.hasRuns || !tree.shortest.has(number) ? -1 :
-            tree.shortest.get(number),
-        max: tree.longest.has(number) ? tree.longest.get(number) : -1,
-        histogram: tree.hasRuns || !tree.buckets.has(number) ? [] :
-            [...tree.buckets.get(number)].sort(([a], [b]) => a - b),
-    }));
+        number: width - 1 }].map(about => ({ ...about, memory: null,
+        memoryBelow: null }));
 
     return {
         kind: 'calls', by_thread: Boolean(thread), against: false,

@@ -7,6 +7,7 @@ const state = {
     kind: '', metric: '', thread: 0,            // 0: all threads
     order: 'size', colors: '', up: false, pattern: '',
     function: -1,
+    tab: 'table',
     span: null,                                 // [from, to] on the timeline
 };
 

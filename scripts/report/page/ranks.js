@@ -1,0 +1,156 @@
+// The ranks of a job: what each has of all, and of the chosen function, as a
+// strip of heat and as a table.
+
+const STRIP_ROW = 20;
+
+// Rows { name, calls, all, own }, in the order of the recording.
+function rankRows() {
+    const apart = sourceOf(state.kind, true);
+    const ranks = new Map();
+
+    if (!apart || !apart.views[0] || !apart.views.some(each =>
+        each.thread.part !== null))
+        return [];
+    const number = apart === source ? state.function :
+        sameFunctionIn(apart, source, state.function);
+
+    apart.views.forEach(({ thread }, i) => {
+        const name = thread.part || thread.process;
+        const each = apart.view(i);
+        const { self, total } = measure(each, state.metric);
+
+        if (!ranks.has(name))
+            ranks.set(name, { name, calls: 0, all: 0, own: 0 });
+        const row = ranks.get(name);
+
+        row.all += total[0];
+        for (let path = 1; path < each.count; path++) {
+            row.calls += each.calls[path];
+            if (each.function[path] === number)
+                row.own += self[path];
+        }
+    });
+    return [...ranks.values()];
+}
+
+function sameFunctionIn(to, from, number) {
+    if (number < 0)
+        return -1;
+    const key = functionKey(from.functions[number]);
+
+    return to.functions.findIndex(each => functionKey(each) === key);
+}
+
+class Strip extends Drawing {
+    // @on(i, event): the number of a rank, or -1.
+    constructor(box, canvas, on) {
+        super(box, canvas);
+        this.on = on;
+        this.height = 2 * STRIP_ROW + 4;
+        this.pointed = -1;
+        canvas.addEventListener('pointermove', event => this.point(Math.min(
+            Math.floor(event.offsetX / this.width * this.picture.rows.length),
+            this.picture.rows.length - 1), event));
+        canvas.addEventListener('pointerleave', () => this.point(-1, null));
+        canvas.addEventListener('keydown', event => {
+            const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+
+            if (!step)
+                return;
+            this.point(Math.min(Math.max(this.pointed + step, 0),
+                this.picture.rows.length - 1), null);
+            event.preventDefault();
+        });
+    }
+
+    show(picture) {
+        this.picture = picture;
+        this.pointed = -1;
+        this.resize();
+    }
+
+    point(i, event) {
+        this.pointed = i;
+        this.drawSoon();
+        this.on(i, event);
+    }
+
+    draw() {
+        const { context, picture } = this;
+        const { rows } = picture;
+        const width = this.width / rows.length;
+        const gap = width > 4 ? 1 : 0;
+
+        ['all', 'own'].forEach((key, line) => {
+            const most = Math.max(...rows.map(row => row[key]));
+
+            rows.forEach((row, i) => {
+                context.globalAlpha = 1;
+                context.fillStyle = picture.part;
+                context.fillRect(i * width, line * (STRIP_ROW + 2),
+                    width - gap, STRIP_ROW);
+                context.globalAlpha = most > 0 ? row[key] / most : 0;
+                context.fillStyle = picture.accent;
+                context.fillRect(i * width, line * (STRIP_ROW + 2),
+                    width - gap, STRIP_ROW);
+            });
+        });
+        context.globalAlpha = 1;
+        if (this.pointed < 0)
+            return;
+        context.strokeStyle = picture.strong;
+        context.lineWidth = 2;
+        context.strokeRect(this.pointed * width + 1, 1,
+            Math.max(width - gap - 2, 1), 2 * STRIP_ROW);
+    }
+}
+
+let strip;
+
+function showRanks() {
+    const rows = state.span ? [] : rankRows();
+
+    byId('ranks').hidden = rows.length < 2;
+    if (rows.length < 2)
+        return;
+    const { unit, label } = METRICS[state.metric];
+    const format = human[unit];
+    const mean = rows.reduce((sum, row) => sum + row.all, 0) / rows.length;
+    const about = source.functions[state.function];
+    const name = about ? shorten(shortName(visible(about.name)), 60) : '';
+    const sized = { bytes: bytesColumn, count: countColumn, ns: nsColumn }[unit];
+    const text = row => `${visible(row.name)}: ${format(row.all)}${about ?
+        `; ${name}: ${format(row.own)} itself` : ''}`;
+
+    byId('ranks-title').textContent = rows.every(row =>
+        /^rank/.test(row.name)) ? 'Ranks' : 'Parts of the recording';
+    const [least, most] = [Math.min, Math.max].map(best =>
+        best(...rows.map(row => row.all)));
+
+    const over = mean > 0 ? (100 * (most / mean - 1)).toFixed(1) : 0;
+
+    byId('ranks-facts').textContent = `${label} of each: ${format(least)} to ` +
+        `${format(most)}; the ${unit === 'ns' ? 'slowest' : 'largest'} has ` +
+        `${over} % more than the mean. Above: all of it; below: ` +
+        `${name || 'the chosen function'}.`;
+    strip = strip || new Strip(byId('strip-box'), byId('strip'), (i, event) => {
+        const row = strip.picture.rows[i];
+
+        byId('cell').textContent = row ? strip.picture.text(row) : '';
+        placeTip(event, event && row &&
+            [element('strong', strip.picture.text(row))]);
+    });
+    strip.show({ rows, text, font: `12px ${css('--font')}`,
+        part: css('--line'), accent: css('--accent'), strong: css('--text') });
+    new Table(byId('rank-table'), 'By rank', [
+        { ...sized('all', label), part: row => (most > 0 ? row.all / most : 0) },
+        { id: 'over', title: 'Over the mean', value: row => row.all - mean,
+            text: row => (mean > 0 ? signed(`${Math.abs(100 * (row.all / mean -
+                1)).toFixed(1)} %`, row.all - mean) : '-') },
+        sized('own', about ? `${shorten(name, 24)} itself` : 'Function'),
+        ...state.metric === 'calls' ? [] : [countColumn('calls', 'Calls')],
+        textColumn('name', 'Rank', row => visible(row.name)),
+    ], row => {
+        strip.point(rows.indexOf(row), null);
+    }).show(rows);
+}

@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""page_tables.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+The tables of `profrun html` besides that of functions, in a browser: the call tree in both
+directions, the numbers of each thread, memory over time, and the ranks of a job.
+"""
+import json
+import os
+
+import shimtest
+from browser import KEYS
+from pagetest import (exported, main, open_page, page_of, recording_of, rows_of,
+                      window)
+from shimtest import (compile, expect, expect_equal, new_directory, record,
+                      shim_report, test)
+
+TREE = """
+return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(row => ({
+    level: Number(row.ariaLevel), open: row.ariaExpanded,
+    name: row.querySelector('.called').title,
+    ...Object.fromEntries([...row.cells].filter(cell => cell.dataset.value)
+        .map(cell => [cell.dataset.column, Number(cell.dataset.value)])) }));
+"""
+
+
+def open_all(selector):
+    """Opens all rows of the tree by keys, and returns the rows."""
+    window.run('document.querySelector(arguments[0] + " tbody tr").focus()',
+               selector)
+    window.keys([KEYS['home']])
+    at = 0
+    while True:
+        rows = window.run(TREE, selector)
+        if at == len(rows):
+            return rows
+        if rows[at]['open'] == 'false':
+            window.keys([KEYS['right']])
+        window.keys([KEYS['down']])
+        at += 1
+
+
+@test
+def the_call_tree_has_the_paths_of_the_report():
+    about = exported(recording_of('unwind.cc', 'calltree:exact'))
+    open_page(page_of(recording_of('unwind.cc', 'calltree:exact')))
+    window.click('#tab-tree-down')
+    rows = open_all('#tree-down')
+    paths = {path['id']: path for path in about['paths']}
+
+    def names(path):
+        above = names(paths[path['parent']]) if path['parent'] else []
+        return above + [about['functions'][path['function']]['name']]
+    wanted = {}
+    for path in about['paths']:
+        key = tuple(names(path))
+        found = wanted.setdefault(key, [0, 0, 0])
+        for i, figure in enumerate(('calls', 'total_ns', 'self_ns')):
+            found[i] += path[figure]
+    got, above = {}, []
+    for row in rows:
+        above = above[:row['level'] - 1] + [row['name']]
+        found = got.setdefault(tuple(above), [0, 0, 0])
+        for i, figure in enumerate(('calls', 'total', 'self')):
+            found[i] += row[figure]
+    expect_equal(set(got), set(wanted), 'paths')
+    for key, figures in wanted.items():
+        expect(all(abs(a - b) <= 1 for a, b in zip(figures, got[key])),
+               '%s: %s, not %s' % (key, got[key], figures))
+    expect(len(wanted) > 15, wanted)
+    # A row is chosen: the drawing and the function follow.
+    window.keys([KEYS['home'], KEYS['down'], KEYS['enter']])
+    expect_equal([window.text('#frame-name'), window.text('#function-name')],
+                 [rows[1]['name']] * 2, 'the chosen row')
+    window.run('document.querySelector("#tree-down tbody tr").focus()')
+    window.keys([KEYS['home'], KEYS['left']])
+    closed = window.run(TREE, '#tree-down')
+    expect(len(closed) < len(rows) and closed[0]['open'] == 'false', closed)
+
+
+@test
+def bottom_up_has_the_self_times_of_functions_by_caller():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    about = exported(output)
+    open_page(page_of(output))
+    functions = {row['name']: row['self'][0] for row in rows_of('#table')}
+    window.run('document.querySelector("#tab-table").focus()')
+    window.keys([KEYS['left']])
+    expect(window.run('return document.activeElement.id') == 'tab-tree-up' and
+           not window.run('return document.querySelector("#tree-up").hidden'),
+           'keys choose a table')
+    rows = open_all('#tree-up')
+    roots = [row for row in rows if row['level'] == 1]
+    for row in roots:
+        expect(abs(functions[row['name']] - row['self']) <= 5,
+               '%s: %s' % (row, functions[row['name']]))
+    names = [function['name'] for function in about['functions']]
+    paths = {path['id']: path for path in about['paths']}
+    wanted, got, root = {}, {}, None
+    for path in about['paths']:
+        above = paths.get(path['parent'])
+        if above:
+            key = names[path['function']], names[above['function']]
+            wanted[key] = wanted.get(key, 0) + path['calls']
+    for row in rows:
+        root = row['name'] if row['level'] == 1 else root
+        if row['level'] == 2:
+            key = root, row['name']
+            got[key] = got.get(key, 0) + row['calls']
+    expect_equal(got, wanted, 'callers')
+
+
+TWO = r"""
+#include <pthread.h>
+#include <time.h>
+
+__attribute__((noinline)) static void take(long ns)
+{
+        struct timespec begin, now;
+
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        do
+                clock_gettime(CLOCK_MONOTONIC, &now);
+        while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec -
+               begin.tv_nsec < ns);
+}
+
+static void *work(void *argument)
+{
+        for (int i = 0; i < 5; i++)
+                take(1000);
+        return argument;
+}
+
+int main(void)
+{
+        pthread_t thread;
+
+        pthread_create(&thread, 0, work, 0);
+        pthread_join(thread, 0);
+        for (int i = 0; i < 3; i++)
+                take(20000000);
+        return 0;
+}
+"""
+
+
+@test
+def durations_of_a_thread_are_its_own():
+    path = os.path.join(new_directory('two'), 'two.c')
+    with open(path, 'w') as file:
+        file.write(TWO)
+    open_page(page_of(record([compile(path)], 'calltree:exact').output))
+
+    def shown():
+        number = [row['name'] for row in rows_of('#table')].index('take')
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+        facts = window.run(
+            'return Object.fromEntries([...document.querySelectorAll('
+            '"#function-facts div")].map(d => [d.firstChild.textContent, '
+            'd.lastChild.title]))')
+        calls = window.run(
+            'return [...document.querySelectorAll("#histogram tbody tr")]'
+            '.map(row => Number(row.cells[1].textContent))')
+        return [int(facts[key].split()[0].replace(',', ''))
+                for key in ('Shortest', 'Longest')], sum(calls)
+    (least, most), calls = shown()
+    expect_equal(calls, 8, 'all threads')
+    threads = []
+    for value in '1', '2':
+        window.choose('#thread', value)
+        threads.append(shown())
+    threads.sort(key=lambda each: each[1])
+    ((slow, slowest), three), ((fast, fastest), five) = threads
+    expect_equal([three, five], [3, 5], 'calls of threads')
+    expect_equal([slowest, fast], [most, least], 'the ends')
+    expect(slow >= 20000000 and slow > fast, threads)
+
+
+def human_bytes(size):
+    for unit in 'B', 'KiB', 'MiB':
+        if size < 1023.95:
+            return '%.*f %s' % (unit != 'B', size, unit)
+        size /= 1024
+
+
+GROWS = r"""
+#include <stdlib.h>
+#include <time.h>
+
+static void *volatile blocks[100];
+
+__attribute__((noinline)) static void fill(int i)
+{
+        blocks[i] = malloc(1000 * (i + 1));
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+__attribute__((noinline)) static void drop(int i)
+{
+        free(blocks[i]);
+        blocks[i] = malloc(10);
+}
+
+int main(void)
+{
+        for (int i = 0; i < 100; i++)
+                fill(i);
+        for (int i = 0; i < 100; i++)
+                drop(i);
+        return 0;
+}
+"""
+
+
+@test
+def memory_begins_with_its_largest_path_and_is_drawn_over_time():
+    path = os.path.join(new_directory('grows'), 'grows.c')
+    with open(path, 'w') as file:
+        file.write(GROWS)
+    output = record([compile(path, 'gcc', '-O1', ['-fno-builtin'])],
+                    'memory').output
+    about = exported(output)
+    open_page(page_of(output))
+    best = max(about['paths'],
+               key=lambda path: path['memory']['allocated_bytes'])
+    name = about['functions'][best['function']]['name']
+    expect_equal(window.text('#frame-name'), name, 'the path')
+    most = max(about['functions'],
+               key=lambda f: f['memory']['allocated_bytes'])
+    expect_equal(window.text('#function-name'), most['name'], 'the function')
+    points = about['memory_points']
+    expect(len(points) > 1, points)
+    window.run('document.querySelector("#curve").focus()')
+    for _, size in points[:3]:
+        window.keys([KEYS['right']])
+        text = window.text('#point')
+        wanted = human_bytes(size)
+        expect(text.startswith(wanted + ' at '), '%s: %s' % (text, wanted))
+    expect('peak ' + human_bytes(about['memory']['peak_bytes']) in
+           window.text('#memory-facts'), window.text('#memory-facts'))
+
+
+@test
+def locks_begin_with_the_path_that_waits_longest():
+    program = compile('waits.cc', 'gcc', '-O1', ['-std=c++17'])
+    output = record([program, 'paths'], 'locks').output
+    sums = {}
+    for line in shim_report('export', 'folded', output, '--value',
+                            'waits').splitlines():
+        path, ns = line.rsplit(' ', 1)
+        sums[path] = int(ns)
+    open_page(page_of(output))
+    expect_equal(window.text('#frame-name'),
+                 max(sums, key=sums.get).split(';')[-1], 'the path')
+
+
+@test
+def ranks_are_those_of_the_report():
+    outputs = []
+    for count in 1, 2, 9:
+        result = record([compile('ranks.c'), str(count), '0'],
+                        'calltree:exact')
+        outputs.append(result.output)
+    joined = new_directory('joined') + '/all'
+    shim_report('merge', '-o', joined, *outputs)
+    about = json.loads(shim_report('report', joined, '--ranks', '--format',
+                                   'json'))
+    open_page(page_of(joined))
+    for number, row in enumerate(rows_of('#table')):
+        window.run('document.querySelectorAll("#table button.function")'
+                   '[arguments[0]].click()', number)
+        rows = rows_of('#rank-table')
+        expect_equal({r['name'] for r in rows}, set(about['ranks']), 'ranks')
+        function, = (f for f in about['functions'] if f['name'] == row['name'])
+        for name, wanted in zip(about['ranks'], function['each']):
+            got, = (r['own'][0] for r in rows if r['name'] == name)
+            expect(abs(got - wanted) <= 2, '%s of %s: %s, not %s' % (
+                row['name'], name, got, wanted))
+    window.run('document.querySelector("#strip").focus()')
+    window.keys([KEYS['right']])
+    expect(window.text('#cell').startswith(about['ranks'][0] + ': '),
+           window.text('#cell'))
+    open_page(page_of(outputs[0]))
+    expect(window.run('return document.querySelector("#ranks").hidden'),
+           'ranks of one recording')
+
+
+if __name__ == '__main__':
+    main()
