@@ -41,7 +41,7 @@ _profrun() {
     local verbs='run record report replay export html diff merge gprof finish
         info doctor stack ctl help'
     local formats='folded speedscope chrome perfetto ctf json csv pprof
-        callgrind massif gmon lcov cobertura order'
+        callgrind massif gmon lcov cobertura order dot perf-script html'
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local verb=${COMP_WORDS[1]-} words
     COMPREPLY=()

@@ -44,7 +44,7 @@ def formats_are_those_of_export():
     formats = proposed('export', '')
     expect(len(formats) > 10, formats)
     done = subprocess.run([PROFRUN, 'export'], capture_output=True, text=True)
-    known = re.findall(r'\w+', done.stderr.split('which format?')[1]
+    known = re.findall(r'[\w-]+', done.stderr.split('which format?')[1]
                        .split('\n')[0])
     expect_equal(sorted(formats), sorted(known), 'formats')
 

@@ -211,7 +211,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     profile = None
 
     def translate_path(self, path):
-        return self.profile if path.startswith('/profile.json') else \
+        return self.profile if os.path.basename(path) == os.path.basename(self.profile or '') else \
             super().translate_path(path)
 
     def log_message(self, *_):
@@ -256,12 +256,12 @@ def show(look):
         server.server_close()
 
 
-def shown_in(window, url, format, output, *more):
+def shown_in(window, url, format, output, *more, name='profile.json'):
     """{name: (self, total)} from its table, as text."""
-    Handler.profile = new_directory('speedscope') + '/profile.json'
+    Handler.profile = new_directory('speedscope') + '/' + name
     shim_report('export', format, output, '-o', Handler.profile, *more)
     window.open('about:blank')
-    window.open(url + 'index.html#profileURL=%sprofile.json' % url)
+    window.open(url + 'index.html#profileURL=%s%s' % (url, name))
     window.wait('return document.title.includes(" - speedscope")')
     window.keys(['3'])
     return {name: (own, total) for total, own, name in window.wait(TABLE)}
@@ -286,10 +286,12 @@ def look_at_profiles(window, url):
 
 
 def look_at_traces(window, url):
-    """A trace in Chrome's format.  Each event is rounded to a nanosecond."""
-    for source in ('unwind.cc', 'exceptions.cc'):
+    """A trace in Chrome's format, and as a timeline of its own.  Each event is rounded to
+    a nanosecond."""
+    for source, format, *more in (('unwind.cc', 'chrome'), ('exceptions.cc', 'chrome'),
+                                  ('unwind.cc', 'speedscope', '--from', '0s')):
         output = recording_of(source, 'trace')
-        shown = shown_in(window, url, 'chrome', output)
+        shown = shown_in(window, url, format, output, *more)
         functions = reported(output, '--raw', '--limit', '0')
         expect(len(shown) >= len(functions) > 3, 'rows: %s' % shown)
         for name, function in functions.items():
@@ -298,6 +300,28 @@ def look_at_traces(window, url):
                 expect(abs(got - function[what]) <= error +
                        300 + function['calls'], '%s of %s in %s: %s, not %s' %
                        (what, name, source, got, function[what]))
+
+
+def look_at_perf_script(window, url):
+    """speedscope weighs by time only, which is right for samples of one period."""
+    source = os.path.join(new_directory('sampled'), 'sampled.c')
+    with open(source, 'w') as file:
+        file.write('static volatile long sink;\n'
+                   '__attribute__((noinline)) void spin(long n)\n'
+                   '{ while (n--) sink += n; }\n'
+                   'int main(void) { spin(1000000000); return 0; }\n')
+    output = record([compile(source, optimize='-O2')], 'sampling').output
+    samples = dict(line.rsplit(' ', 1) for line in shim_report(
+        'export', 'folded', output, '--value', 'samples').splitlines())
+    wanted = sum(int(n) for path, n in samples.items() if path.endswith(';spin'))
+    shown = shown_in(window, url, 'perf-script', output, name='app.linux-perf.txt')
+    got, error = number_of(shown['spin'][0])
+    expect(wanted > 100 and abs(got - wanted * 1e6) <= 2e6 + error, (shown, wanted))
+
+
+@test
+def speedscope_reads_the_text_of_perf_script():
+    show(look_at_perf_script)
 
 
 @test

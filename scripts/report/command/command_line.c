@@ -123,6 +123,7 @@ enum {
 	OPTION_MIN_DURATION,
 	OPTION_OBJECT,
 	OPTION_IF_ANY,
+	OPTION_EMBED,
 	OPTION_HELP = 'h',
 	OPTION_OUTPUT = 'o',
 };
@@ -347,6 +348,7 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_AGAINST: options->against = text; break;
 	case OPTION_OBJECT: options->object = text; break;
+	case OPTION_EMBED: options->embed = true; break;
 	case OPTION_IF_ANY: options->if_any = true; break;
 	case OPTION_FROM: options->from_ns = parse_time("from", text); break;
 	case OPTION_TO: options->to_ns = parse_time("to", text); break;

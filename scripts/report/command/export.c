@@ -159,22 +159,9 @@ static int export_files(struct options *options,
 	return warning_count() > 1 ? 1 : 0;
 }
 
-/* gprof's names are those of the program unless it is told otherwise, and addresses of the
- * file are not the program's. */
-static void say_gprof(const char *file)
-{
-	fputs("profrun: gprof needs the table of symbols beside it:\n"
-	      "    gprof --external-symbol-table=",
-	      stderr);
-	put_text(stderr, file);
-	fputs(".syms PROGRAM ", stderr);
-	put_text(stderr, file);
-	fputc('\n', stderr);
-}
-
 int export_gmon_to(struct options *options, const char *path, const char *file)
 {
-	return export_files(options, &export_gmon, path, file);
+	return export_files(options, export_format_find("gmon"), path, file);
 }
 
 /* --- formats of the model --- */
@@ -278,10 +265,14 @@ int export_recordings(struct options *options, const char *name, char **paths,
 	const struct export_format *format = export_format_find(name);
 
 	window_check(options);
+	if (options->embed && !format->run)
+		die_usage("--embed is html's");
 	if (format->print_coverage)
 		return export_coverage(options, format, paths, count);
 	if (count > 1)
 		die_usage("%s: too many arguments", paths[count - 1]);
+	if (format->run)
+		return format->run(options, paths[0]);
 	if (options->object && !format->has_object && format->print)
 		die_usage("--object is order's");
 	if (format->write_files) {
@@ -289,8 +280,8 @@ int export_recordings(struct options *options, const char *name, char **paths,
 						     "gmon.out";
 		int status = export_files(options, format, paths[0], file);
 
-		if (format == &export_gmon)
-			say_gprof(file);
+		if (format->say_how)
+			format->say_how(file);
 		return status;
 	}
 	if (format->write_trace ||

@@ -22,6 +22,7 @@
 #include "command/command_line.h"
 #include "command/export.h"
 #include "command/finish.h"
+#include "command/html.h"
 #include "common/stack.h"
 #include "export/csv.h"
 #include "export/formats.h"
@@ -38,9 +39,6 @@
 #include "model/options.h"
 #include "model/shown.h"
 #include "model/window.h"
-#include "page/coverage.h"
-#include "page/html.h"
-#include "page/timeline.h"
 #include "read/recording.h"
 #include "text/coverage.h"
 #include "text/diff.h"
@@ -49,19 +47,8 @@
 #include "text/ranks.h"
 #include "text/replay.h"
 #include "text/report.h"
-#include "trace/trace.h"
 
 #define RANK_ROWS 10 /* limit of the table below the main one */
-
-/* Whether more than one thread recorded calls. */
-static bool has_threads(const struct model *model)
-{
-	uint32_t i, count = 0;
-
-	for (i = 0; i < model->thread_count; i++)
-		count += model->threads[i].calls || model->threads[i].open;
-	return count > 1;
-}
 
 /* Coverage is shown if the user asked for it, at record time or now. */
 static bool shows_coverage(const struct options *options,
@@ -227,97 +214,6 @@ static int diff(struct options *options, int argc, char **argv)
 	return 0;
 }
 
-/* The page is named after the recording, whatever its directory is. */
-static const char *page_name(const char *recording)
-{
-	char *whole = realpath(recording, NULL);
-	const char *name = keep_format("%s.html",
-				       base_name(whole ? whole : recording));
-
-	free(whole);
-	return name;
-}
-
-static void say_where(const char *path)
-{
-	if (!isatty(STDERR_FILENO) || !strcmp(path, "-"))
-		return;
-	fputs("profrun: the page is ", stderr);
-	put_text(stderr, path);
-	fputc('\n', stderr);
-}
-
-/* There are no calls to draw. */
-static int html_coverage(struct options *options,
-			 const struct recording *recording)
-{
-	struct coverage coverage = { .line_count = 0 };
-
-	if (options->against || selection_is_given(&options->selection))
-		die_usage("--against, --hide, --only, --focus and "
-			  "--merge-recursion are of call paths; this is a "
-			  "recording of coverage");
-	coverage_add(&coverage, recording);
-	coverage_finish(&coverage);
-	coverage_merge_tests(&coverage);
-	if (!options->output)
-		options->output = page_name(recording->path);
-	coverage_page_print(output_open(options->output),
-			    base_name(recording->path), &coverage, options);
-	output_close();
-	say_where(options->output);
-	return 0;
-}
-
-/* Shows everything: functions that samples found as well, each thread
- * separately, and times. */
-static int html(struct options *options, const char *path)
-{
-	struct recording recording, before;
-	struct model models[4] = { { .recording = NULL } };
-	struct model against = { .recording = NULL };
-	struct html_contents contents = { .model_count = 0 };
-	struct timeline timeline;
-	FILE *out;
-	int status;
-	size_t i;
-
-	if (options->against) {
-		choose_read(&against, NULL, &before, options, options->against);
-		contents.against = &against;
-	}
-	recording_open(&recording, path ? path : recording_find(),
-		       options->pid);
-	if (coverage_is_all(&recording))
-		return html_coverage(options, &recording);
-	recording.is_read_again = true;
-	choose_build(&models[0], &models[1], &recording, options);
-	recording.is_read_again = false;
-	choose_memory(&models[0], options);
-	choose_locks(&models[0], options);
-	choose_exceptions(&models[0], options);
-	if (has_threads(&models[0])) {
-		model_build(&models[2], &recording, options, true,
-			    models[0].is_sampled);
-		if (models[1].recording)
-			model_build(&models[3], &recording, options, true,
-				    true);
-	}
-	for (i = 0; i < 4; i++)
-		if (models[i].recording)
-			contents.models[contents.model_count++] = &models[i];
-	if (trace_is_there(&recording) &&
-	    timeline_read(&timeline, recording.path, options))
-		contents.timeline = &timeline;
-	if (!options->output)
-		options->output = page_name(recording.path);
-	out = output_open(options->output);
-	html_print(out, &contents, options);
-	status = finish(&models[0]);
-	say_where(options->output);
-	return status;
-}
-
 static int finish_histograms(const struct options *options, const char *path)
 {
 	struct recording recording;
@@ -410,7 +306,7 @@ static int do_verb(int argc, char **argv)
 	} else if (!strcmp(verb, "html")) {
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
-			return html(&options, argv[optind]);
+			return html_page(&options, argv[optind]);
 	} else if (!strcmp(verb, "replay")) {
 		options.depth = 0;
 		left = take_options(&options, verb, argc, argv);

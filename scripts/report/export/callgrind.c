@@ -23,7 +23,6 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "export/callgrind.h"
 #include "export/format.h"
 #include "model/functions.h"
 #include "model/model.h"
@@ -295,7 +294,7 @@ static void callgrind_print(FILE *out, struct model *model,
 	free(graph.function_known);
 }
 
-const struct export_format export_callgrind = {
+EXPORT_FORMAT(callgrind) = {
 	.name = "callgrind",
 	.extension = "callgrind",
 	.description = "functions and callers, for KCachegrind",

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/messages.h"
 #include "base/numbers.h"
-#include "export/chrome.h"
 #include "export/format.h"
 #include "export/lanes.h"
 #include "trace/gaps.h"
@@ -218,7 +217,7 @@ static void chrome_print(FILE *out, struct lanes *lanes)
 	free(chrome.result.text);
 }
 
-const struct export_format export_chrome = {
+EXPORT_FORMAT(chrome) = {
 	.name = "chrome",
 	.extension = "json",
 	.description = "the calls of a trace, for chrome://tracing",

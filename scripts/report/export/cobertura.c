@@ -14,7 +14,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "export/cobertura.h"
 #include "export/format.h"
 #include "model/coverage.h"
 #include "model/functions.h"
@@ -220,7 +219,7 @@ static void cobertura_print(FILE *out, const struct coverage *coverage,
 	fputs("  </packages>\n</coverage>\n", out);
 }
 
-const struct export_format export_cobertura = {
+EXPORT_FORMAT(cobertura) = {
 	.name = "cobertura",
 	.extension = "xml",
 	.description = "the same as XML, as Cobertura has it",

@@ -163,7 +163,7 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		put_all(out, model, options);
 }
 
-const struct export_format export_csv = {
+EXPORT_FORMAT(csv) = {
 	.name = "csv",
 	.extension = "csv",
 	.description = "the table of functions",

@@ -11,6 +11,4 @@ struct options;
 
 void csv_print(FILE *out, struct model *model, const struct options *options);
 
-extern const struct export_format export_csv;
-
 #endif

@@ -17,7 +17,6 @@
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "export/ctf.h"
 #include "export/format.h"
 #include "export/lanes.h"
 #include "model/functions.h"
@@ -393,7 +392,7 @@ static void ctf_write(const char *path, struct lanes *lanes)
 	free(ctf.packet.bytes);
 }
 
-const struct export_format export_ctf = {
+EXPORT_FORMAT(ctf) = {
 	.name = "ctf",
 	.extension = "",
 	.description = "the calls of a trace, for babeltrace2: a directory",

@@ -18,7 +18,6 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "export/folded.h"
 #include "export/format.h"
 #include "model/functions.h"
 #include "model/locks.h"
@@ -319,7 +318,7 @@ static void folded_print(FILE *out, struct model *model,
 	free(folding.line);
 }
 
-const struct export_format export_folded = {
+EXPORT_FORMAT(folded) = {
 	.name = "folded",
 	.extension = "folded",
 	.description = "call paths, one a line, for flame graphs",

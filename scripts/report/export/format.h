@@ -1,7 +1,12 @@
 /*
- * An export format.  The file that writes a format defines its struct, and
- * formats.c lists it.  --help, messages and the checks of options use these
- * structs.
+ * An export format.  The file that writes a format defines its struct with
+ * EXPORT_FORMAT(), which also registers it; no other file knows its name.
+ * --help, messages and the checks of options use these structs:
+ *
+ *	EXPORT_FORMAT(folded) = {
+ *		.name = "folded",
+ *		...
+ *	};
  */
 #ifndef REPORT_EXPORT_FORMAT_H
 #define REPORT_EXPORT_FORMAT_H
@@ -55,6 +60,18 @@ struct export_format {
 	void (*write_trace)(const char *path, struct lanes *lanes);
 	void (*write_files)(struct model *calls, struct model *samples,
 			    const char *path);
+	/* Of @write_files: tells how to read @path; or NULL. */
+	void (*say_how)(const char *path);
+	/* Does all of the export itself; returns the exit status. */
+	int (*run)(struct options *options, const char *recording);
 };
+
+/* The linker puts these pointers side by side; formats.c reads them. */
+#define EXPORT_FORMAT(name) \
+	static const struct export_format format_##name; \
+	static const struct export_format *const registered_##name \
+		__attribute__((used, \
+			       section("export_formats"))) = &format_##name; \
+	static const struct export_format format_##name
 
 #endif

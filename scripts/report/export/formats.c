@@ -1,44 +1,53 @@
 /*
- * The list of all export formats.  A new format is a file that defines its
- * struct export_format, and a line in this list.
+ * The list of all export formats, which the linker makes of EXPORT_FORMAT() in
+ * the files of the formats.
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/messages.h"
-#include "export/callgrind.h"
-#include "export/chrome.h"
-#include "export/cobertura.h"
-#include "export/csv.h"
-#include "export/ctf.h"
-#include "export/folded.h"
 #include "export/formats.h"
-#include "export/gmon.h"
-#include "export/json_report.h"
-#include "export/lcov.h"
-#include "export/linker_order.h"
-#include "export/massif.h"
-#include "export/perfetto.h"
-#include "export/pprof.h"
-#include "export/speedscope.h"
 
-/* The order is that of --help. */
-static const struct export_format *const formats[] = {
-	&export_folded,	   &export_speedscope, &export_json,   &export_csv,
-	&export_pprof,	   &export_callgrind,  &export_massif, &export_gmon,
-	&export_chrome,	   &export_perfetto,   &export_ctf,    &export_lcov,
-	&export_cobertura, &export_order,
-};
-#define FORMATS (sizeof(formats) / sizeof(*formats))
+/* The linker defines them if there is a format at all. */
+extern const struct export_format *const __start_export_formats[]
+	__attribute__((weak));
+extern const struct export_format *const __stop_export_formats[]
+	__attribute__((weak));
+
+#define FORMATS_MAX 64
+
+static const struct export_format *formats[FORMATS_MAX];
+static size_t format_count;
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct export_format *const *)a)->name,
+		      (*(const struct export_format *const *)b)->name);
+}
+
+/* The linker's order is that of the files. */
+static void list_formats(void)
+{
+	const struct export_format *const *at;
+
+	if (format_count)
+		return;
+	for (at = __start_export_formats;
+	     at != __stop_export_formats && format_count < FORMATS_MAX; at++)
+		formats[format_count++] = *at;
+	qsort(formats, format_count, sizeof(*formats), by_name);
+}
 
 static const char *name_all(unsigned int values)
 {
 	const char *list = "";
 	size_t i;
 
-	for (i = 0; i < FORMATS; i++)
+	list_formats();
+	for (i = 0; i < format_count; i++)
 		if (!values || (formats[i]->values & values))
 			list = keep_format("%s%s%s", list, *list ? ", " : "",
 					   formats[i]->name);
@@ -59,7 +68,8 @@ const struct export_format *export_format_find(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < FORMATS; i++)
+	list_formats();
+	for (i = 0; i < format_count; i++)
 		if (!strcmp(name, formats[i]->name))
 			return formats[i];
 	die_usage("export: unknown format '%s'; there are %s", name,
@@ -70,7 +80,8 @@ void export_format_help(void)
 {
 	size_t i;
 
-	for (i = 0; i < FORMATS; i++)
+	list_formats();
+	for (i = 0; i < format_count; i++)
 		printf("    %-13s%s\n", formats[i]->name,
 		       formats[i]->description);
 }

@@ -26,6 +26,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "export/format.h"
 #include "export/gmon.h"
 #include "model/functions.h"
@@ -306,10 +307,24 @@ int gmon_run_gprof(const char *file, char **options, int count)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-const struct export_format export_gmon = {
+/* gprof's names are those of the program unless it is told otherwise, and addresses of the
+ * file are not the program's. */
+static void say_gprof(const char *file)
+{
+	fputs("profrun: gprof needs the table of symbols beside it:\n"
+	      "    gprof --external-symbol-table=",
+	      stderr);
+	put_text(stderr, file);
+	fputs(".syms PROGRAM ", stderr);
+	put_text(stderr, file);
+	fputc('\n', stderr);
+}
+
+EXPORT_FORMAT(gmon) = {
 	.name = "gmon",
 	.extension = "gmon",
 	.description = "gmon.out and gmon.out.syms, for gprof",
 	.has_no_threads = true,
+	.say_how = say_gprof,
 	.write_files = gmon_write,
 };

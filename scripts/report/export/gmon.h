@@ -10,6 +10,4 @@ const char *gmon_make_directory(void);
 /* Runs gprof and returns its exit status. */
 int gmon_run_gprof(const char *file, char **options, int count);
 
-extern const struct export_format export_gmon;
-
 #endif

@@ -585,7 +585,7 @@ static void print_with_paths(FILE *out, struct model *model,
 	json_report_print(out, model, options, true);
 }
 
-const struct export_format export_json = {
+EXPORT_FORMAT(json) = {
 	.name = "json",
 	.extension = "json",
 	.description = "the whole report, and the call paths",

@@ -13,6 +13,4 @@ struct options;
 void json_report_print(FILE *out, struct model *model,
 		       const struct options *options, bool with_paths);
 
-extern const struct export_format export_json;
-
 #endif

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "export/format.h"
-#include "export/lcov.h"
 #include "model/coverage.h"
 #include "model/functions.h"
 #include "model/options.h"
@@ -87,7 +86,7 @@ static void lcov_print(FILE *out, const struct coverage *coverage,
 	}
 }
 
-const struct export_format export_lcov = {
+EXPORT_FORMAT(lcov) = {
 	.name = "lcov",
 	.extension = "info",
 	.description = "what was reached in all DIRs, for genhtml",

@@ -14,7 +14,6 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "export/format.h"
-#include "export/linker_order.h"
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
@@ -82,7 +81,7 @@ static void linker_order_print(FILE *out, struct model *model,
 	free(sums);
 }
 
-const struct export_format export_order = {
+EXPORT_FORMAT(order) = {
 	.name = "order",
 	.extension = "txt",
 	.description = "functions for the linker, hot ones first",

@@ -17,7 +17,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "export/format.h"
-#include "export/massif.h"
 #include "model/functions.h"
 #include "model/memory.h"
 #include "model/model.h"
@@ -322,7 +321,7 @@ static void massif_print(FILE *out, struct model *model,
 	free(sites.sites);
 }
 
-const struct export_format export_massif = {
+EXPORT_FORMAT(massif) = {
 	.name = "massif",
 	.extension = "massif",
 	.description = "memory at the peak and at the end, for ms_print",

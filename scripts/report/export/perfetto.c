@@ -21,7 +21,6 @@
 #include "base/text.h"
 #include "export/format.h"
 #include "export/lanes.h"
-#include "export/perfetto.h"
 #include "trace/gaps.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
@@ -384,7 +383,7 @@ static void perfetto_print(FILE *out, struct lanes *lanes)
 	free(perfetto.result.text);
 }
 
-const struct export_format export_perfetto = {
+EXPORT_FORMAT(perfetto) = {
 	.name = "perfetto",
 	.extension = "perfetto-trace",
 	.description = "the calls of a trace, for https://ui.perfetto.dev",

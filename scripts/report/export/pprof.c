@@ -30,7 +30,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "export/format.h"
-#include "export/pprof.h"
 #include "model/functions.h"
 #include "model/memory.h"
 #include "model/model.h"
@@ -645,7 +644,7 @@ static void pprof_print(FILE *out, struct model *model,
 	free(writing.packed);
 }
 
-const struct export_format export_pprof = {
+EXPORT_FORMAT(pprof) = {
 	.name = "pprof",
 	.extension = "pb.gz",
 	.description = "call paths, for go tool pprof",

@@ -290,7 +290,7 @@ static void speedscope_print(FILE *out, struct model *model,
 	free(speedscope.shares);
 }
 
-const struct export_format export_speedscope = {
+EXPORT_FORMAT(speedscope) = {
 	.name = "speedscope",
 	.extension = "json",
 	.description = "call paths, for https://www.speedscope.app",

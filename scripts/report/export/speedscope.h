@@ -10,8 +10,6 @@ struct function;
 struct json;
 struct recording;
 
-extern const struct export_format export_speedscope;
-
 /* Writes the head of the file, up to "shared" and "profiles". */
 void speedscope_begin(struct json *json, const struct recording *recording);
 void speedscope_frame(struct json *json, struct function *function,

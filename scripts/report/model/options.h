@@ -88,6 +88,7 @@ struct options {
 	const char *thread;   /* its number or name; NULL: all */
 	const char *function; /* show its calls and their callees */
 	const char *output;
+	bool embed;	     /* of html: as a part of another page */
 	bool if_any;	     /* finish: nothing to write is no error */
 	const char *against; /* a recording to compare with */
 	/* object whose functions are exported; NULL: the program */

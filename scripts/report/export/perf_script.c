@@ -1,0 +1,167 @@
+/*
+ * Exports the text of perf script, which flame graph tools, speedscope and the
+ * Firefox Profiler read.  A sample becomes an event with its period, a path of
+ * calls becomes one event whose period is its own time.  The recording has no
+ * times of samples: events of a thread follow one another without a pause, in
+ * the order of the tree, so only sums over time are meant.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "export/format.h"
+#include "model/functions.h"
+#include "model/memory.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "model/totals.h"
+#include "read/process.h"
+
+struct script {
+	FILE *out;
+	const struct model *model;
+	const struct options *options;
+	const struct thread *thread;
+	uint64_t now_ns; /* time of the next event */
+	uint64_t paths_done;
+};
+
+static uint64_t period_of(const struct script *script, uint32_t number)
+{
+	const struct model *model = script->model;
+	const struct path *path = &model->paths[number];
+	enum value value = script->options->value;
+
+	if (value >= VALUE_BYTES)
+		return memory_value(&model->memory[number], value);
+	if (value == VALUE_CALLS)
+		return model->is_sampled ? path->own : path->calls;
+	return whole(path->self);
+}
+
+static const char *event_name(const struct script *script)
+{
+	switch (script->options->value) {
+	case VALUE_CALLS: return counted_name(script->model);
+	case VALUE_BYTES: return "allocated-bytes";
+	case VALUE_ALLOCATIONS: return "allocations";
+	case VALUE_PEAK: return "peak-bytes";
+	case VALUE_LEAKED: return "leaked-bytes";
+	case VALUE_LOST: return "lost-bytes";
+	default: return "cpu-clock";
+	}
+}
+
+/* Readers take a name that ends in digits and blanks for other columns. */
+static void put_thread(const struct script *script)
+{
+	const struct thread *thread = script->thread;
+	const struct process *process =
+		&script->model->recording->processes[thread->process];
+	const char *program = process_string(process, "program");
+	const char *name = *thread->name ? thread->name :
+			   program	 ? base_name(program) :
+					   "thread";
+	char *copy = (char *)keep_text(name, 15), *at;
+
+	make_harmless(copy);
+	for (at = copy; *at; at++)
+		if (*at == ' ')
+			*at = '_';
+	fprintf(script->out, "%s %u/%u", copy, process->pid, thread->tid);
+}
+
+static void put_frame(const struct script *script, uint32_t number)
+{
+	const struct function *function = &script->model->functions[number];
+	FILE *out = script->out;
+
+	fprintf(out, "\t%16" PRIx64 " ", function->address);
+	put_text(out, shown_name(function, script->options));
+	fputs(" (", out);
+	put_text(out, function->object ? function->object->path : "[unknown]");
+	fputs(")\n", out);
+}
+
+static void put_event(struct script *script, uint32_t number, uint64_t period)
+{
+	const struct path *paths = script->model->paths;
+
+	put_thread(script);
+	fprintf(script->out, " %" PRIu64 ".%09" PRIu64 ": %10" PRIu64 " %s:\n",
+		script->now_ns / 1000000000, script->now_ns % 1000000000,
+		period, event_name(script));
+	for (; paths[number].function != NONE; number = paths[number].parent)
+		put_frame(script, paths[number].function);
+	fputc('\n', script->out);
+	script->now_ns += period;
+}
+
+static bool is_samples(const struct script *script)
+{
+	return script->model->is_sampled &&
+	       script->options->value < VALUE_CALLS &&
+	       script->model->period_ns > 0;
+}
+
+static bool enter_path(void *context, uint32_t number, uint32_t depth)
+{
+	struct script *script = context;
+	const struct model *model = script->model;
+	uint64_t i, period;
+
+	(void)depth;
+	progress("writing", script->paths_done++, model->path_count);
+	if (model->paths[number].function == NONE)
+		return true;
+	if (is_samples(script)) {
+		for (i = 0; i < model->paths[number].own; i++)
+			put_event(script, number, whole(model->period_ns));
+		return true;
+	}
+	period = period_of(script, number);
+	if (period)
+		put_event(script, number, period);
+	return true;
+}
+
+static void leave_path(void *context, uint32_t number, uint32_t depth)
+{
+	(void)context;
+	(void)number;
+	(void)depth;
+}
+
+static void perf_script_print(FILE *out, struct model *model,
+			      const struct options *options)
+{
+	struct script script = { .out = out,
+				 .model = model,
+				 .options = options };
+	struct walk walk = { enter_path, leave_path, &script };
+	uint32_t i;
+
+	for (i = 0; i < model->thread_count; i++) {
+		script.thread = &model->threads[i];
+		script.now_ns = 0;
+		if (script.thread->path != NONE)
+			model_walk(model, script.thread->path, &walk);
+	}
+	progress_end();
+}
+
+EXPORT_FORMAT(perf_script) = {
+	.name = "perf-script",
+	.extension = "perf.txt",
+	.description = "text of perf script, for tools that read it",
+	.values = VALUES_OF_CALLS | VALUES_OF_MEMORY,
+	.has_threads_always = true,
+	.print = perf_script_print,
+};
