@@ -5,6 +5,7 @@ profrun --gaps: times when threads of a traced program had no processor, in ever
 that shows a trace. profrun --counters: the system's counters of the program.
 """
 import collections
+import gzip
 import json
 import os
 import re
@@ -142,8 +143,8 @@ def exports_have_the_same_gaps_and_they_nest():
     expect_equal(gaps, wanted, 'chrome')
     text = re.findall(r'^ *name: "no processor: (\w+)"', subprocess.run(
         ['protoc', '--proto_path=' + timelines.PROTO, '--decode=perfetto.Trace',
-         'perfetto.proto'], stdin=open(timelines.export(
-             'perfetto', recording()), 'rb'), stdout=subprocess.PIPE,
+         'perfetto.proto'], input=gzip.open(timelines.export(
+             'perfetto', recording())).read(), stdout=subprocess.PIPE,
         check=True).stdout.decode(), re.M) if shutil.which('protoc') else None
     if text is not None:
         expect_equal(len(text), 2 * wanted, 'perfetto')

@@ -78,15 +78,19 @@ static void put_thread(const struct script *script)
 	fprintf(script->out, "%s %u/%u", copy, process->pid, thread->tid);
 }
 
+/* An inlined function has no address of its own. */
 static void put_frame(const struct script *script, uint32_t number)
 {
 	const struct function *function = &script->model->functions[number];
 	FILE *out = script->out;
 
-	fprintf(out, "\t%16" PRIx64 " ", function->address);
+	fprintf(out, "\t%16" PRIx64 " ",
+		function->is_inlined ? 0 : function->address);
 	put_text(out, shown_name(function, script->options));
 	fputs(" (", out);
-	put_text(out, function->object ? function->object->path : "[unknown]");
+	put_text(out, function->is_inlined ? "inlined" :
+		      function->object	   ? function->object->path :
+					     "[unknown]");
 	fputs(")\n", out);
 }
 
