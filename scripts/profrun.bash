@@ -38,7 +38,7 @@ _profrun_value() {
 }
 
 _profrun() {
-    local verbs='run record report replay export html diff merge gprof finish
+    local verbs='run record report annotate replay export html diff merge gprof finish
         info doctor stack ctl help'
     local formats='folded speedscope chrome perfetto ctf json csv pprof
         callgrind massif gmon lcov cobertura order dot perf-script html'
@@ -59,10 +59,13 @@ _profrun() {
         return
     fi
     case $before in
+        --source-dir)
+            mapfile -t COMPREPLY < <(compgen -d -- "$word")
+            return ;;
         -o | --output)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return ;;
-        --hide | --only | --focus | --every | --count | --limit | --min-percent | --object | --depth | --process | --callers | --callees | \
+        --hide | --only | --focus | --context | --every | --count | --limit | --min-percent | --object | --depth | --process | --callers | --callees | \
             --histogram | -F | --filter | --max-depth)
             return ;;
     esac
@@ -86,6 +89,9 @@ _profrun() {
             fi ;;
         report | replay | html | diff | merge | info | finish)
             mapfile -t COMPREPLY < <(_profrun_recordings "$word") ;;
+        annotate)
+            [[ $COMP_CWORD -eq 2 ]] ||
+                mapfile -t COMPREPLY < <(_profrun_recordings "$word") ;;
         help)
             mapfile -t COMPREPLY < <(
                 compgen -W "$verbs profilers recording modules" -- "$word") ;;

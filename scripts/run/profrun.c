@@ -28,6 +28,7 @@ static const char usage[] =
 	"    profrun run [OPTIONS] [--] PROGRAM [ARG...]       the same\n"
 	"    profrun record [OPTIONS] [--] PROGRAM [ARG...]    run only\n"
 	"    profrun report [DIR] [OPTIONS]                    where the time went\n"
+	"    profrun annotate [FUNCTION [DIR]]                 its lines, with their samples\n"
 	"    profrun export FORMAT [DIR] [OPTIONS]             folded, json, csv, ...\n"
 	"    profrun html [DIR] [-o FILE]                      a page to look at\n"
 	"    profrun replay [DIR] [OPTIONS]                    the calls of a trace, in time\n"
@@ -175,8 +176,8 @@ static bool is_among(const char *word, const char *const *list)
 static const char *const run_verbs[] = { "run", "record", "doctor", "ctl",
 					 NULL };
 static const char *const report_verbs[] = {
-	"report", "replay", "export", "html", "gprof",
-	"merge",  "diff",   "finish", "info", NULL,
+	"report", "replay", "export", "html",	  "gprof", "merge",
+	"diff",	  "finish", "info",   "annotate", NULL,
 };
 
 static const char *const process_verbs[] = { "stack", NULL };

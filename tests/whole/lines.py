@@ -3,7 +3,10 @@
 
 What samples find in inlined code, and on which line (tests/programs/lined.c).
 """
+import json
 import os
+import re
+import shutil
 import subprocess
 
 import shimtest
@@ -77,6 +80,185 @@ def a_call_of_a_function_and_a_sample_in_its_inlined_code_have_one_path():
                    for below in counted}
         expect(counted <= calls, '%s: %s are no calls of %s' % (
             family, counted - calls, calls))
+
+
+# --- profrun annotate ---
+
+SOURCE = os.path.join(shimtest.PROGRAMS, 'lined.c')
+
+
+def line_of(mark):
+    """The number of the line with this mark."""
+    with open(SOURCE) as file:
+        for number, line in enumerate(file, 1):
+            if '/* %s */' % mark in line:
+                return number
+    raise shimtest.Failed('no line is marked %s' % mark)
+
+
+def annotated(directory, *words):
+    """{function: {line: its object}}, of --json"""
+    about = json.loads(shim_report('annotate', *words, directory, '--json'))
+    return {function['name']: {line['line']: line
+                               for line in function['lines']}
+            for function in about['functions']}
+
+
+def refused(*words):
+    done = subprocess.run([shimtest.report, 'annotate', *words],
+                          capture_output=True, text=True, timeout=60)
+    expect(done.returncode in (1, 2) and not done.stdout, done.stdout)
+    return done.stderr
+
+
+@test
+def samples_stand_at_their_lines():
+    for family in 'gcc', 'clang':
+        directory = sampled(program(family))
+        about = json.loads(shim_report('annotate', 'mix', directory, '--json'))
+        lines = annotated(directory, '^(mix|inlining|twice|main)$')
+        everything = about['samples']
+        expect(everything > 20 and about['period_ns'] == 1000000, about)
+        expect_equal(set(lines), {'mix', 'inlining', 'twice', 'main'}, 'names')
+        hot = max(lines['mix'].values(), key=lambda line: line['self_samples'])
+        # (Of a short loop, some samples stand at its head.)
+        expect(hot['line'] in (line_of('MIX'), line_of('MIX') - 1),
+               (family, hot))
+        expect_equal(hot['file'], os.path.realpath(SOURCE), 'file')
+        if hot['line'] == line_of('MIX'):
+            expect('MIX' in hot['source'], hot)
+        expect(sum(line['self_samples'] for line in lines['mix'].values()) >
+               0.9 * everything, lines['mix'])
+        for function, mark in ('twice', 'TWICE'), ('inlining', 'INLINING'):
+            total = lines[function][line_of(mark)]['total_samples']
+            expect(0.5 * everything < total < 0.8 * everything,
+                   (family, function, total, everything))
+        main = lines['main'][line_of('MAIN')]
+        expect(main['self_samples'] == 0 and
+               main['total_samples'] > 0.5 * everything, main)
+
+
+@test
+def recursion_counts_once_in_a_line():
+    # (gcc makes a loop of it at -O2.)
+    directory = sampled(program('gcc', '-O1', ['-fno-optimize-sibling-calls']))
+    about = json.loads(shim_report('annotate', 'recurse', directory, '--json'))
+    lines = {line['line']: line for line in about['functions'][0]['lines']}
+    total = about['functions'][0]['total_samples']
+    expect(total > 10, about)
+    for mark in 'RECURSE', 'DEEPEST':
+        got = lines[line_of(mark)]['total_samples']
+        expect(0.9 * total <= got <= total, (mark, got, total))
+
+
+@test
+def text_shows_the_source_and_the_hottest_lines_first():
+    directory = sampled(program())
+    text = shim_report('annotate', 'mix', directory)
+    head, listing = text.split(os.path.realpath(SOURCE) + '\n')
+    expect(re.search(r'^mix \[lined lined\.c:\d+\]$', head, re.M), head)
+    expect('hottest lines' in head and 'lined.c: x = (x * 2654435761u)' in head,
+           head)
+    expect('\n                                        10  {\n' in
+           re.sub(r'^ *(\d+)  \{$', lambda m: 40 * ' ' + '10  {', listing,
+                  flags=re.M), listing)
+    expect('static inline' in listing and '/* MIX */' in listing, listing)
+    expect('\033' not in text, 'colour in a pipe')
+    expect('\033[' in shim_report('annotate', 'mix', directory, '--color',
+                                  'always'), 'no colour')
+    # Without a name: the hottest function.
+    expect_equal(shim_report('annotate', directory), text, 'the hottest')
+    short = shim_report('annotate', 'mix', directory, '--limit', '1',
+                        '--context', '0')
+    expect('--limit 0 shows all' in short and len(short) < len(text), short)
+
+
+@test
+def several_functions_are_shown_and_wrong_names_refused():
+    directory = sampled(program())
+    text = shim_report('annotate', '^(mix|twice)$', directory)
+    expect('\nmix [' in '\n' + text and '\ntwice [' in text, text)
+    expect('close: ' in refused('twicee', directory), 'suggestion')
+    expect('no regular expression' in refused('(', directory), 'expression')
+    calls = run([program(instrument=True), '10'], new_directory('calls'),
+                'calltree').output
+    expect('no samples with lines' in refused('mix', calls), 'calls alone')
+
+
+@test
+def sources_are_sought_where_they_are_said_to_be():
+    place = new_directory('sources')
+    source = os.path.join(place, 'a', 'gone.c')
+    os.makedirs(os.path.dirname(source))
+    shutil.copy(SOURCE, source)
+    path = os.path.join(place, 'gone')
+    subprocess.run(['gcc', '-O2', '-g', source, '-o', path], check=True)
+    directory = sampled(path)
+    expect('/* MIX */' in shim_report('annotate', 'mix', directory), 'there')
+    moved = os.path.join(place, 'b')
+    os.rename(os.path.dirname(source), moved)
+    text = shim_report('annotate', 'mix', directory)
+    expect('not found (sought: %s); --source-dir' % source in text and
+           '/* MIX */' not in text, text)
+    number = ' %d  \n' % line_of('MIX')
+    expect(number in text, text)
+    for value in moved, '%s=%s' % (os.path.dirname(source), moved):
+        text = shim_report('annotate', 'mix', directory, '--source-dir', value)
+        expect(os.path.join(moved, 'gone.c') in text and '/* MIX */' in text,
+               text)
+    # A part of a name is no directory, and a pipe is not read.
+    text = shim_report('annotate', 'mix', directory, '--source-dir',
+                       '%s=%s' % (os.path.dirname(source)[:-1], place + '/'))
+    expect('not found' in text, text)
+    os.makedirs(os.path.dirname(source))
+    os.mkfifo(source)
+    expect('not found' in shim_report('annotate', 'mix', directory), 'pipe')
+
+
+@test
+def escapes_in_a_source_are_not_the_terminals():
+    place = new_directory('escapes')
+    source = os.path.join(place, 'hostile.c')
+    with open(SOURCE) as file:
+        text = file.read()
+    with open(source, 'w') as file:
+        file.write(text.replace('/* MIX */', '/* \033[31m\x01 */'))
+    path = os.path.join(place, 'hostile')
+    subprocess.run(['gcc', '-O2', '-g', source, '-o', path], check=True)
+    text = shim_report('annotate', 'mix', sampled(path))
+    expect('\033' not in text and '\\x1b[31m\\x01' in text, text)
+
+
+@test
+def a_program_without_lines_is_told_so():
+    for flags, why in ((['-g0'], 'has no debug information'),
+                       (['-g0', '-s'], 'has no debug information')):
+        path = program(flags=flags)
+        directory = sampled(path)
+        text = shim_report('annotate', directory)
+        expect('no line is known: %s %s' % (path, why) in text, text)
+
+
+@test
+def histograms_and_budgets_have_lines_too():
+    for profile, instrument in (('pchist', False),
+                                ('calltree:budget=20', True)):
+        directory = sampled(program(instrument=instrument), profile,
+                            '200000' if instrument else '6000000')
+        lines = annotated(directory, '^mix$')['mix']
+        hot = max(lines.values(), key=lambda line: line['self_samples'])
+        expect(hot['line'] in (line_of('MIX'), line_of('MIX') - 1) and
+               hot['self_samples'] > 5, (profile, lines))
+
+
+@test
+def counts_of_coverage_stand_beside_the_samples():
+    directory = sampled(program(), 'sampling;coverage')
+    lines = annotated(directory, 'mix')['mix']
+    expect(lines[line_of('MIX')]['count'] >= 1, lines)
+    titles = shim_report('annotate', 'mix', directory).split('\n')
+    expect(any(re.fullmatch(' share  samples      self     total       count '
+                            '  line', line) for line in titles), titles)
 
 
 if __name__ == '__main__':

@@ -11,7 +11,7 @@ BUILD = os.environ['SHIM_BUILD']
 PROFRUN = os.path.join(BUILD, 'profrun')
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                        'scripts', 'manual')
-VERBS = ('run', 'record', 'report', 'replay', 'export', 'html', 'diff', 'merge',
+VERBS = ('run', 'record', 'report', 'annotate', 'replay', 'export', 'html', 'diff', 'merge',
          'gprof', 'finish', 'info', 'doctor', 'stack', 'ctl')
 
 
@@ -71,7 +71,8 @@ def options_of_each_verb_are_those_of_its_page():
 
 @test
 def options_of_help_are_taken():
-    for verb in ('report', 'export', 'html', 'replay', 'diff', 'info'):
+    for verb in ('report', 'annotate', 'export', 'html', 'replay', 'diff',
+                 'info'):
         text = profrun(verb, '--help').stdout
         for line in re.findall(r'^  .*?--[a-z].*', text, re.M):
             option, argument = re.match(

@@ -31,11 +31,12 @@ enum {
 	INFO = 1 << 6,
 	GPROF = 1 << 7,
 	FINISH = 1 << 8,
-	ALL = (1 << 9) - 1,
+	ANNOTATE = 1 << 9,
+	ALL = (1 << 10) - 1,
 	TIMERS = REPORT | EXPORT | HTML | DIFF,
-	NAMERS = TIMERS | REPLAY,
+	SELECTORS = TIMERS | REPLAY,
+	NAMERS = SELECTORS | ANNOTATE,
 	READERS = NAMERS | INFO,
-	SELECTORS = NAMERS,
 	WINDOWS = EXPORT | REPLAY,
 };
 
@@ -59,6 +60,10 @@ static const struct verb {
 	{ "replay", REPLAY,
 	  "Usage: profrun replay [DIR] [OPTIONS]\n\n"
 	  "Prints the calls of a trace, in time.\n" NEWEST },
+	{ "annotate", ANNOTATE,
+	  "Usage: profrun annotate [FUNCTION [DIR]] [OPTIONS]\n\n"
+	  "Prints the source of functions with the samples of each line.  FUNCTION is a name or\n"
+	  "a regular expression; without it, the function with the most self time.\n" NEWEST },
 	{ "diff", DIFF,
 	  "Usage: profrun diff A B [OPTIONS]\n"
 	  "       profrun diff A1 A2... -- B1 B2... [OPTIONS]\n\n"
@@ -83,6 +88,10 @@ static const struct verb {
 /* Numbers of long options; letters are smaller. */
 enum {
 	OPTION_SORT = 256,
+	OPTION_ASM,
+	OPTION_CONTEXT,
+	OPTION_JSON,
+	OPTION_SOURCE_DIR,
 	OPTION_LIMIT,
 	OPTION_TREE,
 	OPTION_MIN_PERCENT,
@@ -246,6 +255,14 @@ static void add_pattern(struct patterns *patterns, const char *option,
 	patterns->text[patterns->count++] = text;
 }
 
+static void add_place(struct source_places *places, const char *text)
+{
+	if (places->count == SOURCE_PLACES_MAX)
+		die_usage("--source-dir: more than %d of them",
+			  SOURCE_PLACES_MAX);
+	places->text[places->count++] = text;
+}
+
 /* OPTION_DEPTH of a report is another. */
 static bool is_of_window(int option)
 {
@@ -278,6 +295,13 @@ static void take_option(struct options *options, int option, const char *text)
 		options->limit = parse_number("limit", text, 0, INT32_MAX);
 		break;
 	case OPTION_TREE: options->tree = true; break;
+	case OPTION_ASM: options->code = true; break;
+	case OPTION_CONTEXT:
+		options->context = (int)parse_number("context", text, 0,
+						     1000000);
+		break;
+	case OPTION_JSON: options->format = "json"; break;
+	case OPTION_SOURCE_DIR: add_place(&options->places, text); break;
 	case OPTION_MIN_PERCENT:
 		options->min_percent = parse_percent("min-percent", text);
 		break;

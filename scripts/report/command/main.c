@@ -19,6 +19,7 @@
 #include "base/messages.h"
 #include "base/output.h"
 #include "base/text.h"
+#include "command/annotate.h"
 #include "command/command_line.h"
 #include "command/export.h"
 #include "command/finish.h"
@@ -265,6 +266,7 @@ static int do_verb(int argc, char **argv)
 		.max_depth = 4096,
 		.max_paths = 1000000,
 		.max_calls = 1000000,
+		.context = 5,
 	};
 	const char *verb = argc > 1 ? argv[1] : "";
 	int left;
@@ -307,6 +309,10 @@ static int do_verb(int argc, char **argv)
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return html_page(&options, argv[optind]);
+	} else if (!strcmp(verb, "annotate")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 2)
+			return annotate(&options, argv + optind, left);
 	} else if (!strcmp(verb, "replay")) {
 		options.depth = 0;
 		left = take_options(&options, verb, argc, argv);

@@ -90,6 +90,14 @@ static void take_outside(struct finding *finding, const uint64_t *addresses,
 			   &(struct frame_symbol){ .start = addresses[i] });
 }
 
+static void add_address(struct frame_chains *chains, uint32_t number,
+			const struct frame_site *frame)
+{
+	GROW(chains->addresses, number, chains->address_room);
+	chains->addresses[number] = (struct frame_address){ frame->address,
+							    frame->object };
+}
+
 /* Finds the functions of all frames of one object, which begin at @frames;
  * returns their number. */
 static uint32_t find_in_object(struct finding *finding,
@@ -102,8 +110,11 @@ static uint32_t find_in_object(struct finding *finding,
 	finding->object = frames->object;
 	finding->first = finding->chain = model->frames.count;
 	for (i = 0; i < count && frames[i].object == frames->object; i++) {
-		if (!kept || addresses[kept - 1] != frames[i].address)
+		if (!kept || addresses[kept - 1] != frames[i].address) {
 			addresses[kept++] = frames[i].address;
+			add_address(&model->frames, finding->first + kept - 1,
+				    &frames[i]);
+		}
 		model->recording->sites[frames[i].site].function =
 			finding->first + kept - 1;
 	}
@@ -136,13 +147,83 @@ void frames_find_chains(struct model *model, struct frame_site *frames,
 	}
 }
 
+uint32_t frames_begin(const struct frame_chains *chains, uint32_t number)
+{
+	return number ? chains->ends[number - 1] : 0;
+}
+
 const uint32_t *frames_chain(const struct frame_chains *chains, uint32_t number,
 			     uint32_t *count)
 {
-	uint32_t begin = number ? chains->ends[number - 1] : 0;
+	uint32_t begin = frames_begin(chains, number);
 
 	*count = chains->ends[number] - begin;
 	return chains->functions + begin;
+}
+
+/* --- places --- */
+
+struct placing {
+	struct frame_chains *chains;
+	uint32_t first; /* chain of the first address that was asked for */
+	uint32_t chain, done; /* the last chain, and how many places it has */
+};
+
+/* (What comes for a chain beyond its end is not trusted.) */
+static void take_place(void *context, uint32_t number, const char *file,
+		       int line)
+{
+	struct placing *placing = context;
+	struct frame_chains *chains = placing->chains;
+	uint32_t chain = placing->first + number, at;
+
+	if (chain != placing->chain)
+		placing->done = 0;
+	placing->chain = chain;
+	at = frames_begin(chains, chain) + placing->done;
+	if (at >= chains->ends[chain])
+		return;
+	placing->done++;
+	chains->places[at] = (struct frame_place){ file, line };
+}
+
+/* Asks for the chains from @first on that are of the same object; returns the number of
+ * the next chain. */
+static uint32_t place_object(struct model *model, uint32_t first)
+{
+	struct frame_chains *chains = &model->frames;
+	struct placing placing = { .chains = chains,
+				   .first = first,
+				   .chain = NONE };
+	uint32_t object = chains->addresses[first].object, end = first, i;
+	uint64_t *addresses;
+
+	while (end < chains->count && chains->addresses[end].object == object)
+		end++;
+	if (object == NONE)
+		return end;
+	addresses = allocate(end - first, sizeof(*addresses));
+	for (i = first; i < end; i++)
+		addresses[i - first] = chains->addresses[i].address;
+	symbols_places(&model->objects[object], addresses, end - first,
+		       take_place, &placing);
+	free(addresses);
+	return end;
+}
+
+void frames_find_places(struct model *model)
+{
+	struct frame_chains *chains = &model->frames;
+	uint32_t i;
+
+	if (chains->places)
+		return;
+	chains->places = allocate(chains->function_count + 1,
+				  sizeof(*chains->places));
+	for (i = 0; i < chains->count;) {
+		progress("finding lines", i, chains->count);
+		i = place_object(model, i);
+	}
 }
 
 void frames_renumber(struct frame_chains *chains, const uint32_t *numbers)

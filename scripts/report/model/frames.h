@@ -13,12 +13,29 @@ struct model;
 /* The address of functions without code of their own: no file uses it. */
 #define FRAME_ADDRESS ((uint64_t)1 << 63)
 
+/* Where in a function an instruction, or the call of the next inlined function, is in
+ * the source. */
+struct frame_place {
+	const char *file; /* NULL: unknown */
+	int line;
+};
+
+/* The instruction of a chain. */
+struct frame_address {
+	uint64_t address; /* as in struct frame_site */
+	uint32_t object;
+};
+
 /* The chains of all frames of a recording, by number. */
 struct frame_chains {
 	uint32_t *functions; /* the functions of all chains in a row */
 	uint32_t function_count, function_room;
 	uint32_t *ends; /* end of each chain in @functions */
 	uint32_t count, room;
+	struct frame_address *addresses; /* by chain */
+	uint32_t address_room;
+	/* parallel to @functions; NULL before frames_find_places() */
+	struct frame_place *places;
 };
 
 /* A site of the recording that is a frame. */
@@ -44,6 +61,10 @@ void frames_find_chains(struct model *model, struct frame_site *frames,
 /* The functions of a chain; *@count gets their number. */
 const uint32_t *frames_chain(const struct frame_chains *chains, uint32_t number,
 			     uint32_t *count);
+/* The index of the first function of a chain in @functions and @places. */
+uint32_t frames_begin(const struct frame_chains *chains, uint32_t number);
+/* Looks up the places of all functions of all chains, unless that was done. */
+void frames_find_places(struct model *model);
 /* Function i becomes @numbers[i]. */
 void frames_renumber(struct frame_chains *chains, const uint32_t *numbers);
 

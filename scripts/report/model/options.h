@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "names/source.h"
+
 enum sort {
 	SORT_SELF,
 	SORT_TOTAL,
@@ -85,8 +87,11 @@ struct options {
 	bool has_window;
 	double from_ns, to_ns; /* 0: no end */
 	double min_duration_ns;
-	const char *thread;   /* its number or name; NULL: all */
-	const char *function; /* show its calls and their callees */
+	const char *thread;	     /* its number or name; NULL: all */
+	const char *function;	     /* show its calls and their callees */
+	struct source_places places; /* of sources */
+	int context;		     /* lines around those with samples */
+	bool code;		     /* show instructions */
 	const char *output;
 	bool embed;	     /* of html: as a part of another page */
 	bool if_any;	     /* finish: nothing to write is no error */

@@ -208,7 +208,8 @@ static void find_call(Dwarf_Die *unit, Dwarf_Die *die,
 	    dwarf_getsrcfiles(unit, &files, &count) != 0 || file >= count ||
 	    line > INT32_MAX)
 		return;
-	caller->place_file = dwarf_filesrc(files, file, NULL, NULL);
+	caller->place_file = lines_path(unit,
+					dwarf_filesrc(files, file, NULL, NULL));
 	caller->place_line = (int)line;
 }
 

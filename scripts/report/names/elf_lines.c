@@ -5,12 +5,16 @@
  * listed gets the row of the line table at its entry.
  */
 #include <dwarf.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "names/elf_lines.h"
 
 /* Limit for nested namespaces and classes; deeper ones are not searched. */
@@ -191,10 +195,33 @@ static const char *find_decl_file(Dwarf_Die *unit, Dwarf_Die *die)
 	return dwarf_filesrc(files, 0, NULL, NULL);
 }
 
+const char *lines_path(Dwarf_Die *unit, const char *file)
+{
+	static struct names paths;
+	Dwarf_Attribute attribute;
+	const char *directory = NULL;
+	char path[PATH_MAX];
+	uint32_t number;
+
+	if (!file || file[0] == '/')
+		return file;
+	if (dwarf_attr(unit, DW_AT_comp_dir, &attribute))
+		directory = dwarf_formstring(&attribute);
+	if (!directory || directory[0] != '/')
+		return file;
+	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >=
+	    (int)sizeof(path))
+		return file;
+	number = names_find(&paths, path);
+	if (number == NONE)
+		number = names_add(&paths, keep_text(path, SIZE_MAX));
+	return paths.text[number];
+}
+
 bool lines_declared(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 		    int *line)
 {
-	*file = find_decl_file(unit, die);
+	*file = lines_path(unit, find_decl_file(unit, die));
 	return *file && dwarf_decl_line(die, line) == 0;
 }
 
@@ -220,7 +247,7 @@ static bool find_row(const struct unit *unit, uint64_t address,
 
 	if (!row)
 		return false;
-	*file = dwarf_linesrc(row, NULL, NULL);
+	*file = lines_path(&die, dwarf_linesrc(row, NULL, NULL));
 	return *file && dwarf_lineno(row, line) == 0;
 }
 

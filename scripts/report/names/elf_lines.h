@@ -21,6 +21,9 @@ bool lines_row(const struct lines *lines, uint64_t address, const char **file,
 /* Finds the unit with the instruction at @address, and the address within
  * it. */
 bool lines_unit(const struct lines *lines, uint64_t *address, Dwarf_Die *unit);
+/* The path of a source file of @unit: relative names are below its directory.  NULL stays
+ * NULL. */
+const char *lines_path(Dwarf_Die *unit, const char *file);
 /* Finds the declaration of the function @die of @unit. */
 bool lines_declared(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 		    int *line);

@@ -137,16 +137,17 @@ static const char *debug_path(const unsigned char *id, size_t size)
 typedef int find_by_id(void *client, const unsigned char *id, int size,
 		       char **path);
 
-static const char *fetch(const char *what, const unsigned char *id, size_t size)
-{
-	static void *library, *client;
-	void *(*begin)(void);
-	find_by_id *find;
-	char *path = NULL;
-	int fd;
+/* The type of its find_source. */
+typedef int find_by_name(void *client, const unsigned char *id, int size,
+			 const char *name, char **path);
 
-	if (!network_allowed || size == 0)
-		return NULL;
+static void *library, *client;
+
+/* A function of the library, or NULL. */
+static uintptr_t find_in_library(const char *name)
+{
+	void *(*begin)(void);
+
 	if (!library) {
 		library = dlopen("libdebuginfod.so.1", RTLD_LAZY);
 		begin = library ? (void *(*)(void))(uintptr_t)dlsym(
@@ -156,11 +157,41 @@ static const char *fetch(const char *what, const unsigned char *id, size_t size)
 		if (!client)
 			warn("--debuginfod: there is no libdebuginfod");
 	}
-	find = client ? (find_by_id *)(uintptr_t)dlsym(library, what) : NULL;
-	fd = find ? find(client, id, (int)size, &path) : -1;
+	return client ? (uintptr_t)dlsym(library, name) : 0;
+}
+
+static const char *close_fetched(int fd, const char *path)
+{
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 ? path : NULL;
+}
+
+static const char *fetch(const char *what, const unsigned char *id, size_t size)
+{
+	find_by_id *find;
+	char *path = NULL;
+
+	if (!network_allowed || size == 0)
+		return NULL;
+	find = (find_by_id *)find_in_library(what);
+	return close_fetched(find ? find(client, id, (int)size, &path) : -1,
+			     path);
+}
+
+const char *symbols_fetch_source(const struct object *object, const char *name)
+{
+	find_by_name *find;
+	char *path = NULL;
+
+	if (!network_allowed || object->build_id_size == 0)
+		return NULL;
+	find = (find_by_name *)find_in_library("debuginfod_find_source");
+	return close_fetched(find ? find(client, object->build_id,
+					 (int)object->build_id_size, name,
+					 &path) :
+				    -1,
+			     path);
 }
 
 static const char *fetch_executable(const struct object *object)

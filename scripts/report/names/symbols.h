@@ -42,6 +42,10 @@ void symbols_begin(void);
  * network. */
 void symbols_allow_network(void);
 
+/* The path of a copy of the source file @name of the object, from a debuginfod server;
+ * NULL: none, or the network is not allowed. */
+const char *symbols_fetch_source(const struct object *object, const char *name);
+
 /* Names @count symbols, sorted by address, without duplicates. */
 void symbols_find(struct object *object, struct symbol *symbols, size_t count);
 

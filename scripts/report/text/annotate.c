@@ -1,0 +1,381 @@
+/*
+ * Prints a function's source with the samples of each line: a head with the hottest
+ * lines, then the lines of each file, from the declaration on, or around the lines that
+ * have samples.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "model/annotation.h"
+#include "model/functions.h"
+#include "model/hits.h"
+#include "model/model.h"
+#include "model/options.h"
+#include "names/source.h"
+#include "names/symbols.h"
+#include "text/annotate.h"
+#include "text/layout.h"
+#include "text/table.h"
+
+#define HOTTEST 10
+/* A share from which a line is hot, and from which it is warm. */
+#define HOT  20.0
+#define WARM 5.0
+
+struct printing {
+	const struct annotation *annotation;
+	const struct annotated *annotated;
+	struct layout layout;
+};
+
+static const struct column with_counts[] = {
+	{ "share", 6 },	 { "samples", 8 }, { "self", 9 }, { "total", 9 },
+	{ "count", 11 }, { "line", 6 },	   { NULL, 0 },
+};
+static const struct column columns[] = {
+	{ "share", 6 }, { "samples", 8 }, { "self", 9 },
+	{ "total", 9 }, { "line", 6 },	  { NULL, 0 },
+};
+
+static struct table begin(const struct printing *printing)
+{
+	return table_begin(&printing->layout, printing->annotation->coverage ?
+						      with_counts :
+						      columns);
+}
+
+static double share_of(const struct printing *printing, double self)
+{
+	double all = printing->annotated->hits.self;
+
+	return all > 0 ? 100 * self / all : 0;
+}
+
+static const char *color_of(double share)
+{
+	return share >= HOT ? "\033[1;31m" : share >= WARM ? "\033[33m" : NULL;
+}
+
+static const char *time_of(const struct printing *printing,
+			   char text[SHORT_TEXT], double samples)
+{
+	double period = printing->annotation->period_ns;
+
+	return samples <= 0 ? "" :
+	       period > 0   ? human_ns(text, samples * period) :
+			      "-";
+}
+
+/* The cells of a line; @hit is NULL if it has no samples. */
+static void put_cells(struct printing *printing, struct table *table,
+		      const struct line_hit *hit, const char *file, int line)
+{
+	const struct annotation *annotation = printing->annotation;
+	double self = hit ? hit->self : 0, share = share_of(printing, self);
+	char text[SHORT_TEXT];
+	uint64_t count;
+
+	if (printing->layout.color && color_of(share))
+		table_color(table, color_of(share));
+	snprintf(text, sizeof(text), "%.2f", share);
+	table_cell(table, self > 0 ? text : "");
+	table_cell(table, self > 0 ? human_count(text, whole(self)) : "");
+	table_cell(table, time_of(printing, text, self));
+	table_cell(table, time_of(printing, text, hit ? hit->total : 0));
+	if (annotation->coverage)
+		table_cell(table,
+			   annotation_count(annotation, file, line, &count) ?
+				   human_count(text, count) :
+				   "");
+	snprintf(text, sizeof(text), "%d", line);
+	table_cell(table, line > 0 ? text : "?");
+	if (printing->layout.color && color_of(share))
+		table_no_color(table);
+}
+
+/* Source is shown as it is indented, with tabs of eight columns. */
+static const char *with_spaces(const char *line)
+{
+	size_t column = 0, room = 8 * strlen(line) + 1;
+	char *text = allocate(room, 1);
+	const char *kept;
+
+	for (; *line; line++) {
+		if (*line != '\t') {
+			text[column++] = *line;
+			continue;
+		}
+		do
+			text[column++] = ' ';
+		while (column % 8);
+	}
+	text[column] = '\0';
+	kept = keep_text(text, SIZE_MAX);
+	free(text);
+	return kept;
+}
+
+static const struct source_file *find_source(const struct printing *printing,
+					     const char *file)
+{
+	return file ? source_find(file, printing->annotation->places,
+				  printing->annotated->function->object) :
+		      NULL;
+}
+
+/* --- the head --- */
+
+static void put_head(struct printing *printing)
+{
+	const struct annotation *annotation = printing->annotation;
+	const struct hits *hits = &printing->annotated->hits;
+	double period = annotation->period_ns, all = annotation->all;
+	char text[SHORT_TEXT], other[SHORT_TEXT];
+	FILE *out = printing->layout.out;
+
+	fputs(printing->layout.color ? "\033[1m" : "", out);
+	put_function_name(&printing->layout, printing->annotated->function,
+			  SIZE_MAX);
+	fputs(printing->layout.color ? "\033[m" : "", out);
+	put_place(&printing->layout, printing->annotated->function);
+	fprintf(out, "\n  %s of %s samples in the function itself (%.2f %%",
+		human_count(text, whole(hits->self)),
+		human_count(other, whole(all)),
+		all > 0 ? 100 * hits->self / all : 0);
+	if (period > 0)
+		fprintf(out, ", %s", human_ns(text, hits->self * period));
+	fprintf(out, "), %s with what it calls (%.2f %%",
+		human_count(text, whole(hits->total)),
+		all > 0 ? 100 * hits->total / all : 0);
+	if (period > 0)
+		fprintf(out, ", %s", human_ns(text, hits->total * period));
+	fputs(")\n", out);
+}
+
+static void put_hottest(struct printing *printing)
+{
+	const struct hits *hits = &printing->annotated->hits;
+	struct table table = begin(printing);
+	uint32_t i, rows, shown;
+
+	for (rows = 0; rows < hits->line_count; rows++)
+		if (hits->lines[rows].self <= 0)
+			break;
+	if (rows == 0 || (rows == 1 && !hits->lines[0].file))
+		return;
+	fputc('\n', printing->layout.out);
+	shown = layout_rows(&printing->layout, HOTTEST, rows);
+	table_titles(&table, "  hottest lines");
+	for (i = 0; i < shown; i++) {
+		const struct line_hit *hit = &hits->lines[i];
+		const struct source_file *source = find_source(printing,
+							       hit->file);
+		const char *text = source ? source_line(source, hit->line) :
+					    NULL;
+
+		put_cells(printing, &table, hit, hit->file, hit->line);
+		while (text && (*text == ' ' || *text == '\t'))
+			text++;
+		table_text(&table,
+			   keep_format("%s: %s",
+				       hit->file ? base_name(hit->file) :
+						   "(no line is known)",
+				       text ? with_spaces(text) : ""));
+	}
+	layout_left_out(&printing->layout, shown, rows);
+}
+
+/* --- the source --- */
+
+/* The samples of the lines of one file, by line. */
+struct listing {
+	const char *file;
+	const struct line_hit **hits;
+	uint32_t count;
+	int first,
+		last; /* lines to show; the last one may be followed by context */
+};
+
+static int compare_by_line(const void *left, const void *right)
+{
+	const struct line_hit *a = *(const struct line_hit *const *)left;
+	const struct line_hit *b = *(const struct line_hit *const *)right;
+
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+static struct listing list_file(const struct printing *printing,
+				const char *file)
+{
+	const struct hits *hits = &printing->annotated->hits;
+	struct function *function = printing->annotated->function;
+	struct listing listing = { .file = file };
+	uint32_t i;
+
+	listing.hits = allocate(hits->line_count + 1, sizeof(*listing.hits));
+	for (i = 0; i < hits->line_count; i++)
+		if (hits->lines[i].file && !strcmp(hits->lines[i].file, file))
+			listing.hits[listing.count++] = &hits->lines[i];
+	qsort(listing.hits, listing.count, sizeof(*listing.hits),
+	      compare_by_line);
+	listing.first = listing.hits[0]->line;
+	listing.last = listing.hits[listing.count - 1]->line;
+	function_line(function);
+	if (function->file && !strcmp(function->file, file) &&
+	    function->line < listing.first)
+		listing.first = function->line;
+	return listing;
+}
+
+/* The first line from @line on that is shown: one that has samples, or is at most
+ * @context lines away from one, or from the first line. */
+static long next_shown(const struct listing *listing, long line, long context,
+		       uint32_t *at)
+{
+	while (*at < listing->count && listing->hits[*at]->line < line)
+		++*at;
+	if (line - listing->first <= context ||
+	    (*at > 0 && line - listing->hits[*at - 1]->line <= context) ||
+	    *at == listing->count || listing->hits[*at]->line - line <= context)
+		return line;
+	return listing->hits[*at]->line - context;
+}
+
+static void put_file(struct printing *printing,
+		     const struct source_file *source)
+{
+	FILE *out = printing->layout.out;
+
+	fputc('\n', out);
+	if (source->path) {
+		put_text(out, source->path);
+		if (source->is_newer)
+			fputs(" (changed after the program was built: lines "
+			      "may have moved)",
+			      out);
+	} else {
+		put_text(out, source->name);
+		fputs(": not found (sought: ", out);
+		put_text(out, source->sought ? source->sought : "nowhere");
+		fputs("); --source-dir tells where sources are", out);
+	}
+	fputc('\n', out);
+}
+
+static void put_listing(struct printing *printing, struct listing *listing)
+{
+	const struct source_file *source = find_source(printing, listing->file);
+	/* (Without the source, other lines have nothing to show.) */
+	long context = source->path ? printing->layout.options->context : 0;
+	long line = source->path ? listing->first : listing->hits[0]->line;
+	struct table table = begin(printing);
+	long shown;
+	uint32_t at = 0;
+
+	put_file(printing, source);
+	table_titles(&table, NULL);
+	for (; line <= listing->last + context; line++) {
+		const struct line_hit *hit;
+		const char *text;
+
+		shown = next_shown(listing, line, context, &at);
+		if (shown > line)
+			fputs("...\n", printing->layout.out);
+		line = shown;
+		while (at < listing->count && listing->hits[at]->line < line)
+			at++;
+		hit = at < listing->count && listing->hits[at]->line == line ?
+			      listing->hits[at] :
+			      NULL;
+		text = line <= INT32_MAX ? source_line(source, (int)line) :
+					   NULL;
+		if (!hit && !text)
+			break;
+		put_cells(printing, &table, hit, listing->file, (int)line);
+		table_text(&table, text ? with_spaces(text) : "");
+	}
+}
+
+static bool is_listed(const struct hits *hits, uint32_t i)
+{
+	uint32_t n;
+
+	for (n = 0; n < i; n++)
+		if (hits->lines[n].file &&
+		    !strcmp(hits->lines[n].file, hits->lines[i].file))
+			return true;
+	return false;
+}
+
+/* Returns whether a line of the function is known. */
+static bool put_lines(struct printing *printing)
+{
+	const struct hits *hits = &printing->annotated->hits;
+	struct listing listing;
+	bool found = false;
+	uint32_t i;
+
+	for (i = 0; i < hits->line_count; i++) {
+		if (!hits->lines[i].file || is_listed(hits, i))
+			continue;
+		found = true;
+		listing = list_file(printing, hits->lines[i].file);
+		put_listing(printing, &listing);
+		free(listing.hits);
+	}
+	return found;
+}
+
+static void say_no_lines(const struct printing *printing)
+{
+	struct object *object = printing->annotated->function->object;
+	FILE *out = printing->layout.out;
+
+	fputs("\nno line is known: ", out);
+	if (!object || !object->files) {
+		fputs("the file of its code cannot be read\n", out);
+		return;
+	}
+	put_text(out, object->path);
+	fputs(!symbols_have_lines(object) ?
+		      " has no debug information (compile with -g; do not "
+		      "strip)\n" :
+		      " has no debug information for it\n",
+	      out);
+}
+
+static void put_function(struct printing *printing)
+{
+	put_head(printing);
+	put_hottest(printing);
+	if (!put_lines(printing))
+		say_no_lines(printing);
+}
+
+void annotate_print(FILE *out, const struct annotation *annotation,
+		    const struct options *options)
+{
+	struct printing printing = {
+		.annotation = annotation,
+		.layout = layout_on(out, options, annotation->model),
+	};
+	uint32_t i;
+
+	for (i = 0; i < annotation->count; i++) {
+		if (i)
+			fputc('\n', out);
+		printing.annotated = &annotation->functions[i];
+		put_function(&printing);
+	}
+	if (annotation->left_out)
+		fprintf(out, "\n... %u more functions match; %u are shown\n",
+			annotation->left_out, annotation->count);
+}
