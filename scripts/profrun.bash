@@ -31,7 +31,7 @@ _profrun_value() {
             echo self total calls samples bytes allocations peak leaked lost \
                 waits ;;
         --names) echo full short mangled ;;
-        --format) echo text json csv ;;
+        --format) echo text json csv github junit ;;
         --color) echo auto always never ;;
         *) return 1 ;;
     esac

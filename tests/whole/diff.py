@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import xml.etree.ElementTree
 
 import shimtest
 from shimtest import (compile, expect, expect_equal, new_directory,
@@ -138,7 +139,7 @@ int main(int argc, char **argv)
 
 def counted(*counts):
     """A recording for each number of calls."""
-    if 'counted' not in recorded:
+    if 'ci' not in recorded:
         source = os.path.join(new_directory('counted'), 'counted.c')
         with open(source, 'w') as out:
             out.write(COUNTED)
@@ -280,6 +281,105 @@ def wrong_words_are_refused():
         expect(message in done, (words, done))
     done = failed(1, runs(1000, 'old')[0], 'missing')
     expect('missing: No such file' in done, done)
+
+
+# --- continuous integration ---
+
+def judged(*arguments, status, directory=None):
+    """(standard output, standard error)"""
+    done = subprocess.run([shimtest.report, 'diff', *arguments], capture_output=True,
+                          text=True, cwd=directory)
+    expect_equal(done.returncode, status, done.stderr[:500])
+    return done.stdout, done.stderr
+
+
+CALLS_SOURCE = '''
+#include <stdlib.h>
+__attribute__((noinline)) void grows(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void stays(void) { __asm__ volatile(""); }
+int main(int c, char **v)
+{
+	for (int i = 0; i < atoi(v[1]); i++)
+		grows();
+	for (int i = 0; i < 100; i++)
+		stays();
+	return c < 0;
+}
+'''
+
+
+def ci_runs():
+    if 'ci' not in recorded:
+        source = os.path.join(new_directory('ci'), 'ci.c')
+        with open(source, 'w') as file:
+            file.write(CALLS_SOURCE)
+        program = compile(source)
+        recorded['ci'] = ([record([program, n], 'calltree:counts').output
+                           for n in ('99', '119')], source)
+    return recorded['ci']
+
+
+@test
+def a_threshold_that_is_crossed_is_status_3_and_named():
+    (a, b), _ = ci_runs()
+    # 200 calls become 220: 10 % of all.
+    for limit, status in (('5%', 3), ('9.9', 3), ('10%', 0), ('50%', 0), ('0%', 3)):
+        _, errors = judged(a, b, '--fail-above', limit, status=status)
+        expect(bool(errors) == (status == 3), errors)
+    expect('all of it: calls 200 -> 220 (+20, +10.0 % of all of A), above --fail-above 5%'
+           in judged(a, b, '--fail-above', '5%', status=3)[1], 'the whole')
+    expect('grows: calls 99 -> 119 (+20, +10.0 % of all of A)'
+           in judged(a, b, '--fail-above', '5%', status=3)[1], 'the function')
+    expect_equal(judged(b, a, '--fail-above', '5%', status=0)[1], '', 'fewer calls')
+    expect('is not from 0' in judged(a, b, '--fail-above', 'x', status=2)[1], 'no number')
+
+
+@test
+def a_threshold_is_not_crossed_by_noise():
+    fast, slow = runs(1000, 'old'), runs(100000, 'old')
+    judged(*fast, '--', *slow, '--fail-above', '5%', status=3)
+    judged(*slow, '--', *fast, '--fail-above', '5%', status=0)
+    # a run of each, and a limit within what runs vary
+    judged(*fast[:3], '--', *fast[2:5], '--fail-above', '0%', '--only', 'changed', status=0)
+
+
+@test
+def github_gets_annotations_of_source_lines():
+    (a, b), source = ci_runs()
+    text, _ = judged(a, b, '--format', 'github', '--fail-above', '5%', status=3,
+                     directory=os.path.dirname(source))
+    lines = text.splitlines()
+    expect_equal(lines[0], '::error title=profrun diff::calls 200 -> 220 (+20, +10.0 %25 of '
+                 'all of A)', 'the whole')
+    expect_equal(lines[1], '::error file=ci.c,line=3,title=grows%3A more?::calls 99 -> 119 '
+                 '(+20, +10.0 %25 of all of A)', 'the function')
+    expect_equal(len(lines), 2, text)
+    text, _ = judged(a, b, '--format', 'github', status=0)
+    expect([line.split()[0] for line in text.splitlines()] == ['::notice', '::warning'] and
+           'file=%s,' % source in text, text)
+
+
+@test
+def junit_gets_a_test_case_for_each_function():
+    (a, b), _ = ci_runs()
+    text, _ = judged(a, b, '--format', 'junit', '--fail-above', '5%', status=3)
+    suite = xml.etree.ElementTree.fromstring(text)
+    expect_equal((suite.tag, suite.get('tests'), suite.get('failures')),
+                 ('testsuite', '4', '2'), 'suite')
+    failed = {case.get('name'): case.find('failure') is not None for case in suite}
+    expect_equal(failed, {'all of it': True, 'grows': True, 'stays': False, 'main': False},
+                 'cases')
+
+
+@test
+def csv_and_json_tell_how_many_runs_would_tell():
+    a = runs(1000, 'old')
+    rows = list(csv.DictReader(io.StringIO(shim_report(
+        'diff', *a[:3], '--', *a[2:5], '--format', 'csv'))))
+    functions = by_name(diff(*a[:3], '--', *a[2:5]))
+    expect_equal({row['name']: row['runs_to_tell'] for row in rows},
+                 {name: str(f.get('runs_to_tell', '')) for name, f in functions.items()},
+                 'runs')
 
 
 if __name__ == '__main__':

@@ -133,6 +133,8 @@ enum {
 	OPTION_OBJECT,
 	OPTION_IF_ANY,
 	OPTION_EMBED,
+	OPTION_JSON,
+	OPTION_FAIL_ABOVE,
 	OPTION_HELP = 'h',
 	OPTION_OUTPUT = 'o',
 };
@@ -227,13 +229,15 @@ static long parse_number(const char *option, const char *text, long least,
 	return value;
 }
 
-static double parse_percent(const char *option, const char *text)
+static double parse_percent(const char *option, const char *text, double most)
 {
 	char *end;
 	double value = strtod(text, &end);
 
-	if (end == text || *end || !(value >= 0 && value <= 100))
-		die_usage("--%s: '%s' is not from 0 to 100", option, text);
+	if (end != text && *end == '%')
+		end++;
+	if (end == text || *end || !(value >= 0 && value <= most))
+		die_usage("--%s: '%s' is not from 0 to %g", option, text, most);
 	return value;
 }
 
@@ -282,7 +286,8 @@ static void take_option(struct options *options, int option, const char *text)
 		"peak", "leaked", "lost",  "samples", NULL
 	};
 	static const char *const names[] = { "full", "short", "mangled", NULL };
-	static const char *const formats[] = { "text", "json", "csv", NULL };
+	static const char *const formats[] = { "text",	 "json",  "csv",
+					       "github", "junit", NULL };
 	static const char *const colors[] = { "auto", "always", "never", NULL };
 
 	options->has_window |= is_of_window(option);
@@ -303,7 +308,7 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_JSON: options->format = "json"; break;
 	case OPTION_SOURCE_DIR: add_place(&options->places, text); break;
 	case OPTION_MIN_PERCENT:
-		options->min_percent = parse_percent("min-percent", text);
+		options->min_percent = parse_percent("min-percent", text, 100);
 		break;
 	case OPTION_DEPTH:
 	case OPTION_DEPTH_SHOWN:
@@ -372,6 +377,11 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_AGAINST: options->against = text; break;
 	case OPTION_OBJECT: options->object = text; break;
+	case OPTION_JSON: options->format = "json"; break;
+	case OPTION_FAIL_ABOVE:
+		options->fail_above = parse_percent("fail-above", text, 1e6);
+		options->has_fail_above = true;
+		break;
 	case OPTION_EMBED: options->embed = true; break;
 	case OPTION_IF_ANY: options->if_any = true; break;
 	case OPTION_FROM: options->from_ns = parse_time("from", text); break;

@@ -114,6 +114,9 @@ static int report(struct options *options, const char *path)
 	struct model model, samples = { .recording = NULL };
 	FILE *out;
 
+	if (!strcmp(options->format, "github") ||
+	    !strcmp(options->format, "junit"))
+		die_usage("--format %s is diff's", options->format);
 	if (strcmp(options->format, "text") &&
 	    (options->callers || options->callees || options->histogram ||
 	     options->tree))
@@ -191,6 +194,7 @@ static int merge(const struct options *options, char **files, int count)
 static int diff(struct options *options, int argc, char **argv)
 {
 	int middle = 1, first, second;
+	bool has_failed;
 	char **start;
 
 	while (middle < argc && strcmp(argv[middle], "--"))
@@ -201,18 +205,19 @@ static int diff(struct options *options, int argc, char **argv)
 		if (first != 2)
 			die_usage("diff: which two recordings?  More of them: "
 				  "A1 A2... -- B1 B2...");
-		diff_print(output_open(NULL), options, start, 1, start + 1, 1);
+		has_failed = diff_print(output_open(NULL), options, start, 1,
+					start + 1, 1);
 	} else {
 		optind = 0;
 		second = take_options(options, "diff", argc - middle,
 				      argv + middle);
 		if (first == 0 || second == 0)
 			die_usage("diff: recordings before and after --");
-		diff_print(output_open(NULL), options, start, first,
-			   argv + middle + optind, second);
+		has_failed = diff_print(output_open(NULL), options, start,
+					first, argv + middle + optind, second);
 	}
 	output_close();
-	return 0;
+	return has_failed ? 3 : 0;
 }
 
 static int finish_histograms(const struct options *options, const char *path)

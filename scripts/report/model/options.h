@@ -66,8 +66,10 @@ struct options {
 	bool threads;
 	bool ranks;
 	uint32_t pid;
-	const char *format; /* text, json, csv */
+	const char *format; /* text, json, csv; of diff: github, junit */
 	double min_percent;
+	bool has_fail_above;
+	double fail_above; /* of diff: in per cent of the whole of A */
 	/* limit of the printed tree, or of a timeline; 0: none */
 	uint32_t depth;
 	enum name_form names;

@@ -30,51 +30,18 @@
 #include "read/process.h"
 #include "read/recording.h"
 #include "text/diff.h"
+#include "text/diff_ci.h"
+#include "text/diff_rows.h"
 #include "text/layout.h"
 #include "text/table.h"
 
 #define ROWS	    30
-#define CELL	    (SHORT_TEXT + 2) /* with a sign */
 #define COLUMNS_MAX 10
 #define CERTAIN	    0.01 /* a smaller p-value is significant */
 #define SAME	    0.05 /* a smaller relative change counts as none */
 #define NOT_SHOWN   "not shown to differ"
 /* the same quantile of the normal distribution, in standard deviations */
 #define NORMAL_LIMIT 2.576
-
-struct row {
-	const char *name, *mangled, *short_name;
-	const char *object; /* NULL: unknown */
-	struct welch value[2];
-	struct welch calls[2];
-	double variance; /* variance of the clock, in all runs */
-	/* in the run that is being added: */
-	double run_value;
-	uint64_t run_calls;
-	bool has_estimate[2]; /* estimates are among the calls of this side */
-	/* no hook counts the calls: samples found the function */
-	bool is_uncounted[2];
-	struct change change;
-};
-
-struct side {
-	struct welch all; /* total of all functions */
-	bool is_estimate; /* some of these calls are estimates */
-	const char *command;
-	uint64_t lost;
-};
-
-struct diff {
-	const struct options *options;
-	enum value value;
-	bool is_chosen; /* @value is */
-	bool is_sampled;
-	bool has_unclear; /* a printed row is unclear */
-	struct side side[2];
-	struct row *rows;
-	uint32_t count, room;
-	struct names names; /* numbers are those of the rows */
-};
 
 /* --- reading --- */
 
@@ -116,8 +83,21 @@ static const char **object_keys(const struct model *model)
 	return keys;
 }
 
-static struct row *find_row(struct diff *diff, const char *const *keys,
-			    const struct function *function)
+/* The lines of B are those of the present source. */
+static void note_line(const struct diff *diff, struct diff_row *row,
+		      struct function *function)
+{
+	if (!ci_wants_lines(diff->options))
+		return;
+	function_line(function);
+	if (!function->file)
+		return;
+	row->file = function->file;
+	row->line = function->line;
+}
+
+static struct diff_row *find_row(struct diff *diff, const char *const *keys,
+				 struct function *function)
 {
 	const char *key = keep_format(
 		"%s\n%s\n%s", function->mangled,
@@ -125,15 +105,18 @@ static struct row *find_row(struct diff *diff, const char *const *keys,
 		function->object ? keys[function->object_number] : "?");
 	uint32_t number = names_add(&diff->names, key);
 
-	if (number < diff->count)
+	if (number < diff->count) {
+		note_line(diff, &diff->rows[number], function);
 		return &diff->rows[number];
+	}
 	GROW(diff->rows, diff->count, diff->room);
-	diff->rows[diff->count] = (struct row){
+	diff->rows[diff->count] = (struct diff_row){
 		.name = function->name,
 		.mangled = function->mangled,
 		.short_name = function->short_name,
 		.object = function->object ? object_name(function) : NULL,
 	};
+	note_line(diff, &diff->rows[diff->count], function);
 	return &diff->rows[diff->count++];
 }
 
@@ -200,7 +183,7 @@ static void check_value(struct diff *diff, const struct model *model)
 
 /* Adds zeros for the earlier runs of this side, which did not have the
  * function. */
-static void catch_up(const struct diff *diff, struct row *row, int which)
+static void catch_up(const struct diff *diff, struct diff_row *row, int which)
 {
 	while (row->value[which].runs < diff->side[which].all.runs) {
 		welch_add(&row->value[which], 0);
@@ -211,7 +194,7 @@ static void catch_up(const struct diff *diff, struct row *row, int which)
 static void add_run(struct diff *diff, int which, const struct model *model)
 {
 	const char **keys = object_keys(model);
-	struct row *row;
+	struct diff_row *row;
 	uint32_t i;
 
 	for (i = 0; i < diff->count; i++) {
@@ -273,7 +256,7 @@ static void add_recordings(struct diff *diff, int which, char **paths,
 
 static int compare_rows(const void *left, const void *right)
 {
-	const struct row *a = left, *b = right;
+	const struct diff_row *a = left, *b = right;
 	double x = fabs(a->change.by), y = fabs(b->change.by);
 
 	if (x != y)
@@ -284,7 +267,7 @@ static int compare_rows(const void *left, const void *right)
 }
 
 /* With one run on each side, the error is at least that of the clock. */
-static void find_change(struct diff *diff, struct row *row)
+static void find_change(struct diff *diff, struct diff_row *row)
 {
 	catch_up(diff, row, 0);
 	catch_up(diff, row, 1);
@@ -305,14 +288,14 @@ static void find_changes(struct diff *diff)
 	qsort(diff->rows, diff->count, sizeof(*diff->rows), compare_rows);
 }
 
-static bool was_called(const struct row *row, int which)
+static bool was_called(const struct diff_row *row, int which)
 {
 	return row->calls[which].mean > 0 || row->value[which].mean > 0;
 }
 
 /* Whether there is no difference, or almost none with 99 % certainty.  The
  * clock's error alone does not prove that. */
-static bool is_same(const struct row *row)
+static bool is_same(const struct diff_row *row)
 {
 	const struct change *change = &row->change;
 
@@ -322,8 +305,7 @@ static bool is_same(const struct row *row)
 			SAME * fmax(row->value[0].mean, row->value[1].mean));
 }
 
-/* Has a question mark if the variation of runs is unknown. */
-static const char *verdict(const struct diff *diff, const struct row *row)
+const char *diff_verdict(const struct diff *diff, const struct diff_row *row)
 {
 	bool is_time = diff->value < VALUE_CALLS;
 	bool is_known = !isnan(row->change.chance);
@@ -346,15 +328,38 @@ static const char *verdict(const struct diff *diff, const struct row *row)
 			  "less?";
 }
 
-static bool is_unclear(const struct diff *diff, const struct row *row)
+static bool is_unclear(const struct diff *diff, const struct diff_row *row)
 {
-	return !strcmp(verdict(diff, row), NOT_SHOWN);
+	return !strcmp(diff_verdict(diff, row), NOT_SHOWN);
+}
+
+static bool is_above(const struct diff *diff, double by)
+{
+	double limit = diff->options->fail_above / 100;
+
+	return diff->options->has_fail_above && by > 0 &&
+	       by > limit * diff->side[0].all.mean;
+}
+
+bool diff_crosses(const struct diff *diff, const struct diff_row *row)
+{
+	return is_above(diff, row->change.by) && !is_same(row) &&
+	       !is_unclear(diff, row);
+}
+
+bool diff_all_crosses(const struct diff *diff)
+{
+	struct change change = welch_change(&diff->side[0].all,
+					    &diff->side[1].all);
+
+	return is_above(diff, change.by) &&
+	       !(change.chance >= CERTAIN); /* unknown with one run each */
 }
 
 /* --- text --- */
 
-static const char *value_text(const struct diff *diff, char text[CELL],
-			      double value, bool with_plus)
+const char *diff_value_text(const struct diff *diff, char text[DIFF_CELL],
+			    double value, bool with_plus)
 {
 	char memory[SHORT_TEXT];
 	const char *plain;
@@ -365,7 +370,7 @@ static const char *value_text(const struct diff *diff, char text[CELL],
 		plain = human_count(memory, whole(fabs(value)));
 	else
 		plain = human_bytes(memory, whole(fabs(value)));
-	snprintf(text, CELL, "%s%s",
+	snprintf(text, DIFF_CELL, "%s%s",
 		 value < 0		? "-" :
 		 value > 0 && with_plus ? "+" :
 					  "",
@@ -388,26 +393,26 @@ static const char *percent_text(char text[SHORT_TEXT], const struct welch *a,
 	return text;
 }
 
-static const char *error_text(const struct diff *diff, char text[CELL],
+static const char *error_text(const struct diff *diff, char text[DIFF_CELL],
 			      double error)
 {
 	return isnan(error) ? strcpy(text, "-") :
-			      value_text(diff, text, error, false);
+			      diff_value_text(diff, text, error, false);
 }
 
 static void print_side(const struct layout *layout, const struct diff *diff,
 		       int which)
 {
-	const struct side *side = &diff->side[which];
+	const struct diff_side *side = &diff->side[which];
 	double deviation = welch_deviation(&side->all);
-	char text[CELL], more[CELL];
+	char text[DIFF_CELL], more[DIFF_CELL];
 
 	fprintf(layout->out, "%c  %2u run%s  %s%s", 'A' + which, side->all.runs,
 		side->all.runs == 1 ? " " : "s", side->is_estimate ? "~" : "",
-		value_text(diff, text, side->all.mean, false));
+		diff_value_text(diff, text, side->all.mean, false));
 	if (!isnan(deviation))
 		fprintf(layout->out, " \302\261 %s",
-			value_text(diff, more, deviation, false));
+			diff_value_text(diff, more, deviation, false));
 	fputs("  ", layout->out);
 	put_text(layout->out,
 		 side->command ? side->command : "unknown program");
@@ -421,10 +426,10 @@ static void print_all(const struct layout *layout, const struct diff *diff)
 {
 	struct change change = welch_change(&diff->side[0].all,
 					    &diff->side[1].all);
-	char by[CELL], percent[SHORT_TEXT], error[CELL];
+	char by[DIFF_CELL], percent[SHORT_TEXT], error[DIFF_CELL];
 
 	fprintf(layout->out, "all of it: %s (%s %%), ",
-		value_text(diff, by, change.by, true),
+		diff_value_text(diff, by, change.by, true),
 		percent_text(percent, &diff->side[0].all, &change));
 	if (isnan(change.error))
 		fputs("and how much runs vary is not known from one each;\n"
@@ -433,7 +438,7 @@ static void print_all(const struct layout *layout, const struct diff *diff)
 		      layout->out);
 	else
 		fprintf(layout->out, "99 %% certain to \302\261 %s: %s\n",
-			value_text(diff, error, change.error, false),
+			diff_value_text(diff, error, change.error, false),
 			change.chance < CERTAIN ? "a change" :
 			change.by == 0		? "the same" :
 						  NOT_SHOWN);
@@ -448,7 +453,7 @@ static const char *color_of(const char *word)
 }
 
 /* "~1,234": an estimate, or a mean that includes estimates. */
-static const char *calls_text(char text[SHORT_TEXT], const struct row *row,
+static const char *calls_text(char text[SHORT_TEXT], const struct diff_row *row,
 			      int which)
 {
 	char count[SHORT_TEXT];
@@ -461,14 +466,20 @@ static const char *calls_text(char text[SHORT_TEXT], const struct row *row,
 	return text;
 }
 
+/* 0: unknown, or not needed. */
+static unsigned int runs_to_tell(const struct diff *diff,
+				 const struct diff_row *row)
+{
+	return is_unclear(diff, row) ?
+		       welch_runs_to_tell(&row->value[0], &row->value[1]) :
+		       0;
+}
+
 /* The number of runs needed for a clear answer; "-": unknown. */
 static const char *runs_text(char text[SHORT_TEXT], const struct diff *diff,
-			     const struct row *row)
+			     const struct diff_row *row)
 {
-	unsigned int runs = is_unclear(diff, row) ?
-				    welch_runs_to_tell(&row->value[0],
-						       &row->value[1]) :
-				    0;
+	unsigned int runs = runs_to_tell(diff, row);
 	char count[SHORT_TEXT];
 
 	if (!is_unclear(diff, row))
@@ -481,16 +492,18 @@ static const char *runs_text(char text[SHORT_TEXT], const struct diff *diff,
 }
 
 static void print_row(struct table *table, const struct diff *diff,
-		      const struct row *row)
+		      const struct diff_row *row)
 {
-	const char *word = verdict(diff, row), *color = color_of(word);
-	char text[CELL], calls[SHORT_TEXT], percent[SHORT_TEXT];
+	const char *word = diff_verdict(diff, row), *color = color_of(word);
+	char text[DIFF_CELL], calls[SHORT_TEXT], percent[SHORT_TEXT];
 
-	table_cell(table, value_text(diff, text, row->value[0].mean, false));
-	table_cell(table, value_text(diff, text, row->value[1].mean, false));
+	table_cell(table,
+		   diff_value_text(diff, text, row->value[0].mean, false));
+	table_cell(table,
+		   diff_value_text(diff, text, row->value[1].mean, false));
 	if (color)
 		table_color(table, color);
-	table_cell(table, value_text(diff, text, row->change.by, true));
+	table_cell(table, diff_value_text(diff, text, row->change.by, true));
 	table_cell(table, error_text(diff, text, row->change.error));
 	table_cell(table, percent_text(percent, &row->value[0], &row->change));
 	table_cell(table, word);
@@ -611,7 +624,7 @@ static void put_change(struct json *json, const struct change *change)
 }
 
 static void put_row(struct json *json, const struct diff *diff,
-		    const struct row *row)
+		    const struct diff_row *row)
 {
 	json_line(json, 0);
 	json_object(json);
@@ -623,12 +636,9 @@ static void put_row(struct json *json, const struct diff *diff,
 	put_change(json, &row->change);
 	json_key_flag(json, "a_calls_estimated", row->has_estimate[0]);
 	json_key_flag(json, "b_calls_estimated", row->has_estimate[1]);
-	json_key_text(json, "verdict", verdict(diff, row));
-	if (is_unclear(diff, row) &&
-	    welch_runs_to_tell(&row->value[0], &row->value[1]))
-		json_key_count(
-			json, "runs_to_tell",
-			welch_runs_to_tell(&row->value[0], &row->value[1]));
+	json_key_text(json, "verdict", diff_verdict(diff, row));
+	if (runs_to_tell(diff, row))
+		json_key_count(json, "runs_to_tell", runs_to_tell(diff, row));
 	json_close_object(json);
 }
 
@@ -675,10 +685,10 @@ static void print_csv(FILE *out, const struct diff *diff)
 	uint32_t i;
 
 	fputs("name,mangled,object,a,a_deviation,a_calls,b,b_deviation,"
-	      "b_calls,change,error,chance,verdict\r\n",
+	      "b_calls,change,error,chance,verdict,runs_to_tell\r\n",
 	      out);
 	for (i = 0; i < diff->count; i++) {
-		const struct row *row = &diff->rows[i];
+		const struct diff_row *row = &diff->rows[i];
 		int which;
 
 		put_csv(out, row->name);
@@ -695,11 +705,14 @@ static void print_csv(FILE *out, const struct diff *diff)
 		put_csv_number(out, row->change.by);
 		put_csv_number(out, row->change.error);
 		put_csv_number(out, row->change.chance);
-		fprintf(out, ",%s\r\n", verdict(diff, row));
+		fprintf(out, ",%s,", diff_verdict(diff, row));
+		if (runs_to_tell(diff, row))
+			fprintf(out, "%u", runs_to_tell(diff, row));
+		fputs("\r\n", out);
 	}
 }
 
-void diff_print(FILE *out, const struct options *options, char **first,
+bool diff_print(FILE *out, const struct options *options, char **first,
 		int first_count, char **second, int second_count)
 {
 	struct diff diff = { .options = options };
@@ -711,6 +724,11 @@ void diff_print(FILE *out, const struct options *options, char **first,
 		print_json(out, &diff);
 	else if (!strcmp(options->format, "csv"))
 		print_csv(out, &diff);
+	else if (!strcmp(options->format, "github"))
+		ci_print_github(out, &diff);
+	else if (!strcmp(options->format, "junit"))
+		ci_print_junit(out, &diff);
 	else
 		print_text(out, &diff);
+	return ci_tell_crossed(&diff);
 }
