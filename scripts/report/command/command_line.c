@@ -133,7 +133,6 @@ enum {
 	OPTION_OBJECT,
 	OPTION_IF_ANY,
 	OPTION_EMBED,
-	OPTION_JSON,
 	OPTION_FAIL_ABOVE,
 	OPTION_HELP = 'h',
 	OPTION_OUTPUT = 'o',
@@ -377,7 +376,6 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_AGAINST: options->against = text; break;
 	case OPTION_OBJECT: options->object = text; break;
-	case OPTION_JSON: options->format = "json"; break;
 	case OPTION_FAIL_ABOVE:
 		options->fail_above = parse_percent("fail-above", text, 1e6);
 		options->has_fail_above = true;
