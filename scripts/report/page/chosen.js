@@ -69,6 +69,7 @@ function chooseFunction(number) {
     if (number < 0 || number >= source.functions.length)
         return;
     state.function = number;
+    keepLink();
     showRanks();
     showFunction();
     fillTable();

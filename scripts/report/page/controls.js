@@ -61,11 +61,11 @@ function listen() {
         state.pattern = event.target.value;
         search();
     });
-    byId('up').addEventListener('click', event => {
-        state.up = !state.up;
-        event.currentTarget.setAttribute('aria-pressed', state.up);
-        flame.setUp(state.up);
-    });
+    byId('up').addEventListener('click', () => setUp(!state.up));
+    for (const what of ['paths', 'timeline'])
+        for (const type of ['svg', 'png'])
+            byId(`${what}-${type}`).addEventListener('click', () =>
+                savePicture(what, type));
     byId('zoom-out').addEventListener('click', zoomOut);
     for (const [id, act] of [
         ['hit-back', () => jumpInPaths(-1)], ['hit-next', () => jumpInPaths(1)],
@@ -94,6 +94,13 @@ function listen() {
     document.addEventListener('keydown', pressed);
     window.addEventListener('beforeprint', () => print(true));
     window.addEventListener('afterprint', () => print(false));
+}
+
+function setUp(up) {
+    state.up = up;
+    byId('up').setAttribute('aria-pressed', up);
+    flame.setUp(up);
+    keepLink();
 }
 
 function setTheme(dark) {

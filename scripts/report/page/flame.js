@@ -116,10 +116,12 @@ class Flame extends Drawing {
     // --- drawing ---
 
     draw() {
-        const { context, picture } = this;
+        const { picture } = this;
         const { view } = picture;
         const narrow = new Narrow(this);
 
+        this.drawn = new Uint8Array(picture.functions);
+        this.hasNarrow = false;
         for (let i = 0; i < view.count;) {
             const left = Math.max(this.left(i), 0);
             const right = Math.min(this.right(i), this.width);
@@ -138,6 +140,7 @@ class Flame extends Drawing {
             }
         }
         narrow.end();
+        showLegendSoon();
         this.outline(this.pointed, 1);
         if (document.activeElement === this.canvas)
             this.outline(this.focused, 2);
@@ -149,6 +152,8 @@ class Flame extends Drawing {
         const found = this.marks && number >= 0 && this.marks[number];
         const above = path !== this.zoomed && this.isAbove(path);
 
+        if (number >= 0)
+            this.drawn[number] = 1;
         context.globalAlpha = this.marks && !found ? 0.35 : above ? 0.55 : 1;
         context.fillStyle = found ? picture.found : picture.color(path);
         context.fillRect(left, top, Math.max(right - left - 1, NARROW),
@@ -318,6 +323,7 @@ class Narrow {
 
         if (!piece || piece.right - piece.left < 0.3)
             return;
+        flame.hasNarrow = true;
         flame.context.fillStyle = flame.picture.merged;
         flame.context.fillRect(piece.left, piece.top,
             piece.right - piece.left, ROW - 1);

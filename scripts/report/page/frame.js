@@ -1,4 +1,4 @@
-// Shows the call path under the pointer, and the focused one; the legend.
+// Shows the call path under the pointer, and the focused one.
 
 function showLeftOut() {
     const text = source.left_out ? `${humanCount(source.left_out)} paths ` +
@@ -9,28 +9,6 @@ function showLeftOut() {
 
     byId('left-out').textContent = text;
     byId('left-out').hidden = !text;
-}
-
-function showLegend() {
-    const palette = makePalette();
-    const changes = [['less than before', -1],
-        ['as before, or by the clock\u2019s error', 0], ['more, or new', 1]];
-    const items = state.colors === 'change' ?
-        changes.map(([name, part]) =>
-            [name, changeColor(part, palette.dark), '']) :
-        palette.groups.slice(0, 8).map(group => [
-            group ? visible(baseName(group)) : 'unknown',
-            palette.groupColor(group), visible(group || '')]);
-
-    byId('legend').hidden = state.colors === 'function';
-    byId('legend').replaceChildren(...items.map(([name, color, title]) => {
-        const item = element('li', name, { title });
-        const swatch = element('span', '', { class: 'swatch' });
-
-        swatch.style.background = color;
-        item.prepend(swatch);
-        return item;
-    }));
 }
 
 function changeText(now, then) {

@@ -2,7 +2,6 @@
 
 function show() {
     chooseView();
-    showLegend();
     flame.show(picture());
     showTimes();
     drawMemory();
@@ -13,6 +12,7 @@ function show() {
     search();
     showFrame(flame.focused);
     showLeftOut();
+    keepLink();
 }
 
 function showHead() {
@@ -109,7 +109,10 @@ function makeFlames() {
     flame = new Flame(byId('graph'), byId('flame'), {
         point: showTip,
         focus: focusFrame,
-        zoom: () => { byId('zoom-out').disabled = flame.zoomed === 0; },
+        zoom: () => {
+            byId('zoom-out').disabled = flame.zoomed === 0;
+            keepLink();
+        },
     });
     [above, below] = ['above', 'below'].map(id => {
         const drawing = new Flame(byId(id), byId(`${id}-flame`), {
@@ -146,6 +149,7 @@ function begin() {
         timeline.openSome(Math.max(Math.floor(innerHeight * 0.6), 240));
         showLaneButton();
     }
+    listenToLink();
     document.documentElement.dataset.ready = performance.now();
 }
 

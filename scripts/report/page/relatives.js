@@ -88,7 +88,7 @@ function histogramTable(source, histogram) {
         element('thead'), body);
     head.append(element('th', 'From', { scope: 'col', class: 'number' }),
         element('th', 'Calls', { scope: 'col', class: 'number' }),
-        element('th', '', { class: 'bar' }));
+        element('th', 'Share', { scope: 'col', class: 'bar' }));
     table.tHead.append(head);
     for (let bucket = first; bucket <= last; bucket++) {
         const line = body.appendChild(element('tr'));

@@ -22,6 +22,7 @@ function search() {
             pattern.test(each.name) ? 1 : 0));
     showTimes();
     fillTable();
+    keepLink();
 }
 
 function showFound(marks) {

@@ -106,7 +106,7 @@ function pictureOf(tree, total, label, colorOf = null) {
     const { function: numbers } = tree;
 
     return {
-        view: tree, label,
+        view: tree, label, functions: source.functions.length,
         ...lay(tree, total, state.order, source.functions),
         color: path => (colorOf ? colorOf(path, palette.dark) :
             palette.color(numbers[path])),

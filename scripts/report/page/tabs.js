@@ -62,6 +62,7 @@ const trees = {};
 
 function chooseTab(tab) {
     state.tab = tab;
+    keepLink();
     for (const id of TABS) {
         const button = byId(`tab-${id}`);
 

@@ -13,6 +13,8 @@ class TimelineDrawing extends Lanes {
         this.raster = this.raster || new Raster();
         this.raster.begin(context);
         this.texts = [];
+        this.drawn = new Uint8Array(picture.functions);
+        this.hasRuns = false;
         const visible = [...picture.lanes.keys()].filter(lane =>
             this.laneTop(lane) < this.shown &&
             this.laneTop(lane) + this.heightOf(picture.lanes[lane]) > AXIS);
@@ -113,6 +115,10 @@ class TimelineDrawing extends Lanes {
         const found = picture.marks && number >= 0 && picture.marks[number];
         const faint = picture.marks && !found;
 
+        if (number < 0)
+            this.hasRuns = true;
+        else
+            this.drawn[number] = 1;
         this.raster.rect(left, y, right - left - (right - left > 3 ? 1 : 0),
             height - 1, found ? picture.found : number < 0 ? picture.merged :
                 picture.color(number), faint ? 0.35 : 1);

@@ -24,12 +24,20 @@ function readTimes() {
         zoom: showRange,
         span: chooseTimes,
         lanes: () => showLaneButton(),
-        drawn: () => overview && overview.drawNow(),
+        drawn: showTimesDrawn,
     });
     byId('times').hidden = false;
     overview = new Overview(byId('overview-box'), byId('overview'), timeline);
     showSaid();
     showNotes();
+}
+
+// What follows each picture of the timeline.
+function showTimesDrawn() {
+    if (overview)
+        overview.drawNow();
+    showLegendSoon();
+    keepLink();
 }
 
 function showNotes() {
@@ -115,6 +123,7 @@ function showTimes() {
 
     times.shown = lanesOf(times, view.thread);
     const picture = {
+        functions: times.functions.length,
         lanes: times.shown, duration: times.duration_ns,
         color: number => palette.color(numbers[number]),
         label: number => names[number],

@@ -1,0 +1,92 @@
+// The legend: every colour in view, with its name.
+
+const LEGEND_MOST = 24;         // names, before the rest is asked for
+
+let legendTimer = 0, wholeLegend = false;
+
+// Drawings call this after each picture; the legend follows when they rest.
+function showLegendSoon() {
+    clearTimeout(legendTimer);
+    legendTimer = setTimeout(showLegend, 120);
+}
+
+// The functions of the source that are in view; the names of other colours.
+function inView() {
+    const numbers = new Set();
+    const others = new Map();
+    const drawings = [flame, ...['above', 'below'].map(id => (byId(
+        `paths-${id}`).hidden ? null : { above, below }[id]))];
+
+    for (const drawing of drawings) {
+        if (!drawing || !drawing.drawn)
+            continue;
+        drawing.drawn.forEach((is, number) => is && numbers.add(number));
+        if (drawing.hasNarrow)
+            others.set('too narrow to be told apart', css('--merged'));
+    }
+    if (timeline && timeline.drawn) {
+        const own = numbersOfTimes();
+
+        timeline.drawn.forEach((is, number) => is && own[number] >= 0 &&
+            numbers.add(own[number]));
+        if (timeline.hasRuns)
+            others.set('short calls together', css('--merged'));
+    }
+    if (flame.marks)
+        others.set('found', css('--found'));
+    return { numbers: [...numbers], others };
+}
+
+// [name, colour, title] of each, the largest groups first.
+function legendItems() {
+    const palette = makePalette();
+    const { numbers, others } = inView();
+    const rest = [...others].map(([name, color]) => [name, color, '']);
+
+    if (state.colors === 'change')
+        return [['less than before', -1],
+            ['as before, or by the clock\u2019s error', 0],
+            ['more, or new', 1]].map(([name, part]) =>
+            [name, changeColor(part, palette.dark), '']).concat(rest);
+    if (state.colors === 'function')
+        return numbers.map(number => [source.functions[number].name, number])
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([name, number]) => [shorten(shortName(visible(name)), 50),
+                palette.color(number), visible(shorten(name, 2000))])
+            .concat(rest);
+    const groups = new Set(numbers.map(number =>
+        GROUPS[state.colors](source.functions[number])));
+
+    return palette.groups.filter(group => groups.has(group)).map(group => [
+        group ? visible(baseName(group)) : 'unknown',
+        palette.groupColor(group), visible(group || '')]).concat(rest);
+}
+
+function showLegend() {
+    const items = legendItems();
+    const most = wholeLegend || items.length <= LEGEND_MOST + 1 ? items.length :
+        LEGEND_MOST;
+    const lines = items.slice(0, most).map(([name, color, title]) => {
+        const item = element('li', name, { title });
+        const swatch = element('span', '', { class: 'swatch' });
+
+        swatch.style.background = color;
+        item.prepend(swatch);
+        return item;
+    });
+
+    if (items.length > LEGEND_MOST + 1) {
+        const button = element('button', wholeLegend ? 'fewer' :
+            `${humanCount(items.length - most)} more`, { type: 'button' });
+
+        button.addEventListener('click', () => {
+            wholeLegend = !wholeLegend;
+            showLegend();
+            byId('legend').querySelector('button').focus();
+        });
+        lines.push(element('li'));
+        lines[lines.length - 1].append(button);
+    }
+    byId('legend').hidden = !items.length;
+    byId('legend').replaceChildren(...lines);
+}

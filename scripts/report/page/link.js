@@ -1,0 +1,130 @@
+// The state as the page's address: what is behind its # can be kept and sent.
+
+let linkTimer = 0, link = '';
+
+function currentLink() {
+    const params = new URLSearchParams();
+    const put = (key, value, usual) => {
+        if (String(value) !== String(usual))
+            params.set(key, value);
+    };
+
+    put('show', `${state.kind} ${state.metric}`, usual.show);
+    put('thread', state.thread, 0);
+    put('order', state.order, 'size');
+    put('colors', state.colors, usual.colors);
+    put('up', Number(state.up), 0);
+    put('search', state.pattern, '');
+    put('table', state.tab, 'table');
+    put('function', state.function, usual.function);
+    put('path', flame.zoomed, 0);
+    put('theme', document.documentElement.dataset.theme || '', '');
+    if (timeline) {
+        put('time', timeline.range.map(Math.round).join('-'),
+            timeline.whole().map(Math.round).join('-'));
+        put('span', state.span ? state.span.map(Math.round).join('-') : '', '');
+        put('closed', closedLanes(), usual.closed);
+        put('rates', byId('rates').value, 'rate');
+    }
+    return params.toString();
+}
+
+function closedLanes() {
+    return times.lanes.flatMap((lane, i) => (lane.closed ? [i] : [])).join('.');
+}
+
+// What the page shows when it is opened, which no link has to say.
+const usual = {};
+
+function noteUsual() {
+    Object.assign(usual, {
+        show: `${state.kind} ${state.metric}`, colors: state.colors,
+        function: state.function, closed: timeline ? closedLanes() : '',
+    });
+}
+
+// Writes the link when the state rests.
+function keepLink() {
+    clearTimeout(linkTimer);
+    linkTimer = setTimeout(() => {
+        link = currentLink();
+        if (location.hash.slice(1) !== link)
+            history.replaceState(null, '', link ? `#${link}` :
+                location.href.split('#')[0]);
+    }, 200);
+}
+
+// A range of times "1000-2000"; null: it is none.
+function rangeIn(text) {
+    const range = (text || '').split('-').map(Number);
+
+    return range.length === 2 && range.every(Number.isFinite) &&
+        range[0] < range[1] ? range : null;
+}
+
+function choices(id) {
+    return [...byId(id).options].filter(option => !option.disabled)
+        .map(option => option.value);
+}
+
+// Takes from the link what this page has; all else stays as it usually is.
+function followLink() {
+    const params = new URLSearchParams(location.hash.slice(1));
+    const get = (key, otherwise, allowed) => {
+        const value = params.has(key) ? params.get(key) : String(otherwise);
+
+        return !allowed || allowed.includes(value) ? value : String(otherwise);
+    };
+    const theme = get('theme', '', ['light', 'dark', '']);
+
+    byId('metric').value = get('show', usual.show, choices('metric'));
+    [state.kind, state.metric] = byId('metric').value.split(' ');
+    fillThreads();
+    byId('thread').value = get('thread', 0, choices('thread'));
+    state.thread = Number(byId('thread').value);
+    byId('order').value = state.order = get('order', 'size', choices('order'));
+    byId('colors').value = state.colors = get('colors', usual.colors,
+        choices('colors'));
+    byId('search').value = state.pattern = get('search', '');
+    setUp(get('up', 0) === '1');
+    if (theme)
+        document.documentElement.dataset.theme = theme;
+    else
+        delete document.documentElement.dataset.theme;
+    if (timeline)
+        followTimes(get);
+    state.function = -1;
+    chooseView();
+    const number = Number(get('function', usual.function));
+
+    state.function = source.functions[number] ? number : usual.function;
+    show();
+    chooseTab(get('table', 'table', TABS));
+    const path = Number(get('path', 0));
+
+    flame.zoom(path > 0 && path < view.count ? path : 0);
+    flame.focus(flame.zoomed);
+    chooseFunction(state.function = source.functions[number] ? number :
+        usual.function);
+}
+
+function followTimes(get) {
+    const closed = new Set(get('closed', usual.closed).split('.'));
+    const range = rangeIn(get('time', '')), span = rangeIn(get('span', ''));
+
+    times.lanes.forEach((lane, i) => { lane.closed = closed.has(String(i)); });
+    byId('rates').value = get('rates', 'rate', choices('rates'));
+    showRates(byId('rates').value === 'rate');
+    timeline.range = range ? timeline.clip(...range) : timeline.whole();
+    state.span = span;
+}
+
+function listenToLink() {
+    noteUsual();
+    if (location.hash.length > 1)
+        followLink();
+    window.addEventListener('hashchange', () => {
+        if (location.hash.slice(1) !== link)
+            followLink();
+    });
+}
