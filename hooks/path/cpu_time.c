@@ -1,6 +1,6 @@
 /*
  * Processor time instead of time.  Hooks read the tick as ever.  When it has changed, the
- * thread reads its processor time, too.  By what the clock got ahead of it, the thread has
+ * thread reads its processor time, too.  What the clock got ahead of it, the thread has
  * waited: for a processor, or asleep.  That time is not charged, and the calls that are
  * open begin later by it, so that their durations are without it.
  */
@@ -14,20 +14,13 @@
  * same time is no waiting, and a deep stack takes a while. */
 #define LEAST_SHARE 32
 
-static bool read_behind(int64_t *behind)
+void cpu_begin_thread(struct tree *tree)
 {
 	uint64_t time;
 
-	if (!shim_clock_cpu(&time))
-		return false;
-	*behind = (int64_t)(shim_clock_read() - time);
-	return true;
-}
-
-void cpu_begin_thread(struct tree *tree)
-{
-	if (tree_is_cpu && !read_behind(&tree->behind))
-		tree->behind = INT64_MAX;
+	if (tree_is_cpu)
+		tree->computed = shim_clock_cpu(&time) ? (int64_t)time :
+							 INT64_MAX;
 }
 
 /* A signal handler that comes between has done it for this call. */
@@ -53,27 +46,70 @@ static void leave_out(struct tree *tree, uint64_t waited, uint64_t tick)
 		__atomic_fetch_add(&meta->waited, waited, __ATOMIC_RELAXED);
 }
 
+/*
+ * What the thread has computed tells it, not what it has waited: after the tick it may
+ * have lost its processor for long, but it cannot have computed for longer than a tick.
+ */
+static uint64_t waited_of(uint64_t length, int64_t *computed, uint64_t since)
+{
+	int64_t room = (int64_t)length;
+
+	if (*computed >= room - room / LEAST_SHARE) {
+		*computed -= room;
+		if (*computed > (int64_t)since)
+			*computed = (int64_t)since;
+		return 0;
+	}
+	if (*computed > 0) {
+		room -= *computed;
+		*computed = 0;
+	}
+	return (uint64_t)room;
+}
+
 COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick)
 {
 	struct tree *tree = tree_hot.tree;
-	uint64_t waited;
-	int64_t known, now;
+	uint64_t waited, time;
+	int64_t known, rest;
 
-	if (!tree || tree_hot.shared || tree_hot.no_clock || last == 0 ||
-	    tick <= last)
+	if (!tree || tree_hot.shared || tree_hot.no_clock || tick <= last)
 		return 0;
-	known = __atomic_load_n(&tree->behind, __ATOMIC_RELAXED);
-	if (!read_behind(&now) || now <= known)
+	/* The first tick of a thread: what it has done until then is in no call. */
+	if (last == 0) {
+		cpu_begin_thread(tree);
 		return 0;
-	waited = (uint64_t)(now - known);
-	if (waited < (tick - last) / LEAST_SHARE)
+	}
+	known = __atomic_load_n(&tree->computed, __ATOMIC_RELAXED);
+	if (known == INT64_MAX || !shim_clock_cpu(&time))
 		return 0;
-	if (waited > tick - last)
-		waited = tick - last;
+	rest = (int64_t)time - known;
+	waited = waited_of(tick - last, &rest, shim_clock_read() - tick);
 	/* Otherwise a signal handler did it. */
-	if (!shim_local_cas(&tree->behind, (void *)known,
-			    (void *)(known + (int64_t)waited)))
+	if (!shim_local_cas(&tree->computed, (void *)known,
+			    (void *)((int64_t)time - rest)) ||
+	    waited == 0)
 		return 0;
 	leave_out(tree, waited, tick);
 	return waited;
+}
+
+/* What is less than a unit is kept for the next time. */
+void cpu_count_waiting(struct shim_node *node, uint64_t waited)
+{
+	struct tree *tree = tree_hot.tree;
+	uint64_t units;
+
+	if (waited == 0 || !tree)
+		return;
+	if (node == &tree_no_call)
+		node = tree->current;
+	waited += tree->waited_rest;
+	units = waited / SHIM_WAITING_UNIT;
+	tree->waited_rest = waited % SHIM_WAITING_UNIT;
+	if (is_root(node) || node->group)
+		return;
+	node->hits = units < UINT32_MAX - node->hits ?
+			     node->hits + (uint32_t)units :
+			     UINT32_MAX;
 }

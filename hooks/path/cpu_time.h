@@ -15,4 +15,7 @@ void cpu_begin_thread(struct tree *tree);
  */
 COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick);
 
+/* Counts that time for @node, the innermost of these calls, or one that ends. */
+void cpu_count_waiting(struct shim_node *node, uint64_t waited);
+
 #endif

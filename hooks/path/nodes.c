@@ -266,7 +266,7 @@ charge_tick(struct shim_node *node, uint64_t before, uint64_t after)
 	    is_root(node) || tree_hot.shared)
 		return;
 	add_self(node, before - last);
-	if (!node->group && node->hits < UINT32_MAX)
+	if (!node->group && !tree_is_cpu && node->hits < UINT32_MAX)
 		node->hits++;
 }
 
@@ -279,7 +279,7 @@ static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
 
 	charge_tick(node, before - waited, after);
 	/* It may have lost its processor in the hook. */
-	cpu_leave_out_waiting(before, after);
+	cpu_count_waiting(node, waited + cpu_leave_out_waiting(before, after));
 	shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
 	return waited;
 }

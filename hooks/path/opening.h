@@ -25,7 +25,9 @@ static inline void tree_begin_own(struct shim_node *node)
 static inline void tree_end_own(void)
 {
 	if (UNLIKELY(tree_is_cpu) && *tree_hot.tick != tree_hot.last)
-		cpu_leave_out_waiting(tree_hot.last, *tree_hot.tick);
+		cpu_count_waiting(
+			tree_hot.current,
+			cpu_leave_out_waiting(tree_hot.last, *tree_hot.tick));
 	tree_hot.last = *tree_hot.tick;
 }
 

@@ -105,8 +105,9 @@ struct tree {
 	void *slot[PATH_SLOTS]; /* words of profilers: path_add_slot() */
 	struct jump jumps[JUMPS];
 	struct hot *hot; /* tree_hot of its thread, or NULL */
-	int64_t behind;	 /* cpu_time.c: the processor time, behind the clock */
-	uint64_t life;	 /* number of this use by a thread, over all trees */
+	int64_t computed; /* cpu_time.c: the processor time until the last tick */
+	uint64_t waited_rest; /* less than a SHIM_WAITING_UNIT */
+	uint64_t life; /* number of this use by a thread, over all trees */
 	struct node_data *data; /* owned by node_data.c */
 	struct step *steps;	/* owned by strip.c */
 	size_t step_room;

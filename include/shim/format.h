@@ -319,6 +319,8 @@ struct shim_file {
 
 /* The unit of the cost of groups, in clock units. */
 #define SHIM_ASKING_UNIT 16
+/* The unit of waiting; UINT32_MAX of them: at least so long. */
+#define SHIM_WAITING_UNIT 16384
 
 struct shim_node {
 	/* address | generation << 48 | SHIM_NODE_EXACT; 0: unused */
@@ -333,7 +335,8 @@ struct shim_node {
 	uint64_t frame;
 	/* Coarse clock: the number of ticks seen in @time.  With a group: the time
 	 * spent on finding the group, in SHIM_ASKING_UNITs; the times of the
-	 * callers contain it. */
+	 * callers contain it.  With clock=cpu and no group: the time waited in its
+	 * calls, not in their callees, in SHIM_WAITING_UNITs. */
 	uint32_t hits;
 	/* 1: some calls were timed by the coarse clock; 2: calls were not timed */
 	uint8_t coarse;

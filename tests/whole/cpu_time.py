@@ -3,6 +3,8 @@
 
 calltree:clock=cpu: times without the time that threads wait.
 """
+import csv
+import io
 import json
 import os
 import resource
@@ -65,6 +67,52 @@ def check(output, ms, threads):
         expect_equal(process['times'], 'cpu', 'times')
 
 
+def check_waiting(output):
+    """sleeps() waits 300 ms, and what others wait for a processor is not its."""
+    functions = {linker_name(f['name']): f for f in json_of(output)['functions']}
+    expect(270 < functions['sleeps']['waited_ns'] / 1e6 < 600, functions['sleeps'])
+    for name in 'computes', 'step', 'twice', 'all':
+        expect(functions[name]['waited_ns'] is not None, name)
+        expect(functions[name]['self_ns'] + functions[name]['waited_ns'] <
+               1.1 * json_of(output)['duration_ns'], name)
+    table = run([shimtest.report, 'report', output]).stdout.splitlines()
+    title = [line for line in table if 'waiting' in line and 'self%' in line]
+    expect_equal(len(title), 1, table)
+    row = [line for line in table if ' sleeps ' in line][0]
+    end = title[0].index('waiting') + len('waiting')
+    expect(any(' %d' % digit in row[end - 9:end] for digit in (2, 3, 4, 5)), row)
+    rows = list(csv.DictReader(io.StringIO(run([
+        shimtest.report, 'report', '--format', 'csv', output]).stdout)))
+    waited = {row['name']: row['waited_ns'] for row in rows}
+    expect_equal(int(waited['sleeps']), functions['sleeps']['waited_ns'], 'csv')
+
+
+# Samples tell what was computed, exact times the rest.
+@test
+def calibrate_tells_waiting_from_computing():
+    one = {min(os.sched_getaffinity(0))}
+    for threads, how in (('1', {}),
+                         ('4', {'preexec_fn': lambda: os.sched_setaffinity(0, one)})):
+        output, ms = recorded(threads, profile='calltree:calibrate', **how)
+        if not json_of(output)['processes'][0]['times'] == 'cpu':
+            raise shimtest.Skipped('no samples here')
+        check(output, ms, int(threads))
+        if threads == '1':
+            check_waiting(output)
+        about = json_of(output)
+        expect(about['time_raw_ns'] / 1e6 < 1.2 * ms, about['time_raw_ns'])
+        expect('times are processor time; threads waited' in text_of(output), 'head')
+
+
+@test
+def by_the_wall_clock_there_is_no_waiting():
+    for profile in 'calltree', 'calltree:exact':
+        output, _ = recorded('1', profile=profile)
+        for function in json_of(output)['functions']:
+            expect_equal(function['waited_ns'], None, function['name'])
+        expect('waiting' not in text_of(output), profile)
+
+
 @test
 def time_asleep_is_in_no_function():
     output, ms = recorded('1')
@@ -73,6 +121,7 @@ def time_asleep_is_in_no_function():
     expect(waited > 250, 'waited: %s ms' % waited)
     expect('times are processor time; threads waited' in text_of(output), 'head')
     expect('threads waited' in text_of(output, verb='info'), 'info')
+    check_waiting(output)
 
 
 @test

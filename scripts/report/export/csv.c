@@ -39,7 +39,7 @@ static void put_count(FILE *out, uint64_t count, bool is_known)
 
 static void put_row(FILE *out, struct function *function,
 		    const struct sums *sums, const struct memory *memory,
-		    bool has_estimates)
+		    const struct model *model)
 {
 	bool known = !is_untimed(sums);
 	struct count calls = count_of_sums(sums);
@@ -71,8 +71,10 @@ static void put_row(FILE *out, struct function *function,
 			",%" PRIu64,
 			memory->allocated, memory->allocations,
 			memory->temporary, memory->peak, memory->live);
-	if (has_estimates)
+	if (model->budget)
 		csv_calls(out, &calls);
+	if (model->has_waited)
+		put_ns(out, sums->waited, sums->has_waited);
 	fputs("\r\n", out);
 }
 
@@ -98,7 +100,7 @@ static void put_rows(FILE *out, struct model *model, const struct sums *sums,
 			model->has_memory && !thread ?
 				&model->function_memory[order[i]] :
 				NULL,
-			model->budget);
+			model);
 	}
 	free(order);
 }
@@ -156,6 +158,8 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		      out);
 	if (model->budget)
 		csv_calls(out, NULL);
+	if (model->has_waited)
+		fputs(",waited_ns", out);
 	fputs("\r\n", out);
 	if (options->threads)
 		put_threads(out, model, options);

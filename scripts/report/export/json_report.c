@@ -25,6 +25,7 @@
 #include "export/json_locks.h"
 #include "model/advice.h"
 #include "model/bounds.h"
+#include "model/budget.h"
 #include "model/estimates.h"
 #include "model/functions.h"
 #include "model/memory.h"
@@ -144,7 +145,9 @@ static void put_process(struct json *json, const struct process *process)
 	json_key_number(json, "clock_unit_ns", process->unit_ns, 9);
 	put_ns(json, "tick_ns", process_ns(process, process_tick(process)),
 	       known && process_tick(process));
-	json_key_text(json, "times", meta->is_cpu ? "cpu" : "wall");
+	json_key_text(json, "times",
+		      meta->is_cpu || budget_is_calibrated(process) ? "cpu" :
+								      "wall");
 	put_ns(json, "waited_ns", process_ns(process, meta->waited),
 	       known && meta->is_cpu);
 	json_key_count(json, "threads", process->file_count);
@@ -191,6 +194,9 @@ static void put_times(struct json *json, const struct sums *sums, double all)
 	put_ns(json, "total_ns", sums->total, known);
 	put_ns(json, "total_error_ns", sqrt(sums->total_variance), known);
 	put_ns(json, "total_raw_ns", sums->total_raw, known);
+	put_ns(json, "waited_ns", sums->waited, sums->has_waited);
+	put_ns(json, "waited_below_ns", waited_bound(sums),
+	       waited_bound(sums) > 0);
 	put_ns(json, "mean_ns", mean_ns(sums),
 	       known && sums->calls > sums->untimed);
 	json_bounds(json, known ? self_bound(sums, all) : 0,

@@ -23,6 +23,11 @@ double bound_of(double time, double most, double tick, double above)
 	return above > 0 ? fmin(bound, above) : bound;
 }
 
+double waited_bound(const struct sums *sums)
+{
+	return sums->waited < sums->waited_least ? sums->waited_least : 0;
+}
+
 double total_bound(const struct sums *sums, double above)
 {
 	return bound_of(sums->total, sums->total_most, sums->tick, above);

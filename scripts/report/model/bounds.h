@@ -26,6 +26,8 @@ double bound_of(double time, double most, double tick, double above);
  * program. */
 double self_bound(const struct sums *sums, double above);
 double total_bound(const struct sums *sums, double above);
+/* The bound of the time that it waited itself, or 0. */
+double waited_bound(const struct sums *sums);
 /* The maximum of a path's time: its caller's total.  Then the bounds of the
  * path's times. */
 double time_above(const struct model *model, uint32_t path);

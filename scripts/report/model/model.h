@@ -43,6 +43,10 @@ struct sums {
 	double self_variance, total_variance;
 	double self_most, total_most; /* see bounds.h */
 	double tick;		      /* its coarsest clock; 0: exact */
+	/* The time that it waited itself; less than @waited_least cannot be told from
+	 * none.  It is known for at least a part of the calls. */
+	double waited, waited_least;
+	bool has_waited;
 	/* true if every finished call is in min and max */
 	bool has_range;
 	bool has_no_range; /* one is not */
@@ -108,9 +112,13 @@ struct path {
 	double own_raw;
 	double seen_cost; /* our own cost, subtracted from the ticks' time */
 	double self_most, total_most; /* see bounds.h */
-	uint64_t unseen_calls;	      /* calls that are in neither */
-	double tick;		      /* unit of its clock; 0: timed exactly */
-	double self_tick;	      /* the same, or that of its children */
+	double waited, waited_least;  /* as those of sums */
+	double raw_waited,
+		total_raw_waited; /* how much of it the raw times have */
+	bool has_waited;
+	uint64_t unseen_calls; /* calls that are in neither */
+	double tick;	       /* unit of its clock; 0: timed exactly */
+	double self_tick;      /* the same, or that of its children */
 	double self_variance;
 	double variance;     /* of total */
 	double raw_variance; /* variance of total_raw */
@@ -157,7 +165,7 @@ struct model {
 	struct map histogram_numbers;
 	uint64_t **histograms;
 	uint32_t histogram_count, histogram_room;
-	bool has_times, has_ranges, has_extras, has_errors;
+	bool has_times, has_ranges, has_extras, has_errors, has_waited;
 	struct budget *budget; /* see budget.h; NULL: no process had a budget */
 	uint64_t calls, open, lost, orphans, unwound;
 	uint64_t damaged;	  /* records of call trees, at least so many */

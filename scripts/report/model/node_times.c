@@ -151,8 +151,9 @@ static void add_seen(struct build *build, const struct timing *timing)
 	above->time -= calls * rest->outside;
 	timing->path->seen_cost += calls * rest->inside;
 	timing->parent->seen_cost += calls * rest->outside;
-	seen->variance += timing->tick *
-			  (node->group ? self : timing->tick * node->hits);
+	seen->variance += timing->tick * (node->group || process->meta.is_cpu ?
+						  self :
+						  timing->tick * node->hits);
 	timing->path->seen_tick = fmax(timing->path->seen_tick, timing->tick);
 }
 
@@ -189,6 +190,15 @@ static bool has_exact_parent(const struct build *build,
 	return node.coarse == 0;
 }
 
+/* Waits of up to a tick may be unknown. */
+static void add_waiting(struct path *path, const struct shim_node *node,
+			double unit, double tick)
+{
+	path->has_waited = true;
+	path->waited += (double)node->hits * SHIM_WAITING_UNIT * unit;
+	path->waited_least = fmax(path->waited_least, tick);
+}
+
 void node_times_add(struct build *build, const struct shim_node *node,
 		    const struct entry *entry, struct path *path,
 		    struct path *parent)
@@ -206,6 +216,8 @@ void node_times_add(struct build *build, const struct shim_node *node,
 			      (double)meta->sample_period_ns :
 			      (double)process_tick(process) * unit;
 
+	if (meta->is_cpu && !node->group)
+		add_waiting(path, node, unit, tick);
 	if (node->group)
 		outside += (double)node->hits * SHIM_ASKING_UNIT * unit;
 	path->is_timed = true;

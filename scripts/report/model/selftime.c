@@ -4,7 +4,8 @@
  *
  * Ticks outside of all hooks: this is right even where hooks take more time
  * than usual, but needs enough ticks.  It is the only way for paths that were
- * not timed exactly.
+ * not timed exactly.  Samples beside exact times (calltree:calibrate) are ticks, too,
+ * and of processor time: what the exact times have beyond them is waiting.
  *
  * Or the total of the path minus its children's totals, minus the estimated
  * cost of hooks inside its own calls and around those of its children.  For
@@ -40,10 +41,9 @@ struct choice {
 	struct self_exactly sums;
 	double tick;
 	bool is_seen;
-	/* With samples of processor time: whether there was other time, and if not, how
-	 * much time a sample stands for, of its own. */
-	bool has_waited;
-	double scale;
+	/* With samples of processor time: the other time; less than @least may be
+	 * chance.  @above is what its paths have above their samples. */
+	double waited, least, above;
 	/* Of its paths that no tick is in: all there was, and our own cost in it. */
 	double raw, cost;
 };
@@ -52,6 +52,16 @@ struct choice {
 static bool is_exact(const struct path *path)
 {
 	return path->tick == 0 && path->child_variance == 0;
+}
+
+static double sample_time(const struct self_exactly *exactly)
+{
+	return exactly->seen.time + exactly->seen_cost;
+}
+
+static double time_above_samples(const struct path *path)
+{
+	return fmax(path->exactly.raw - sample_time(&path->exactly), 0);
 }
 
 static void add_exactly(struct choice *choice, const struct path *path)
@@ -79,24 +89,43 @@ static bool is_best_seen(const struct choice *choice)
 	       choice->tick * fmax(sums->raw - sums->cost, choice->tick);
 }
 
-/* As far as chance and other programs go, a function that has not waited was found for
- * as long as it took: then the part of the samples that is its own is the best there
- * is.  Else the time that no sample was found in is its own, too. */
-#define WAITS  2
 #define SIGMAS 5
+
+static double sample_chance(double time, double tick)
+{
+	return SIGMAS * sqrt(tick * fmax(time, tick));
+}
 
 static void compare_samples(struct choice *choice)
 {
 	const struct self_exactly *sums = &choice->sums;
-	double found = sums->seen.time + sums->seen_cost;
-	double chance = SIGMAS * sqrt(choice->tick * fmax(found, choice->tick));
+	double found = sample_time(sums);
 
-	choice->scale = 1;
 	if (!sums->is_calibrated)
 		return;
-	choice->has_waited = sums->raw > WAITS * found + chance;
-	if (!choice->has_waited && found > 0 && sums->raw > 0)
-		choice->scale = sums->raw / found;
+	choice->least = sample_chance(found, choice->tick);
+	if (sums->raw > found + choice->least)
+		choice->waited = sums->raw - found;
+}
+
+/* Beyond what is usual on a machine that has a processor for the program. */
+#define WAITED_SHARE 0.05
+
+/* Whether the program has waited at all.  If not, the exact times are processor time, and
+ * better than samples where they are long. */
+static bool has_waited(const struct choice *choices, uint32_t count)
+{
+	double raw = 0, found = 0, tick = 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		if (!choices[i].sums.is_calibrated)
+			continue;
+		raw += choices[i].sums.raw;
+		found += sample_time(&choices[i].sums);
+		tick = fmax(tick, choices[i].tick);
+	}
+	return raw > found * (1 + WAITED_SHARE) + sample_chance(found, tick);
 }
 
 /* One choice for each function, so that it does not matter whether threads have
@@ -107,6 +136,7 @@ static struct choice *choose(const struct model *model)
 					  sizeof(*choices));
 	const struct path *path;
 	struct choice *choice;
+	bool waited;
 	uint32_t i;
 
 	for (i = 1; i < model->path_count; i++) {
@@ -116,13 +146,16 @@ static struct choice *choose(const struct model *model)
 		choice = &choices[path->function];
 		if (has_seen(path)) {
 			add_exactly(choice, path);
+			choice->above += time_above_samples(path);
 		} else if (is_exact(path)) {
 			choice->raw += path->self_raw;
 			choice->cost += path->cost;
 		}
 	}
+	waited = has_waited(choices, model->function_count);
 	for (i = 0; i < model->function_count; i++) {
-		choices[i].is_seen = is_best_seen(&choices[i]);
+		choices[i].is_seen = is_best_seen(&choices[i]) ||
+				     (waited && choices[i].sums.is_calibrated);
 		compare_samples(&choices[i]);
 	}
 	return choices;
@@ -170,40 +203,41 @@ static void add_ticked(struct path *path, const struct self_seen *seen)
 	path->self_tick = fmax(path->self_tick, path->seen_tick);
 }
 
-static struct self_seen scale_seen(const struct self_exactly *exactly,
-				   const struct choice *choice)
+/* The function's waiting, in proportion to what its paths have above their samples. */
+static void measure_waiting(struct path *path, const struct choice *choice)
 {
-	struct self_seen seen = {
-		exactly->seen.time * choice->scale,
-		exactly->seen.variance * choice->scale * choice->scale,
-	};
-
-	if (!choice->has_waited)
-		return seen;
-	seen.time = exactly->raw - exactly->seen_cost;
-	seen.variance += exactly->seen_cost * choice->tick;
-	return seen;
+	if (!path->exactly.is_calibrated)
+		return;
+	path->has_waited = true;
+	path->waited_least = choice->least;
+	if (!(choice->above > 0))
+		return;
+	path->waited = path->raw_waited = choice->waited *
+					  time_above_samples(path) /
+					  choice->above;
 }
 
 static void measure_seen(struct path *path, const struct choice *choice,
 			 double times)
 {
 	const struct self_exactly *exactly = &path->exactly;
-	struct self_seen seen;
 
 	if (path->tick > 0)
 		add_ticked(path, &path->seen);
 	path->self_most = path->self + path->seen_cost;
 	if (choice->is_seen) {
-		seen = scale_seen(exactly, choice);
-		add_ticked(path, &seen);
-		path->self_most += exactly->is_calibrated ? exactly->raw :
-							    seen.time;
+		add_ticked(path, &exactly->seen);
+		path->self_most += exactly->is_calibrated ?
+					   exactly->seen.time +
+						   exactly->seen_cost :
+					   exactly->seen.time;
 	} else {
 		path->self += exactly->raw - times * exactly->cost;
 		path->self_most += exactly->raw;
 		path->self_variance += exactly->child_variance;
 	}
+	measure_waiting(path, choice);
+	path->self_raw -= path->raw_waited;
 }
 
 /* Ticks in a coarsely timed path vary like samples; the self time of an exactly

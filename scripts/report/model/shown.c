@@ -238,6 +238,8 @@ static void clear_above(struct path *path, bool is_sampled)
 	path->total = path->total_raw = path->total_most = 0;
 	path->own = 0;
 	path->own_raw = 0;
+	path->waited = path->raw_waited = path->waited_least = 0;
+	path->has_waited = false;
 	path->has_no_range = true;
 	if (is_sampled)
 		path->calls = 0;
@@ -281,6 +283,10 @@ static void add_own(struct path *to, const struct path *path)
 	to->cost += path->cost;
 	to->own += path->own;
 	to->own_raw += path->own_raw;
+	to->waited += path->waited;
+	to->raw_waited += path->raw_waited;
+	to->waited_least = fmax(to->waited_least, path->waited_least);
+	to->has_waited |= path->has_waited;
 	to->is_sampled |= path->is_sampled;
 }
 

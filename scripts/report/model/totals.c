@@ -109,13 +109,17 @@ static void measure_paths(struct model *model)
 		parent = &model->paths[path->parent];
 		path->total += path->self;
 		path->total_most += fmax(path->self_most, 0);
+		path->total_raw_waited += path->raw_waited;
+		path->total_raw -= path->total_raw_waited;
 		path->variance += path->self_variance;
 		path->variance = total_variance(model, path);
 		measure_range(path);
 		parent->total += path->total;
 		parent->total_most += path->total_most;
+		parent->total_raw_waited += path->total_raw_waited;
 		parent->variance += path->variance;
 	}
+	model->paths[0].total_raw -= model->paths[0].total_raw_waited;
 }
 
 double shown_self(double self, double total)
@@ -219,6 +223,9 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	sums->self_raw += path->self_raw;
 	sums->self_variance += path->self_variance;
 	sums->tick = fmax(sums->tick, path->self_tick);
+	sums->has_waited |= path->has_waited;
+	sums->waited += path->waited;
+	sums->waited_least = fmax(sums->waited_least, path->waited_least);
 	add_range(sums, path);
 	if (part->active[path->function]++ == 0) {
 		sums->total += path->total;
@@ -349,6 +356,7 @@ static void find_columns(struct model *model)
 		sums = &model->functions[i].sums;
 		if (!is_untimed(sums) && sums_are_there(sums))
 			model->has_times = true;
+		model->has_waited |= sums->has_waited;
 		/* With a coarse clock, a range would cover only the few calls
 		 * that were timed exactly. */
 		if (sums->has_range &&

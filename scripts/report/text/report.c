@@ -322,11 +322,14 @@ static void print_waiting(const struct layout *layout)
 	for (i = 0; i < recording->process_count; i++) {
 		const struct process *process = &recording->processes[i];
 
-		by_cpu += process->meta.is_cpu == 1;
+		by_cpu += process->meta.is_cpu == 1 ||
+			  budget_is_calibrated(process);
 		waited += process_ns(process, process->meta.waited);
 	}
-	if (by_cpu == 0)
+	if (by_cpu == 0 || layout->model->raw)
 		return;
+	for (i = 0; i < layout->model->path_count; i++)
+		waited += layout->model->paths[i].raw_waited;
 	fprintf(layout->out,
 		"  times are processor time%s; threads waited for another %s\n",
 		by_cpu < recording->process_count ? " of some processes" : "",
@@ -395,7 +398,7 @@ static void print_clock(const struct layout *layout)
 			human_ns(raw, model->time_raw));
 }
 
-#define COLUMNS_MAX 9
+#define COLUMNS_MAX 11
 
 /* The table of functions and its columns. */
 struct flat {
@@ -438,6 +441,8 @@ static void choose_columns(struct flat *flat, const struct layout *layout,
 	if (flat->has_errors)
 		add_column(flat, "\u00b1", 9);
 	add_column(flat, "total", 9);
+	if (layout->model->has_waited)
+		add_column(flat, "waiting", 9);
 	add_column(flat, calls.title, calls.width);
 	add_column(flat, layout->model->is_sampled ? "" : "mean", 9);
 	if (flat->has_min)
@@ -505,6 +510,10 @@ static void print_row(struct flat *flat, struct function *function,
 				   human_ns(text, sqrt(sums->self_variance)) :
 				   "");
 	table_cell(table, bounded_text(text, sums->total, total_below, known));
+	if (table->layout->model->has_waited)
+		table_cell(table,
+			   bounded_text(text, sums->waited, waited_bound(sums),
+					sums->has_waited));
 	table_cell(table, count_column_text(calls, &flat->calls,
 					    counted_calls(&count, sums)));
 	table_cell(table, table->layout->model->is_sampled ?
