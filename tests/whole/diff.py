@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 
 def counted(*counts):
     """A recording for each number of calls."""
-    if 'ci' not in recorded:
+    if 'counted' not in recorded:
         source = os.path.join(new_directory('counted'), 'counted.c')
         with open(source, 'w') as out:
             out.write(COUNTED)
