@@ -50,7 +50,7 @@ static const char usage[] =
 /* The path of this file, its directory, and the prefix of the installation. */
 static char me[PATH_MAX], here[PATH_MAX], top[PATH_MAX];
 static char run[PATH_MAX], report[PATH_MAX], process[PATH_MAX];
-static char library[PATH_MAX];
+static char library[PATH_MAX], complete[PATH_MAX];
 
 __attribute__((format(printf, 2, 3))) static void put(char path[PATH_MAX],
 						      const char *format, ...)
@@ -117,11 +117,13 @@ static void find_parts(void)
 		put(report, "%s/scripts/report/shim-report", here);
 		put(process, "%s/scripts/process/shim-process", here);
 		put(library, "%s/shim/libshim.so.0", here);
+		put(complete, "%s/scripts/profrun-complete", here);
 	} else {
 		put_installed(run, LIBEXECDIR, "shim/shim-run");
 		put_installed(report, LIBEXECDIR, "shim/shim-report");
 		put_installed(process, LIBEXECDIR, "shim/shim-process");
 		put_installed(library, LIBDIR, "libshim.so.0");
+		put_installed(complete, LIBEXECDIR, "shim/profrun-complete");
 	}
 	given = getenv("SHIM_LIBEXEC");
 	if (given != NULL && given[0] != '\0') {
@@ -267,6 +269,12 @@ int main(int argc, char **argv)
 		const char *words[] = { process };
 
 		become(process, words, 1, argv + 1);
+	}
+	/* for the completions of shells */
+	if (strcmp(verb, "--complete") == 0) {
+		const char *words[] = { complete, me };
+
+		become(complete, words, LENGTH(words), argv + 2);
 	}
 	if (strcmp(verb, "--version") == 0) {
 		printf("profrun %s\n", VERSION);

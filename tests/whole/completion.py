@@ -1,4 +1,4 @@
-"""bash's completions for profrun."""
+"""The completions of bash, zsh and fish for profrun."""
 
 import os
 import re
@@ -79,8 +79,56 @@ def values_and_recordings_are_proposed():
     directory = new_directory('recordings')
     output = record([compile('names.c')]).output
     os.symlink(output, os.path.join(directory, 'mine'))
-    expect_equal(proposed('report', 'mi', directory=directory), ['mine'],
-                 'recordings')
+    os.mkdir(os.path.join(directory, 'minor'))
+    for verb in 'report', 'diff', 'html':
+        expect_equal(proposed(verb, 'mi', directory=directory), ['mine'], 'recordings')
+    expect_equal(proposed('export', 'json', '', directory=directory), ['mine'], 'export')
+    functions = proposed('report', 'mine', '--callers', '', directory=directory)
+    expect('main' in functions and len(functions) > 1, functions)
+    expect_equal(proposed('report', 'mine', '--callees', 'mai', directory=directory),
+                 ['main'], 'functions of the recording')
+    pids = proposed('stack', '')
+    expect(str(os.getpid()) in pids, pids)
+
+
+def of_zsh(*words, directory):
+    """What zsh completes: its own functions only print what they get."""
+    shimtest.need('zsh')
+    done = subprocess.run(
+        ['zsh', '-fc', 'compdef() {}; _files() { print :files }; '
+         '_command_names() { print :commands }; '
+         '_describe() { print -rl -- "${(@P)3}" }; source $1; shift; words=("$@"); '
+         'CURRENT=$#; _profrun', 'zsh', SCRIPT.replace('.bash', '.zsh'), PROFRUN, *words],
+        cwd=directory, capture_output=True, text=True)
+    expect_equal((done.returncode > 1, done.stderr), (False, ''), words)
+    return re.sub(r'(?<!\\):.*', '', done.stdout.replace(':files', '')
+                  .replace(':commands', ''), flags=re.M).replace('\\', '').split()
+
+
+def of_fish(*words, directory):
+    shimtest.need('fish')
+    done = subprocess.run(
+        ['fish', '--no-config', '-c', 'source $argv[1]; function profrun; end; '
+         'complete -C $argv[2]', SCRIPT.replace('.bash', '.fish'),
+         ' '.join((PROFRUN,) + words)], cwd=directory, capture_output=True, text=True,
+        env=dict(os.environ, HOME=directory, PATH=BUILD + ':' + os.environ['PATH']))
+    expect_equal(done.stderr, '', words)
+    return [line.split('\t')[0] for line in done.stdout.splitlines()]
+
+
+@test
+def zsh_and_fish_propose_the_same_as_bash():
+    directory = new_directory('shells')
+    os.symlink(record([compile('names.c')]).output, os.path.join(directory, 'mine'))
+    for words in (('export', 'per'), ('report', 'mi'), ('report', '--calle'),
+                  ('report', 'mine', '--callers', 'mai'), ('diff', '--format', 'j'),
+                  ('-p', 'trace'), ('help', 'st')):
+        wanted = sorted(proposed(*words, directory=directory))
+        expect(wanted, words)
+        expect_equal(sorted(of_zsh(*words, directory=directory)), wanted,
+                     'zsh %s' % (words,))
+        expect_equal(sorted(of_fish(*words, directory=directory)), wanted,
+                     'fish %s' % (words,))
 
 
 if __name__ == '__main__':
