@@ -98,7 +98,7 @@ def verbs_of_ctl_are_those_of_its_page():
 
 def formats():
     done = profrun('export')
-    return re.findall(r'\w+', done.stderr.split('which format?')[1]
+    return re.findall(r'[\w-]+', done.stderr.split('which format?')[1]
                       .split('\n')[0])
 
 
@@ -109,7 +109,7 @@ def each_format_of_export_is_fuzzed():
     for name in ('flips.c', 'mutations.c'):
         with open(os.path.join(SOURCES, '..', '..', 'tests', 'fuzz',
                                name)) as file:
-            fuzzed = re.findall(r'"export", "(\w+)"', file.read())
+            fuzzed = re.findall(r'"export", "([\w-]+)"', file.read())
         expect_equal(sorted(set(fuzzed)), sorted(known), name)
 
 

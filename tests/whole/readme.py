@@ -186,7 +186,7 @@ def each_profile_of_its_table_is_recorded_and_none_is_missing():
 def it_names_each_export_format():
     error = subprocess.run([os.path.join(BUILD, 'profrun'), 'export'],
                            capture_output=True, text=True).stderr
-    known = re.findall(r'\w+', error.split('which format?')[1].split('\n')[0])
+    known = re.findall(r'[\w-]+', error.split('which format?')[1].split('\n')[0])
     part = content('README.md').split('\n## Exports\n')[1].split('\n## ')[0]
     for name in known:
         # profrun gprof makes gmon itself.
