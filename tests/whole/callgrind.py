@@ -20,24 +20,33 @@ class Callgrind:
     def __init__(self, text):
         self.names = {'ob': {}, 'fl': {}, 'fn': {}}
         self.own, self.calls, self.header = {}, {}, {}
+        self.lines = {}         # {(function, file, line): own cost}
         self.inclusive = {}
         place, calls = {}, None
         for line in text.splitlines():
-            pair = re.fullmatch(r'c?(ob|fl|fi|fn)=(.*)', line)
+            pair = re.fullmatch(r'c?(ob|fl|fi|fe|fn)=(.*)', line)
             if pair:
-                key = 'fl' if pair[1] == 'fi' else pair[1]
-                place[line[0] == 'c', key] = self.name(key, pair[2])
+                # (Without c, these are the file of lines, not of the function.)
+                is_file = pair[1] in ('fi', 'fe')
+                name = self.name('fl' if is_file else pair[1], pair[2])
+                if line[0] == 'c' or not is_file:
+                    place[line[0] == 'c', 'fl' if is_file else pair[1]] = name
+                if line[0] != 'c' and pair[1] in ('fl', 'fi', 'fe'):
+                    file = name
             elif line.startswith('calls='):
                 calls = int(re.fullmatch(r'calls=(\d+) \d+', line)[1])
             elif re.fullmatch(r'\d+ \d+', line):
                 cost = int(line.split()[1])
                 caller = place[False, 'fl'], place[False, 'fn']
                 if calls is None:
-                    expect(caller not in self.own, '%s again' % (caller,))
-                    self.own[caller] = cost
+                    self.own[caller] = self.own.get(caller, 0) + cost
+                    key = caller, file, int(line.split()[0])
+                    expect(key not in self.lines, '%s again' % (key,))
+                    self.lines[key] = cost
                     continue
                 callee = place[True, 'fl'], place[True, 'fn']
-                self.calls[caller, callee] = calls
+                self.calls.setdefault((caller, callee), 0)
+                self.calls[caller, callee] += calls
                 self.inclusive.setdefault(callee, 0)
                 self.inclusive[callee] += cost
                 calls = None
@@ -161,6 +170,11 @@ def events_of_samples_are_named_samples():
                                    'samples'))
     expect('counts of samples' in profile.header['desc'], profile.header)
     _, functions = functions_of(output)
+    # (Each function has a line of its own where nothing is inlined.)
+    with open(os.path.join(shimtest.PROGRAMS, 'computes.c')) as file:
+        text = file.read().splitlines()
+    hot, _ = max(profile.lines.items(), key=lambda line: line[1])
+    expect(hot[2] != functions[hot[0]]['line'] and hot[2] <= len(text), hot)
     for key, function in functions.items():
         expect_equal(profile.own[key], function['self_ns'], key)
         expect_equal(counts.own[key] * 2000000, function['self_ns'], key)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 import shimtest
+from profile_proto import Profile
 from shimtest import (compile, expect, expect_equal, new_directory, run,
                       shim_report, test)
 
@@ -259,6 +260,42 @@ def counts_of_coverage_stand_beside_the_samples():
     titles = shim_report('annotate', 'mix', directory).split('\n')
     expect(any(re.fullmatch(' share  samples      self     total       count '
                             '  line', line) for line in titles), titles)
+
+
+# --- exports ---
+
+@test
+def pprof_has_the_lines():
+    directory = sampled(program())
+    path = os.path.join(new_directory('pprof'), 'profile')
+    shim_report('export', 'pprof', directory, '-o', path)
+    profile = Profile(open(path, 'rb').read())
+    wanted = annotated(directory, '^(mix|inlining)$')
+    for name, lines in wanted.items():
+        found = profile.lines(name)
+        expect_equal({line: flat for line, (flat, _) in found.items() if flat},
+                     {n: line['self_samples'] for n, line in lines.items()
+                      if line['self_samples']}, name)
+        expect_equal({line: cum for line, (_, cum) in found.items()},
+                     {n: line['total_samples'] for n, line in lines.items()},
+                     name)
+    if shutil.which('go'):
+        done = subprocess.run(['go', 'tool', 'pprof', '-list', 'mix', path],
+                              capture_output=True, text=True, timeout=60)
+        hot = [line for line in done.stdout.splitlines() if 'MIX' in line]
+        expect(hot and 'ms' in hot[0], done.stdout + done.stderr)
+
+
+@test
+def hidden_functions_leave_their_time_to_the_line_that_calls_them():
+    directory = sampled(program())
+    path = os.path.join(new_directory('pprof'), 'profile')
+    shim_report('export', 'pprof', directory, '-o', path, '--hide', 'mix',
+                '--hide', 'twice')
+    lines = Profile(open(path, 'rb').read()).lines('inlining')
+    wanted = annotated(directory, 'inlining')['inlining']
+    expect_equal(lines[line_of('INLINING')][0],
+                 wanted[line_of('INLINING')]['total_samples'], 'flat')
 
 
 if __name__ == '__main__':

@@ -144,3 +144,19 @@ class Profile:
                 sums.setdefault(name, [0, 0])[1] += values[which]
             sums[stack[0]][0] += values[which]
         return sums
+
+    def lines(self, function, which=0):
+        """{line of the function: [flat, cum]}"""
+        places = {number: [(self.name(self.functions[line['function_id']]),
+                            line.get('line', 0)) for line in location['line']]
+                  for number, location in self.locations.items()}
+        sums = {}
+        for sample in self.raw['sample']:
+            stack = [place for number in sample['location_id']
+                     for place in places[number]]
+            for name, line in set(stack):
+                if name == function:
+                    sums.setdefault(line, [0, 0])[1] += sample['value'][which]
+            if stack[0][0] == function:
+                sums[stack[0][1]][0] += sample['value'][which]
+        return sums

@@ -243,6 +243,7 @@ static int export_model(struct options *options,
 		die_usage("export %s: has no --threads", format->name);
 	check_window(options, format);
 	options->threads |= format->has_threads_always;
+	options->by_line = format->has_lines;
 	check_output(options, format);
 	choose_read(&model, NULL, &recording, options, path);
 	options->memory |= format->is_of_memory;

@@ -31,12 +31,20 @@
 #include "model/totals.h"
 #include "read/process.h"
 
-/* All calls of one function by another. */
+/* All calls of one function by another, from one place. */
 struct arc {
 	uint32_t callee;
-	uint32_t next; /* next arc of the same caller, or NONE */
+	uint32_t place; /* in the caller; NONE: unknown */
+	uint32_t next;	/* next arc of the same caller, or NONE */
 	uint64_t calls;
 	double cost; /* without calls below another call of the callee */
+};
+
+/* The own cost of a function at one place. */
+struct cost {
+	uint32_t place; /* NONE: unknown */
+	uint32_t next;	/* another one of the function, or NONE */
+	double own;
 };
 
 struct graph {
@@ -44,7 +52,11 @@ struct graph {
 	const struct options *options;
 	FILE *out;
 	double *totals; /* of paths */
-	double *own;	/* by function */
+	/* by function: its own cost in lines; the first is without a place */
+	struct cost *costs;
+	uint32_t cost_count, cost_room;
+	uint32_t *last_cost; /* by function */
+	struct map costs_by_place, callers;
 	struct map arcs_by_ends;
 	struct arc *arcs;
 	uint32_t arc_count, arc_room;
@@ -64,6 +76,23 @@ static bool is_counting(const struct graph *graph)
 	return graph->options->value == VALUE_CALLS;
 }
 
+static void add_cost(struct graph *graph, const struct path *path, double own)
+{
+	uint32_t cost = map_add(&graph->costs_by_place,
+				(uint64_t)path->function << 32 | path->place,
+				graph->cost_count);
+
+	if (cost == graph->cost_count) {
+		GROW(graph->costs, graph->cost_count, graph->cost_room);
+		graph->costs[graph->cost_count++] = (struct cost){
+			.place = path->place,
+			.next = graph->last_cost[path->function],
+		};
+		graph->last_cost[path->function] = cost;
+	}
+	graph->costs[cost].own += own;
+}
+
 /* Children have higher numbers than their parents. */
 static void find_totals(struct graph *graph)
 {
@@ -80,22 +109,25 @@ static void find_totals(struct graph *graph)
 							   path->calls);
 		graph->totals[i] += own;
 		if (path->function != NONE)
-			graph->own[path->function] += own;
+			add_cost(graph, path, own);
 		graph->totals[path->parent] += graph->totals[i];
 	}
 }
 
-static uint32_t find_arc(struct graph *graph, uint32_t caller, uint32_t callee)
+static uint32_t find_arc(struct graph *graph, uint32_t caller, uint32_t place,
+			 uint32_t callee)
 {
+	uint32_t from = map_add(&graph->callers, (uint64_t)caller << 32 | place,
+				(uint32_t)graph->callers.count);
 	uint32_t arc = map_add(&graph->arcs_by_ends,
-			       (uint64_t)caller << 32 | callee,
-			       graph->arc_count);
+			       (uint64_t)from << 32 | callee, graph->arc_count);
 
 	if (arc < graph->arc_count)
 		return arc;
 	GROW(graph->arcs, graph->arc_count, graph->arc_room);
 	graph->arcs[graph->arc_count] = (struct arc){
 		.callee = callee,
+		.place = place,
 		.next = graph->first_arc[caller],
 	};
 	graph->first_arc[caller] = graph->arc_count;
@@ -116,7 +148,8 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	caller = model->paths[path->parent].function;
 	if (caller == NONE)
 		caller = model->function_count;
-	at = find_arc(graph, caller, path->function);
+	at = find_arc(graph, caller, model->paths[path->parent].place,
+		      path->function);
 	arc = &graph->arcs[at];
 	arc->calls += path->calls;
 	if (graph->active[path->function]++ == 0)
@@ -184,6 +217,35 @@ static int line_of(const struct function *function)
 	return function->file ? function->line : 0;
 }
 
+/* The line of a place in the function; writes its file if that is another, as of a
+ * macro. */
+static int put_place(struct graph *graph, const struct function *function,
+		     uint32_t number)
+{
+	const struct frame_place *place;
+	const char *file = function->file ? function->file : "???";
+
+	if (number == NONE)
+		return line_of(function);
+	place = &graph->model->frames.places[number];
+	if (strcmp(place->file, file))
+		put_numbered(graph->out, "fi", &graph->files,
+			     &graph->files_known, place->file);
+	return place->line;
+}
+
+/* Goes back to the file of the function. */
+static void put_end_of_place(struct graph *graph,
+			     const struct function *function, uint32_t number)
+{
+	const char *file = function->file ? function->file : "???";
+
+	if (number != NONE &&
+	    strcmp(graph->model->frames.places[number].file, file))
+		put_numbered(graph->out, "fe", &graph->files,
+			     &graph->files_known, file);
+}
+
 static void put_calls(struct graph *graph, const struct arc *arc, int line)
 {
 	put_function_name(graph, arc->callee, "cob", "cfi", "cfn");
@@ -199,11 +261,20 @@ static void put_function(struct graph *graph, uint32_t number)
 	uint32_t i;
 
 	put_function_name(graph, number, "ob", "fl", "fn");
-	line = line_of(function);
-	fprintf(graph->out, "%d %" PRIu64 "\n", line,
-		whole(graph->own[number]));
-	for (i = graph->first_arc[number]; i != NONE; i = graph->arcs[i].next)
+	if (graph->last_cost[number] == NONE)
+		fprintf(graph->out, "%d 0\n", line_of(function));
+	for (i = graph->last_cost[number]; i != NONE;
+	     i = graph->costs[i].next) {
+		line = put_place(graph, function, graph->costs[i].place);
+		fprintf(graph->out, "%d %" PRIu64 "\n", line,
+			whole(graph->costs[i].own));
+		put_end_of_place(graph, function, graph->costs[i].place);
+	}
+	for (i = graph->first_arc[number]; i != NONE; i = graph->arcs[i].next) {
+		line = put_place(graph, function, graph->arcs[i].place);
 		put_calls(graph, &graph->arcs[i], line);
+		put_end_of_place(graph, function, graph->arcs[i].place);
+	}
 	fputc('\n', graph->out);
 }
 
@@ -267,7 +338,7 @@ static void callgrind_print(FILE *out, struct model *model,
 		.options = options,
 		.out = out,
 		.totals = allocate(model->path_count, sizeof(double)),
-		.own = allocate(count, sizeof(double)),
+		.last_cost = allocate_none(count),
 		.first_arc = allocate_none(count + 1),
 		.active = allocate(count, sizeof(uint32_t)),
 		.function_known = allocate(count, sizeof(bool)),
@@ -284,7 +355,10 @@ static void callgrind_print(FILE *out, struct model *model,
 	}
 	put_roots(&graph);
 	free(graph.totals);
-	free(graph.own);
+	free(graph.costs);
+	free(graph.last_cost);
+	map_free(&graph.costs_by_place);
+	map_free(&graph.callers);
 	map_free(&graph.arcs_by_ends);
 	free(graph.arcs);
 	free(graph.first_arc);
@@ -299,6 +373,7 @@ EXPORT_FORMAT(callgrind) = {
 	.extension = "callgrind",
 	.description = "functions and callers, for KCachegrind",
 	.values = VALUES_OF_CALLS,
+	.has_lines = true,
 	.has_calls_always = true,
 	.print = callgrind_print,
 };

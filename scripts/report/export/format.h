@@ -43,6 +43,7 @@ struct export_format {
 	/* memory is shown only if --value asks for memory */
 	bool shows_one_value;
 	bool has_object;   /* accepts --object */
+	bool has_lines;	   /* paths of different lines stay separate */
 	bool is_of_memory; /* shows memory only */
 	bool keeps_tests;  /* keeps the coverage of each test separate */
 	/* shows calls whatever --value is, and does not mark estimates */

@@ -362,6 +362,67 @@ static void put_outside(struct writing *writing)
 	put_located(writing, &at);
 }
 
+/* The location of a place: they follow those of the functions, and that of memory
+ * without one. */
+static uint64_t place_location(const struct model *model, uint32_t place)
+{
+	return (uint64_t)model->function_count + 2 + place;
+}
+
+/* A line in another file, as of a macro, would stand at a wrong line of this one. */
+static int line_at(const struct function *function,
+		   const struct frame_place *place)
+{
+	return function->file && !strcmp(function->file, place->file) ?
+		       place->line :
+		       function->line;
+}
+
+static void put_place(struct writing *writing, uint32_t number, uint32_t place,
+		      const struct image **images)
+{
+	struct model *model = writing->model;
+	struct function *function = &model->functions[number];
+	Pprof__Profile piece = PPROF__PROFILE__INIT;
+	Pprof__Location location = PPROF__LOCATION__INIT,
+			*locations = &location;
+	Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+	const struct image *image;
+
+	location.id = place_location(model, place);
+	line.function_id = (uint64_t)number + 1;
+	if (function->file)
+		line.line = line_at(function, &model->frames.places[place]);
+	if (function->object_number != NONE) {
+		location.mapping_id = (uint64_t)function->object_number + 1;
+		image = images[function->object_number];
+		location.address = function->address +
+				   (image ? image->bias : 0);
+	}
+	location.line = &lines;
+	location.n_line = 1;
+	piece.location = &locations;
+	piece.n_location = 1;
+	put(writing, &piece);
+}
+
+static void put_places(struct writing *writing, const struct image **images)
+{
+	const struct model *model = writing->model;
+	struct map known = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < model->path_count; i++) {
+		const struct path *path = &model->paths[i];
+
+		if (path->place == NONE || path->function == NONE ||
+		    map_add(&known, path->place, i) != i)
+			continue;
+		put_place(writing, path->function, path->place, images);
+	}
+	map_free(&known);
+}
+
 static void put_functions(struct writing *writing)
 {
 	const struct model *model = writing->model;
@@ -373,6 +434,7 @@ static void put_functions(struct writing *writing)
 		put_function(writing, i, images);
 	if (writing->types == TYPES)
 		put_outside(writing);
+	put_places(writing, images);
 	free(images);
 }
 
@@ -463,7 +525,9 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	writing->depth++;
 	if (writing->depth <= writing->options->max_depth)
 		writing->stack[writing->options->max_depth - writing->depth] =
-			(uint64_t)path->function + 1;
+			path->place == NONE ?
+				(uint64_t)path->function + 1 :
+				place_location(writing->model, path->place);
 	return true;
 }
 
@@ -652,6 +716,7 @@ EXPORT_FORMAT(pprof) = {
 		  VALUE_BIT(VALUE_ALLOCATIONS) | VALUE_BIT(VALUE_LEAKED),
 	.is_binary = true,
 	.has_threads_always = true,
+	.has_lines = true,
 	.shows_one_value = true,
 	.has_calls_always = true,
 	.print = pprof_print,

@@ -211,6 +211,34 @@ static uint32_t place_object(struct model *model, uint32_t first)
 	return end;
 }
 
+/* Numbers equal keys equally. */
+static uint32_t number_of(struct map *map, uint64_t high, uint32_t low)
+{
+	return map_add(map, high << 32 | low, (uint32_t)map->count);
+}
+
+/* (Equal names of files have one address within an object.) */
+static void find_equal(struct frame_chains *chains)
+{
+	struct map files = { 0 }, lines = { 0 }, all = { 0 };
+	uint32_t i, number;
+
+	chains->first_equal = allocate(chains->function_count + 1,
+				       sizeof(*chains->first_equal));
+	for (i = 0; i < chains->function_count; i++) {
+		const struct frame_place *place = &chains->places[i];
+
+		number = map_add(&files, (uintptr_t)place->file,
+				 (uint32_t)files.count);
+		number = number_of(&lines, number, (uint32_t)place->line);
+		chains->first_equal[i] = map_add(
+			&all, (uint64_t)number << 32 | chains->functions[i], i);
+	}
+	map_free(&files);
+	map_free(&lines);
+	map_free(&all);
+}
+
 void frames_find_places(struct model *model)
 {
 	struct frame_chains *chains = &model->frames;
@@ -224,6 +252,7 @@ void frames_find_places(struct model *model)
 		progress("finding lines", i, chains->count);
 		i = place_object(model, i);
 	}
+	find_equal(chains);
 }
 
 void frames_renumber(struct frame_chains *chains, const uint32_t *numbers)

@@ -36,6 +36,8 @@ struct frame_chains {
 	uint32_t address_room;
 	/* parallel to @functions; NULL before frames_find_places() */
 	struct frame_place *places;
+	/* the same; the first index of an equal function and place */
+	uint32_t *first_equal;
 };
 
 /* A site of the recording that is a frame. */

@@ -83,6 +83,7 @@ static uint32_t add_path(struct model *model, uint32_t parent,
 	GROW(model->paths, model->path_count, model->path_room);
 	model->paths[model->path_count] = (struct path){
 		.parent = parent,
+		.place = NONE,
 		.function = function,
 		.child = NONE,
 		.sibling = NONE,
@@ -102,6 +103,31 @@ static uint32_t find_path(struct build *build, uint32_t parent,
 
 	if (path == model->path_count)
 		add_path(model, parent, function, model->paths[parent].thread);
+	return path;
+}
+
+/* The flag of a key that is a place. */
+#define PLACE_KEY 0x80000000u
+
+/* The same for the function of a frame, at @at in the chains of frames. */
+static uint32_t find_place_path(struct build *build, uint32_t parent,
+				uint32_t at)
+{
+	struct model *model = build->model;
+	const struct frame_chains *chains = &model->frames;
+	uint32_t place, path;
+
+	if (!model->by_line || at >= PLACE_KEY || !chains->places[at].file)
+		return find_path(build, parent, chains->functions[at]);
+	place = chains->first_equal[at];
+	path = map_add(&build->paths,
+		       (uint64_t)parent << 32 | PLACE_KEY | place,
+		       model->path_count);
+	if (path == model->path_count) {
+		add_path(model, parent, chains->functions[at],
+			 model->paths[parent].thread);
+		model->paths[path].place = place;
+	}
 	return path;
 }
 
@@ -208,17 +234,19 @@ static uint32_t find_hooked(const struct model *model, uint32_t path)
  * once.
  */
 static uint32_t find_function_below(struct build *build, uint32_t path,
-				    uint32_t function)
+				    uint32_t at)
 {
 	const struct model *model = build->model;
+	uint32_t function = model->frames.functions[at];
 
 	if (model->functions[function].is_hook)
 		return path;
+	/* (Calls have no line.) */
 	if (model->functions[function].has_hooks)
-		path = find_hooked(model, path);
-	else if (model->paths[path].function == function)
+		return find_path(build, find_hooked(model, path), function);
+	if (model->paths[path].function == function)
 		return path;
-	return find_path(build, path, function);
+	return find_place_path(build, path, at);
 }
 
 /* Adds the functions of a frame, one below the other. */
@@ -227,10 +255,10 @@ static uint32_t find_frame_path(struct build *build, const struct entry *entry,
 {
 	const struct tree_file *file = build->file;
 	const struct recording *recording = build->model->recording;
+	const struct frame_chains *chains = &build->model->frames;
+	uint32_t chain = recording->sites[entry->site].function;
 	uint32_t count, i = 0;
-	const uint32_t *functions = frames_chain(
-		&build->model->frames, recording->sites[entry->site].function,
-		&count);
+	const uint32_t *functions = frames_chain(chains, chain, &count);
 
 	/* The frame of the recorded call itself, not of a callee. */
 	if (entry->parent != NONE &&
@@ -238,7 +266,8 @@ static uint32_t find_frame_path(struct build *build, const struct entry *entry,
 	    !recording->sites[file->entries[entry->parent].site].is_frame)
 		i = frames_cut(build->model, path, functions, count);
 	for (; i < count; i++)
-		path = find_function_below(build, path, functions[i]);
+		path = find_function_below(build, path,
+					   frames_begin(chains, chain) + i);
 	return path;
 }
 
@@ -247,13 +276,11 @@ static uint32_t find_sampled_path(struct build *build,
 				  const struct entry *entry, uint32_t path)
 {
 	const struct model *model = build->model;
-	uint32_t count, i;
-	const uint32_t *functions = frames_chain(
-		&model->frames, model->recording->sites[entry->site].function,
-		&count);
+	const struct frame_chains *chains = &model->frames;
+	uint32_t chain = model->recording->sites[entry->site].function, i;
 
-	for (i = 0; i < count; i++)
-		path = find_path(build, path, functions[i]);
+	for (i = frames_begin(chains, chain); i < chains->ends[chain]; i++)
+		path = find_place_path(build, path, i);
 	return path;
 }
 
@@ -772,9 +799,12 @@ void model_build(struct model *model, struct recording *recording,
 				 .raw = options->raw,
 				 .selection = &options->selection,
 				 .by_thread = by_thread,
+				 .by_line = options->by_line,
 				 .is_sampled = is_sampled,
 				 .bucket_ns = 1 };
 	model_find_functions(model);
+	if (model->by_line)
+		frames_find_places(model);
 	add_path(model, NONE, NONE, NONE);
 	for (i = 0; i < recording->process_count; i++)
 		if (recording->processes[i].has_meta) {

@@ -91,7 +91,10 @@ struct self_exactly {
 };
 
 struct path {
-	uint32_t parent;	 /* lower than its own number */
+	uint32_t parent; /* lower than its own number */
+	/* with options->by_line: where the function is, as an index of
+	 * model->frames.places; NONE: unknown */
+	uint32_t place;
 	uint32_t function;	 /* NONE: path 0, and threads' roots */
 	uint32_t child, sibling; /* NONE: none */
 	uint32_t open;
@@ -144,7 +147,7 @@ struct thread {
 
 struct model {
 	struct recording *recording;
-	bool raw, by_thread;
+	bool raw, by_thread, by_line;
 	const struct selection *selection;
 	struct hidden *hidden; /* see shown.h; NULL: all is shown */
 	bool is_sampled;       /* calls are samples; see model_build */

@@ -190,6 +190,9 @@ enum place {
 	OUTSIDE,
 };
 
+/* The flag of a key that is a place. */
+#define PLACE_KEY 0x80000000u
+
 struct folding {
 	struct model *model;
 	struct path *paths; /* paths that remain */
@@ -317,7 +320,9 @@ void path_add(struct path *to, const struct path *path)
 static void keep_path(struct folding *folding, uint32_t number, uint32_t parent)
 {
 	const struct path *path = &folding->model->paths[number];
-	uint64_t key = (uint64_t)parent << 32 | path->function;
+	uint64_t key = (uint64_t)parent << 32 |
+		       (path->place == NONE ? path->function :
+					      path->place | PLACE_KEY);
 	uint32_t found = path->function == NONE ?
 				 folding->count :
 				 map_add(&folding->known, key, folding->count);
