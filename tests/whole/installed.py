@@ -109,7 +109,7 @@ def log_of(output):
         with open(meta, 'rb') as file:
             data = file.read(size)
         # The log is one or many lines after the strings.
-        for line in re.findall(rb'[\x20-\x7e]{4,}\n', data):
+        for line in re.findall(rb'(?:[\x20-\x7e]|[\xc2-\xf4][\x80-\xbf]+){4,}\n', data):
             text += line.decode()
     return text
 

@@ -225,13 +225,16 @@ def an_unknown_name_suggests_the_nearest():
 
 @test
 def an_unknown_verb_suggests_one():
+    # A directory that may not be searched would make it 126, as env(1) does.
+    path = ':'.join(directory for directory in os.environ['PATH'].split(':')
+                    if os.access(directory, os.X_OK))
     for verb, meant in (('reprot', 'report'), ('exprot', 'export'),
                         ('recrod', 'record')):
-        done = profrun(verb)
+        done = profrun(verb, PATH=path)
         expect_equal(done.returncode, 127, verb)
         expect('%s: not found; did you mean `profrun %s`?' % (verb, meant)
                in done.stderr, done.stderr)
-    done = profrun('predict')
+    done = profrun('predict', PATH=path)
     expect_equal(done.stderr, 'profrun: predict: not found\n', 'another word')
     # A name that is a verb elsewhere can be a program.
     directory = new_directory('bin')
