@@ -142,6 +142,7 @@ struct shim_lost_thread {
 #define SHIM_META_STRINGS 8192
 #define SHIM_META_LOG	  8192
 #define SHIM_META_THREADS 32
+#define SHIM_META_FILTER  1024
 
 struct shim_meta {
 	char magic[8];
@@ -231,8 +232,13 @@ struct shim_meta {
 	 * @waited is the time that they did not compute, in clock units.  An open
 	 * call lasts until the last tick that its thread has seen. */
 	uint32_t is_cpu;
-	uint32_t unused4;
+
+	/* Items of the string "filter"; 0: no function was looked up.  Bit i % 64 of
+	 * word i / 64: item i matches a function that this process called.  Bits of
+	 * items from SHIM_META_FILTER on are missing. */
+	uint32_t filter_items;
 	uint64_t waited;
+	uint64_t filter_matches[SHIM_META_FILTER / 64];
 };
 
 struct shim_images {

@@ -385,6 +385,24 @@ bool recording_say_log(const char *path)
 	return log.lines > lines;
 }
 
+static bool note_filtered(int directory, const char *name, void *data)
+{
+	static struct shim_meta meta;
+
+	(void)name;
+	if (read_meta(directory, &meta) && meta.filter_items > 0)
+		*(bool *)data = true;
+	return true;
+}
+
+bool recording_was_filtered(const char *path)
+{
+	bool was_filtered = false;
+
+	for_each_process(path, note_filtered, &was_filtered);
+	return was_filtered;
+}
+
 /* Whether any of @size bytes at @offset is a node, or a loss. */
 static bool has_calls(int fd, uint64_t offset, uint64_t size)
 {

@@ -52,6 +52,9 @@ void recording_close(const char *path, int wait_status);
  */
 bool recording_say_log(const char *path);
 
+/* recording_was_filtered - whether a process asked --filter about a function */
+bool recording_was_filtered(const char *path);
+
 /* Whether a further process could begin to record: 0, or an error for
  * recording_error(). */
 int recording_try_room(const char *path);

@@ -392,6 +392,11 @@ static void say_nothing_recorded(enum recording_content content,
 		say("nothing was recorded: %s did not compute for long enough"
 		    " to be sampled",
 		    name);
+	else if (recording_was_filtered(directory))
+		say("nothing was recorded: --filter lets none of the functions"
+		    " through that were called (`profrun report %s` names items"
+		    " that match none)",
+		    directory);
 	else if (settings_records_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"

@@ -12,6 +12,7 @@
 #include "runtime/config.h"
 #include "runtime/events.h"
 #include "runtime/log.h"
+#include "runtime/record.h"
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -32,14 +33,11 @@ struct part {
 struct rule {
 	enum kind kind;
 	bool excludes;
-	bool has_fit; /* a function that was called */
 	struct part part;
 };
 
-/* In one mapping with the text that the rules point into, which forked children share:
- * what fits a function in one process has fitted. */
+/* In one mapping with the text that the rules point into. */
 static struct rule *rules;
-static uint32_t *processes; /* that have not ended */
 static size_t rule_count;
 static size_t room;
 static void *memory;
@@ -80,7 +78,6 @@ static bool read_item(struct part item, struct rule *rule)
 		      { 'M', METHOD },
 		      { 'F', SOURCE } };
 
-	rule->has_fit = false;
 	rule->excludes = item.length > 0 && item.text[0] == '-';
 	if (rule->excludes)
 		item.text++, item.length--;
@@ -111,9 +108,7 @@ static void forget(void)
 {
 	if (memory)
 		sys_unmap(memory, memory_size);
-	memory = NULL;
-	rules = NULL;
-	processes = NULL;
+	memory = rules = NULL;
 	rule_count = 0;
 }
 
@@ -121,14 +116,12 @@ static void forget(void)
 static char *make_room(size_t items, size_t text_size)
 {
 	forget();
-	memory_size = (items + 1) * sizeof(*rules) + text_size;
-	if (sys_map_shared(memory_size, &memory) < 0) {
+	memory_size = items * sizeof(*rules) + text_size;
+	if (sys_map(memory_size, &memory) < 0) {
 		memory = NULL;
 		return NULL;
 	}
-	processes = memory;
-	*processes = 1;
-	rules = (struct rule *)memory + 1;
+	rules = memory;
 	room = items;
 	return (char *)(rules + items);
 }
@@ -434,18 +427,38 @@ static bool applies(const struct rule *rule, const struct subject *subject)
 	return false;
 }
 
-/* Items before the one that decides are tried until they have fitted once. */
+/* --- items that match, in the recording --- */
+
+/* Without a recording nothing has to be noted. */
+static bool has_matched(const struct shim_meta *meta, size_t item)
+{
+	return !meta || item >= SHIM_META_FILTER ||
+	       (meta->filter_matches[item / 64] >> item % 64 & 1);
+}
+
+static void note_match(struct shim_meta *meta, size_t item)
+{
+	if (!has_matched(meta, item))
+		__atomic_fetch_or(&meta->filter_matches[item / 64],
+				  1ull << item % 64, __ATOMIC_RELAXED);
+}
+
+/* Items before the one that decides are tried until they have matched once. */
 static const struct rule *find_rule(const struct subject *subject)
 {
+	struct shim_meta *meta = record_meta();
 	const struct rule *found = NULL;
 
 	for (size_t i = rule_count; i-- > 0;) {
-		if ((found && rules[i].has_fit) || !applies(&rules[i], subject))
+		if ((found && has_matched(meta, i)) ||
+		    !applies(&rules[i], subject))
 			continue;
-		rules[i].has_fit = true;
+		note_match(meta, i);
 		if (!found)
 			found = &rules[i];
 	}
+	if (meta)
+		meta->filter_items = (uint32_t)rule_count;
 	return found;
 }
 
@@ -467,78 +480,6 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 	return rule_count == 0 || rules[0].excludes;
 }
 
-/* --- items that fit nothing --- */
-
-#define TOLD_MAX 4
-#define ITEM_MAX 60 /* bytes that are shown */
-
-static bool was_asked;
-
-/* The report names objects that were never loaded: it knows all that were. */
-static bool is_idle(const struct rule *rule)
-{
-	return !rule->has_fit &&
-	       (rule->kind == NAMESPACE || rule->kind == CLASS ||
-		rule->kind == METHOD || rule->kind == SOURCE);
-}
-
-static void add_item(struct text *text, const struct rule *rule)
-{
-	static const char letters[] = {
-		[NAMESPACE] = 'N', [CLASS] = 'T', [METHOD] = 'M', [SOURCE] = 'F'
-	};
-	size_t length = rule->part.length;
-
-	text_add(text, text->length > 0 ? ", '" : "'");
-	text_add(text, rule->excludes ? "-" : "");
-	text_add_part(text, &letters[rule->kind], 1);
-	text_add(text, ":");
-	text_add_part(text, rule->part.text,
-		      length < ITEM_MAX ? length : ITEM_MAX);
-	text_add(text, length < ITEM_MAX ? "'" : "...'");
-}
-
-static int tell_idle(void *unused)
-{
-	char names[TOLD_MAX * (ITEM_MAX + 12) + 40];
-	size_t idle = 0, files = 0;
-	struct text text;
-
-	(void)unused;
-	text_init(&text, names, sizeof(names));
-	for (size_t i = 0; i < rule_count; i++) {
-		if (!is_idle(&rules[i]))
-			continue;
-		files += rules[i].kind == SOURCE;
-		if (idle++ < TOLD_MAX)
-			add_item(&text, &rules[i]);
-	}
-	if (idle == 0)
-		return 0;
-	if (idle > TOLD_MAX) {
-		text_add(&text, " and ");
-		text_add_number(&text, idle - TOLD_MAX);
-		text_add(&text, " more");
-	}
-	log_line("--filter: no function that was called matches %s%s", names,
-		 files > 0 ? " (F: needs debug information: -g)" : "");
-	return 0;
-}
-
-void callspec_process_begins(void)
-{
-	if (processes)
-		__atomic_add_fetch(processes, 1, __ATOMIC_RELAXED);
-}
-
-void callspec_process_ends(void)
-{
-	if (processes &&
-	    __atomic_sub_fetch(processes, 1, __ATOMIC_RELAXED) == 0 &&
-	    was_asked)
-		state_slowly(tell_idle, NULL);
-}
-
 /* --- the filter --- */
 
 struct question {
@@ -555,7 +496,6 @@ static int decide(void *argument)
 	uint32_t flags = 0;
 	shim_image image;
 
-	was_asked = true;
 	path[0] = name[0] = '\0';
 	if (shim_function_info(question->function, &image, NULL) == SHIM_OK)
 		shim_image_info(image, NULL, NULL, NULL, &flags, sizeof(path),

@@ -41,11 +41,6 @@ void callspec_start(void);
 /* Opens the helper for debug information if needed: a hook must not do it. */
 void callspec_prepare(void);
 
-/* A process is about to be forked; one ends or executes another program.  The last one
- * logs the items for names and files that have fitted no function in any of them. */
-void callspec_process_begins(void);
-void callspec_process_ends(void);
-
 /* A filter callback for SHIM_FILTER. */
 enum shim_call_instrumentation_flags
 callspec_filter(struct shim_profiler *profiler, shim_function function);

@@ -3,7 +3,6 @@
  */
 #include "edge/edge.h"
 
-#include "dispatch/callspec.h"
 #include "module/control.h"
 #include "os/sys.h"
 #include "runtime/events.h"
@@ -38,7 +37,6 @@ void edge_shutdown_ends(void)
 	if (!is_first(&done))
 		return;
 	RAISE(runtime_shutdown_end);
-	callspec_process_ends();
 	events_finish();
 	control_finish();
 }

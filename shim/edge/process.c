@@ -7,7 +7,6 @@
 
 #include "arch.h"
 #include "coverage/coverage.h"
-#include "dispatch/callspec.h"
 #include "dispatch/frame_exits.h"
 #include "image/image.h"
 #include "monitor/monitor.h"
@@ -51,7 +50,6 @@ static void before_fork(void)
 {
 	sample_signal_block(true);
 	coverage_forks();
-	callspec_process_begins();
 	state_fork_begins();
 }
 
@@ -247,8 +245,6 @@ static void note_end(enum shim_end end, int status)
 
 void edge_exec_ends(void)
 {
-	if (own_meta())
-		callspec_process_ends();
 	note_end(SHIM_END_EXEC, 0);
 }
 
@@ -258,7 +254,6 @@ void edge_exec_goes_on(void)
 
 	if (!meta || meta->end != SHIM_END_EXEC)
 		return;
-	callspec_process_begins();
 	meta->end_clock = 0;
 	meta->end = SHIM_END_UNKNOWN;
 }

@@ -280,11 +280,6 @@ int sys_map(size_t size, void **memory)
 		   -1, 0);
 }
 
-int sys_map_shared(size_t size, void **memory)
-{
-	return map(memory, size, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-}
-
 int sys_map_over(void *memory, size_t size)
 {
 	long r = try(SYS_mmap, (long)memory, (long)size, PROT_READ | PROT_WRITE,

@@ -53,8 +53,6 @@ int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
 /* The first @size bytes of the file, read-only. */
 int sys_map_to_read(int fd, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
-/* Memory that forked children share. */
-int sys_map_shared(size_t size, void **memory);
 /* Replaces the mappings there by zeroed private memory. */
 int sys_map_over(void *memory, size_t size);
 /* Maps zeroed memory that fork children share at @memory; -EEXIST if something is

@@ -65,6 +65,8 @@ static const struct field meta_fields[] = {
 	FIELD(shim_meta, sample_period_ns, NUMBER),
 	FIELD(shim_meta, sample_weight, NUMBER),
 	FIELD(shim_meta, own_ns, CLOCK),
+	FIELD(shim_meta, filter_items, COUNT),
+	FIELD(shim_meta, filter_matches, NUMBER),
 };
 SHAPE(meta);
 

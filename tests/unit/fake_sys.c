@@ -76,7 +76,6 @@
 #include "os/sys.c"
 #undef sys_forbid
 #undef sys_unblock_signals
-#undef sys_map_shared
 #undef sys_map_shared_at
 #undef sys_map_over
 #undef sys_map_to_read
@@ -250,7 +249,6 @@ FAKE(int, allocate, (int fd, uint64_t offset, uint64_t size),
 FAKE(int, map_file, (int fd, uint64_t offset, size_t size, void **memory),
      (fd, offset, size, memory))
 FAKE(int, map, (size_t size, void **memory), (size, memory))
-FAKE(int, map_shared, (size_t size, void **memory), (size, memory))
 FAKE(int, map_shared_at, (void *memory, size_t size), (memory, size))
 FAKE(int, map_over, (void *memory, size_t size), (memory, size))
 FAKE(int, map_to_read, (int fd, size_t size, void **memory), (fd, size, memory))

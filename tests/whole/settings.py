@@ -374,7 +374,7 @@ def filtered(*words, **more):
     output = os.path.join(new_directory('recording'), 'it')
     done = profrun('record', '-q', '-p', 'calltree:counts', '-o', output,
                    *words, everything(), **more)
-    said = re.sub('^.*: --filter: no function .*\n', '', done.stderr, flags=re.M)
+    said = done.stderr
     expect_equal((done.returncode, said), (3, ''), words)
     return sorted(calls_of(json_of(output)))
 
@@ -465,12 +465,14 @@ def a_filter_names_objects_that_are_there():
     expect(line.startswith("'a', 'b*', 'c*x' and 1 more: "), line)
 
 
-def unmatched_in(words):
-    """What the run says of items that have matched no function."""
-    program = compile('filtered.cc')
+def unmatched_in(words, program=None, status=0):
+    """What the report says of items that have matched no function."""
     output = os.path.join(new_directory('recording'), 'it')
-    done = profrun('-o', output, '--no-report', '-F', words, program)
-    lines = re.findall('--filter: no function that was called matches (.*)', done.stderr)
+    done = profrun('record', '-o', output, '-F', words,
+                   *(program or [compile('filtered.cc')]))
+    expect_equal(done.returncode, status, 'status')
+    lines = re.findall('^  no function was called that --filter names by (.*)$',
+                       shimtest.shim_report('report', output), re.M)
     expect(len(lines) <= 1, lines)
     return lines[0] if lines else None
 
@@ -479,16 +481,33 @@ def unmatched_in(words):
 def items_that_match_no_function_that_was_called_are_named():
     for words in ('all', 'M:main', 'N:space', 'T:Class', 'N:space,T:Class,M:main,all',
                   'M:m*,-M:main,all', 'all,-M:_Z8deliverdi', 'F:filtered.cc',
-                  'all,-F:*.cc,M:in_child', '-M:in_parent', '-M:deliverd'):
+                  'all,-F:*.cc,M:in_child', '-M:in_parent', '-M:deliverd',
+                  ', all ,, M:in_parent'):
         expect_equal(unmatched_in(words), None, words)
-    expect_equal(unmatched_in('all,-M:nothing'), "'-M:nothing'", 'a name')
-    expect_equal(unmatched_in('M:main,N:none,T:space::Clas,M:never'),
-                 "'N:none', 'T:space::Clas', 'M:never'", 'kinds')
+    expect_equal(unmatched_in('all,-M:nothing'), "'M:nothing'", 'a name')
+    expect_equal(unmatched_in('M:main, ,M:never,-T:space::Clas'),
+                 "'M:never', 'T:space::Clas'", 'kinds')
     expect_equal(unmatched_in('all,-F:other.c'),
-                 "'-F:other.c' (F: needs debug information: -g)", 'a file')
-    expect_equal(unmatched_in('all,' + ','.join('M:n%d' % i for i in range(9))),
-                 "'M:n0', 'M:n1', 'M:n2', 'M:n3' and 5 more", 'many')
-    expect_equal(unmatched_in('all,M:' + 'x' * 500), "'M:%s...'" % ('x' * 60), 'long')
+                 "'F:other.c' (F: needs debug information: -g)", 'a file')
+    expect_equal(unmatched_in('all,' + ','.join('M:n%d' % i for i in range(2000))),
+                 "'M:n0', 'M:n1', 'M:n2' and 1020 more", 'many')
+
+
+# How a process ends does not matter: what has matched is in the recording.
+@test
+def items_that_match_nothing_are_named_however_the_program_ends():
+    killed = compile('killed_by_itself.c')
+    for how, status in (('kill', -9), ('raw', 5), ('abort', -6), ('exec', 0)):
+        expect_equal(unmatched_in('all,-M:nothing,-M:ends', [killed, how], status),
+                     "'M:nothing'", how)
+
+
+@test
+def a_filter_that_lets_nothing_through_is_the_reason():
+    output = os.path.join(new_directory('recording'), 'it')
+    done = profrun('-o', output, '-F', 'M:nothing', compile('filtered.cc'))
+    expect('nothing was recorded: --filter lets none of the functions through that '
+           'were called' in done.stderr, done.stderr)
 
 
 @test
@@ -497,7 +516,7 @@ def a_long_filter_is_not_the_whole_report():
     output = os.path.join(new_directory('recording'), 'it')
     profrun('record', '-q', '-F', '@' + path, '-o', output, everything())
     line, = [l for l in shimtest.shim_report('report', output).splitlines()
-             if '--filter' in l]
+             if 'only the functions that --filter' in l]
     expect(len(line) < 250 and line.endswith("...' lets through"), line)
 
 

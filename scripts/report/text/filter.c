@@ -1,6 +1,7 @@
 /*
- * Prints the --filter of the recording, and warns of items that match no name,
- * for example a function's name without M: before it.
+ * Prints the --filter of the recording, and warns of items that match nothing: objects
+ * that were never loaded, for example a function's name without M: before it, and
+ * names and source files of no function that was called.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +22,14 @@
 struct item {
 	const char *text;
 	size_t length;
+	uint32_t number; /* the first one is 1 */
+};
+
+/* Items that match nothing. */
+struct unmatched {
+	const char *shown[TOLD_MAX]; /* the first ones */
+	uint32_t count;
+	bool has_file;
 };
 
 /* '*' and '?' stand for any text and any character. */
@@ -87,54 +96,120 @@ static bool names_object(struct item item)
 	       !is_word(item, "disabled") && !is_word(item, "program");
 }
 
-/* The next item of @list, without blanks and '-'. */
-static struct item next_item(const char **list)
+/* Makes @item, the item before, the next one of @list, without blanks and '-'.  False at
+ * the end. */
+static bool next_item(const char **list, struct item *item)
 {
-	struct item item;
-
 	*list += strspn(*list, ", \t\r");
+	if (!**list)
+		return false;
 	*list += **list == '-';
-	item = (struct item){ *list, strcspn(*list, ",") };
-	*list += item.length;
-	while (item.length && strchr(" \t\r", item.text[item.length - 1]))
-		item.length--;
-	return item;
+	item->text = *list;
+	item->length = strcspn(*list, ",");
+	item->number++;
+	*list += item->length;
+	while (item->length && strchr(" \t\r", item->text[item->length - 1]))
+		item->length--;
+	return true;
+}
+
+static void add_unmatched(struct unmatched *unmatched, struct item item)
+{
+	if (unmatched->count < TOLD_MAX)
+		unmatched->shown[unmatched->count] = keep_text(item.text,
+							       item.length);
+	unmatched->count++;
+	unmatched->has_file |= item.text[0] == 'F';
+}
+
+static void print_unmatched(const struct layout *layout,
+			    const struct unmatched *unmatched)
+{
+	uint32_t i;
+
+	for (i = 0; i < unmatched->count && i < TOLD_MAX; i++) {
+		fputs(i ? ", '" : "'", layout->out);
+		put_text(layout->out, unmatched->shown[i]);
+		fputc('\'', layout->out);
+	}
+	if (unmatched->count > TOLD_MAX)
+		fprintf(layout->out, " and %u more",
+			unmatched->count - TOLD_MAX);
 }
 
 /* If @is_cut, the last item of the list may be incomplete. */
-static void print_unknown(const struct layout *layout, const char *list,
-			  bool is_cut)
+static void print_unknown_objects(const struct layout *layout, const char *list,
+				  bool is_cut)
 {
-	const char *told[TOLD_MAX];
-	uint32_t count = 0, i;
+	struct unmatched unknown = { 0 };
+	struct item item = { 0 };
 
-	while (*list) {
-		struct item item = next_item(&list);
-
-		if (is_cut && !*list)
-			break;
-		if (!names_object(item) ||
-		    is_loaded(layout->model->recording, item))
-			continue;
-		if (count < TOLD_MAX)
-			told[count] = keep_text(item.text, item.length);
-		count++;
-	}
-	if (!count)
+	while (next_item(&list, &item) && !(is_cut && !*list))
+		if (names_object(item) &&
+		    !is_loaded(layout->model->recording, item))
+			add_unmatched(&unknown, item);
+	if (!unknown.count)
 		return;
 	fputs("  no object was loaded that is named ", layout->out);
-	for (i = 0; i < count && i < TOLD_MAX; i++) {
-		fputs(i ? ", '" : "'", layout->out);
-		put_text(layout->out, told[i]);
-		fputc('\'', layout->out);
-	}
-	if (count > TOLD_MAX)
-		fprintf(layout->out, " and %u more", count - TOLD_MAX);
+	print_unmatched(layout, &unknown);
 	fputs(": --filter leaves nothing out and lets nothing through by that "
 	      "(a function is M:",
 	      layout->out);
-	put_text(layout->out, told[0]);
+	put_text(layout->out, unknown.shown[0]);
 	fputs(")\n", layout->out);
+}
+
+/* --- names and files --- */
+
+/* Stores the items that match a function in a process with the same @list.  Returns the
+ * number of items that are known. */
+static uint32_t find_matches(const struct recording *recording,
+			     const char *list, uint64_t *matches)
+{
+	uint32_t i, n, known = 0;
+
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+		const char *own = process_string(process, "filter");
+
+		if (!own || strcmp(own, list))
+			continue;
+		if (process->meta.filter_items > known)
+			known = process->meta.filter_items;
+		for (n = 0; n < SHIM_META_FILTER / 64; n++)
+			matches[n] |= process->meta.filter_matches[n];
+	}
+	return known < SHIM_META_FILTER ? known : SHIM_META_FILTER;
+}
+
+static bool names_function(struct item item)
+{
+	return item.length > 2 && item.text[1] == ':' &&
+	       strchr("NTMF", item.text[0]);
+}
+
+static void print_unmatched_names(const struct layout *layout, const char *list,
+				  bool is_cut)
+{
+	uint64_t matches[SHIM_META_FILTER / 64] = { 0 };
+	uint32_t known = find_matches(layout->model->recording, list, matches);
+	struct unmatched unmatched = { 0 };
+	struct item item = { 0 };
+
+	while (next_item(&list, &item) && !(is_cut && !*list) &&
+	       item.number <= known) {
+		uint32_t bit = item.number - 1;
+
+		if (names_function(item) &&
+		    !(matches[bit / 64] >> bit % 64 & 1))
+			add_unmatched(&unmatched, item);
+	}
+	if (!unmatched.count)
+		return;
+	fputs("  no function was called that --filter names by ", layout->out);
+	print_unmatched(layout, &unmatched);
+	fputs(unmatched.has_file ? " (F: needs debug information: -g)\n" : "\n",
+	      layout->out);
 }
 
 /* The time of a function that the filter left out is in its callers' self
@@ -152,5 +227,8 @@ void filter_print(const struct layout *layout)
 	put_text(layout->out, begin);
 	fprintf(layout->out, "%s' lets through\n",
 		strlen(filter) < sizeof(begin) ? "" : "...");
-	print_unknown(layout, filter, process_string_is_cut(first, filter));
+	print_unknown_objects(layout, filter,
+			      process_string_is_cut(first, filter));
+	print_unmatched_names(layout, filter,
+			      process_string_is_cut(first, filter));
 }
