@@ -67,7 +67,7 @@ static int find_caller(void *argument)
 
 	find_stack(walk, search->self);
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
-		if (unwind_is_handlers(walk))
+		if (unwind_is_signal_frame(walk))
 			return NESTED_HANDLER;
 		sp = walk->registers[WALK_SP];
 		if (!unwind_step(walk))

@@ -1,6 +1,7 @@
 /*
- * Reads .eh_frame and executes its instructions for one function.  The tables of an
- * image that may be unloaded are copied by the kernel.
+ * Reads .eh_frame and executes its instructions for one function.  The kernel copies
+ * the tables of an image that may be unloaded, so an unload meanwhile is a failed read
+ * and no crash.
  */
 #define _GNU_SOURCE
 #include "unwind/eh_frame.h"
@@ -20,8 +21,8 @@
 
 static struct tables known_tables[IMAGES_MAX];
 
-static bool copy(const struct tables *tables, uintptr_t at, void *to,
-		 size_t size)
+static bool copy_bytes(const struct tables *tables, uintptr_t at, void *to,
+		       size_t size)
 {
 	if (at < tables->low || at > tables->high || tables->high - at < size)
 		return false;
@@ -101,7 +102,7 @@ uint64_t cursor_read_fixed(struct cursor *cursor, unsigned size)
 	uint64_t value = 0;
 
 	if (cursor->failed || cursor->end - cursor->at < size ||
-	    !copy(cursor->tables, cursor->at, &value, size)) {
+	    !copy_bytes(cursor->tables, cursor->at, &value, size)) {
 		cursor->failed = true;
 		return 0;
 	}
@@ -174,7 +175,7 @@ uintptr_t cursor_read_address(struct cursor *cursor, unsigned encoding,
 
 #define NO_LSDA 0xff
 
-/* Reads the length at @at; the cursor then covers the bytes behind it. */
+/* Reads the length at @at; the cursor then covers the bytes after it. */
 static bool open_part(struct cursor *cursor, uintptr_t at)
 {
 	uint64_t length;
@@ -308,23 +309,23 @@ static uintptr_t find_fde(const struct tables *tables, uintptr_t address)
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (!copy(tables, table + 8ul * middle, pair, 8))
+		if (!copy_bytes(tables, table + 8ul * middle, pair, 8))
 			return 0;
 		if (tables->index + (uintptr_t)(intptr_t)pair[0] <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == 0 || !copy(tables, table + 8ul * (low - 1), pair, 8))
+	if (low == 0 || !copy_bytes(tables, table + 8ul * (low - 1), pair, 8))
 		return 0;
 	return tables->index + (uintptr_t)(intptr_t)pair[1];
 }
 
-#define LOOK_AGAIN_NS 20000000u
+#define SCAN_INTERVAL_NS 20000000u
 
-/* Limits scans for new images to one in LOOK_AGAIN_NS: a scan takes long, and code that
- * is in no file stays unknown. */
-static bool may_look(void)
+/* Limits scans for new images to one in SCAN_INTERVAL_NS: a scan takes long, and would
+ * never find code that belongs to no file. */
+static bool may_scan(void)
 {
 	static uint64_t next_ns;
 	uint64_t now_ns = 0,
@@ -333,7 +334,7 @@ static bool may_look(void)
 	return sys_time_ns(MONOTONIC_COARSE, &now_ns) == 0 &&
 	       now_ns >= due_ns &&
 	       __atomic_compare_exchange_n(&next_ns, &due_ns,
-					   now_ns + LOOK_AGAIN_NS, false,
+					   now_ns + SCAN_INTERVAL_NS, false,
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
@@ -342,7 +343,7 @@ bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde)
 	uintptr_t at;
 
 	if (!find_tables(address, tables)) {
-		if (!may_look())
+		if (!may_scan())
 			return false;
 		shim_image_note(address);
 		if (!find_tables(address, tables))
@@ -362,8 +363,8 @@ static struct rule *rule_of(struct cfi_machine *machine, uint64_t number)
 	return number < WALK_REGISTERS ? &machine->row.rules[number] : &other;
 }
 
-static void set(struct cfi_machine *machine, uint64_t number, enum how how,
-		int64_t value)
+static void set_rule(struct cfi_machine *machine, uint64_t number, enum how how,
+		     int64_t value)
 {
 	if (number < WALK_REGISTERS)
 		*rule_of(machine, number) = (struct rule){ .how = (uint8_t)how,
@@ -397,8 +398,8 @@ static bool execute(struct cfi_machine *machine, struct cursor *cursor)
 		machine->at += (op & 0x3f) * machine->fde.code_align;
 		return true;
 	case 0x80:
-		set(machine, op & 0x3f, HOW_AT,
-		    (int64_t)cursor_read_uleb(cursor) * align);
+		set_rule(machine, op & 0x3f, HOW_AT,
+			 (int64_t)cursor_read_uleb(cursor) * align);
 		return true;
 	case 0xc0:
 		if ((op & 0x3f) < WALK_REGISTERS)
@@ -408,7 +409,7 @@ static bool execute(struct cfi_machine *machine, struct cursor *cursor)
 	}
 	switch (op) {
 	case 0x00: return true;
-	case 0x01: /* set_loc: not written by compilers */ return false;
+	case 0x01: /* set_loc: compilers do not write it */ return false;
 	case 0x02:
 		machine->at += cursor_read_fixed(cursor, 1) *
 			       machine->fde.code_align;
@@ -423,8 +424,8 @@ static bool execute(struct cfi_machine *machine, struct cursor *cursor)
 		return true;
 	case 0x05:
 		number = cursor_read_uleb(cursor);
-		set(machine, number, HOW_AT,
-		    (int64_t)cursor_read_uleb(cursor) * align);
+		set_rule(machine, number, HOW_AT,
+			 (int64_t)cursor_read_uleb(cursor) * align);
 		return true;
 	case 0x06:
 		number = cursor_read_uleb(cursor);
@@ -433,15 +434,15 @@ static bool execute(struct cfi_machine *machine, struct cursor *cursor)
 				machine->initial.rules[number];
 		return true;
 	case 0x07:
-		set(machine, cursor_read_uleb(cursor), HOW_UNDEFINED, 0);
+		set_rule(machine, cursor_read_uleb(cursor), HOW_UNDEFINED, 0);
 		return true;
 	case 0x08:
-		set(machine, cursor_read_uleb(cursor), HOW_SAME, 0);
+		set_rule(machine, cursor_read_uleb(cursor), HOW_SAME, 0);
 		return true;
 	case 0x09:
 		number = cursor_read_uleb(cursor);
-		set(machine, number, HOW_REGISTER,
-		    (int64_t)cursor_read_uleb(cursor));
+		set_rule(machine, number, HOW_REGISTER,
+			 (int64_t)cursor_read_uleb(cursor));
 		return true;
 	case 0x0a:
 		if (machine->depth == ROWS_MAX)
@@ -474,15 +475,16 @@ static bool execute(struct cfi_machine *machine, struct cursor *cursor)
 		return true;
 	case 0x11:
 		number = cursor_read_uleb(cursor);
-		set(machine, number, HOW_AT, cursor_read_sleb(cursor) * align);
+		set_rule(machine, number, HOW_AT,
+			 cursor_read_sleb(cursor) * align);
 		return true;
 	case 0x14:
 	case 0x15:
 		number = cursor_read_uleb(cursor);
-		set(machine, number, HOW_IS,
-		    (op == 0x14 ? (int64_t)cursor_read_uleb(cursor) :
-				  cursor_read_sleb(cursor)) *
-			    align);
+		set_rule(machine, number, HOW_IS,
+			 (op == 0x14 ? (int64_t)cursor_read_uleb(cursor) :
+				       cursor_read_sleb(cursor)) *
+				 align);
 		return true;
 	case 0x2e: cursor_read_uleb(cursor); return true; /* GNU_args_size */
 	}
@@ -490,8 +492,8 @@ static bool execute(struct cfi_machine *machine, struct cursor *cursor)
 }
 
 /* Executes instructions up to the row of @address. */
-static bool run(struct cfi_machine *machine, struct cursor cursor,
-		uintptr_t address)
+static bool run_program(struct cfi_machine *machine, struct cursor cursor,
+			uintptr_t address)
 {
 	while (cursor.at < cursor.end && machine->at <= address) {
 		if (!execute(machine, &cursor) || cursor.failed)
@@ -506,10 +508,10 @@ bool eh_frame_find_row(struct cfi_machine *machine, uintptr_t address)
 	machine->at = 0;
 	machine->row = (struct row){ 0 };
 	machine->initial = (struct row){ 0 };
-	if (!run(machine, machine->fde.initial, UINTPTR_MAX))
+	if (!run_program(machine, machine->fde.initial, UINTPTR_MAX))
 		return false;
 	machine->initial = machine->row;
 	machine->at = machine->fde.start;
-	/* run() stops behind an instruction that advances beyond @address. */
-	return run(machine, machine->fde.program, address);
+	/* run_program() stops after an instruction that advances beyond @address. */
+	return run_program(machine, machine->fde.program, address);
 }

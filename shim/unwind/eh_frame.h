@@ -10,11 +10,13 @@
 #include <shim/info.h>
 #include <stddef.h>
 
-/* The segment with an image's tables; by the image's index. */
+/* The readable segment that holds an image's tables.  Stored by the index of the
+ * image. */
 struct tables {
 	shim_image id; /* written last */
 	uintptr_t low, high;
 	uintptr_t index; /* .eh_frame_hdr */
+	/* Whether the image may be unloaded. */
 	bool may_go;
 };
 
@@ -66,19 +68,22 @@ struct row {
 struct cfi_machine {
 	struct fde fde;
 	struct row row, initial;
+	/* The stack of DW_CFA_remember_state, @depth deep. */
 	struct row remembered[ROWS_MAX];
 	unsigned depth;
+	/* The address that the instructions have reached. */
 	uintptr_t at;
 };
 
 /* Finds the tables and the entry of the code at @address; false if there are none. */
 bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde);
 
-/* Finds the rules at @address by machine->fde; false if they are not understood. */
+/* Finds the rules at @address by machine->fde; false if the entry has an unknown
+ * instruction. */
 bool eh_frame_find_row(struct cfi_machine *machine, uintptr_t address);
 
-/* The end of what was loaded of a file into the readable segment at @address; 0 if
- * unknown. */
+/* The end of the part of a file that is loaded into the readable segment at @address; 0
+ * if unknown. */
 uintptr_t eh_frame_segment_end(uintptr_t address);
 
 /*

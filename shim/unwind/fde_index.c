@@ -1,5 +1,5 @@
 /*
- * Searches the index for exceptions.  Only the form that all linkers write is read:
+ * Searches the index for exceptions.  It reads only the form that all linkers write:
  * sorted pairs of 32-bit offsets from the index.  Invalid data counts as "no function".
  */
 #include "unwind/fde_index.h"
@@ -187,7 +187,8 @@ static uint32_t find_pair(const struct frames *frames, uintptr_t address)
 
 	if (start_of(frames, frames->last) <= address) {
 		low = frames->last;
-		/* Most likely it is one of the next pairs. */
+		/* In a scan of ascending addresses, the pair is mostly one of the next
+		 * three. */
 		for (uint32_t i = low + 1; i < low + 4 && i < high; i++)
 			if (start_of(frames, i) > address)
 				return i - 1;

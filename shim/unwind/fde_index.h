@@ -1,6 +1,6 @@
 /*
- * The function of an address, from the index for exceptions that every image
- * has (.eh_frame_hdr and .eh_frame), even a stripped one.
+ * Finds the function of an address in the index for exceptions (.eh_frame_hdr and
+ * .eh_frame).  Every image has one, even a stripped image.
  */
 #ifndef SHIM_FDE_INDEX_H
 #define SHIM_FDE_INDEX_H
@@ -27,8 +27,8 @@ struct frames {
 /* Returns false if there is no index at @index that can be searched. */
 bool fde_open(struct frames *frames, const struct view *view, uintptr_t index);
 
-/* The function, or the part of one, that contains @address; false if there
- * is none.  Cheap for ascending addresses. */
+/* Finds the function, or the part of a function, that contains @address.  False if no
+ * function contains it.  Cheap for ascending addresses. */
 bool fde_find(struct frames *frames, uintptr_t address,
 	      struct frame_range *range);
 

@@ -1,7 +1,7 @@
 /*
- * Reads the table of exception handlers (LSDA) of a function.  It reads all of the
- * table, and the C++ runtime only the entry of a call, so the table may be damaged
- * where the runtime never reads it: a pointer out of its segment ends the reading.
+ * Reads the table of exception handlers (LSDA) of a function.  shim reads the whole
+ * table, but the C++ runtime reads only the entry of one call.  So a damaged table may
+ * go unnoticed by the program: a pointer out of the table's segment ends the reading.
  */
 #include "unwind/lsda.h"
 
@@ -86,7 +86,8 @@ static uint64_t read_value(struct reader *reader, uint8_t encoding)
 }
 
 /* False if @distance leads out of the segment. */
-static bool move(struct reader *reader, const uint8_t *from, uint64_t distance)
+static bool move_within(struct reader *reader, const uint8_t *from,
+			uint64_t distance)
 {
 	uintptr_t to = (uintptr_t)from + distance;
 
@@ -102,8 +103,8 @@ struct site {
 };
 
 struct sites {
-	struct reader reader;	/* of the call sites not yet read ... */
-	const uint8_t *actions; /* ... and what follows them */
+	struct reader reader;	/* at the next call site */
+	const uint8_t *actions; /* the end of the call sites */
 	uint8_t encoding;
 	uint64_t base; /* of landing pads */
 };
@@ -142,7 +143,7 @@ static bool next_site(struct sites *sites, struct site *site)
 	return !reader->failed;
 }
 
-/* Calls that share a landing pad share its handlers: they are counted once. */
+/* Calls that share a landing pad share its handlers, which are counted once. */
 static bool is_repeated(struct sites before, const struct site *site,
 			const uint8_t *here)
 {
@@ -155,22 +156,23 @@ static bool is_repeated(struct sites before, const struct site *site,
 	return false;
 }
 
-/* Counts the clauses of one landing pad; true if @filter is one. */
+/* Adds the clauses of one landing pad to *@number; true if it reaches the clause of
+ * @filter at the pad that is searched for (@is_match). */
 static bool count_clauses(const struct sites *sites, uint64_t action,
-			  bool is_it, int64_t filter, int *number)
+			  bool is_match, int64_t filter, int *number)
 {
 	struct reader reader = sites->reader;
 	size_t left = (size_t)(reader.end - sites->actions);
 
 	if (action == 0) {
-		if (is_it && filter == 0)
+		if (is_match && filter == 0)
 			return true;
 		(*number)++;
 		return false;
 	}
-	if (!move(&reader, sites->actions, action - 1))
+	if (!move_within(&reader, sites->actions, action - 1))
 		return false;
-	/* A chain that is longer than the table goes in a circle. */
+	/* A chain that is longer than the table is a cycle. */
 	while (left-- > 0) {
 		int64_t this = read_sleb(&reader);
 		const uint8_t *from = reader.at;
@@ -178,10 +180,10 @@ static bool count_clauses(const struct sites *sites, uint64_t action,
 
 		if (reader.failed)
 			return false;
-		if (is_it && this == filter)
+		if (is_match && this == filter)
 			return true;
 		(*number)++;
-		if (next == 0 || !move(&reader, from, (uint64_t)next))
+		if (next == 0 || !move_within(&reader, from, (uint64_t)next))
 			return false;
 	}
 	return false;
@@ -213,15 +215,16 @@ int lsda_number(const struct lsda *table, uintptr_t pad, int64_t filter)
 		return -1;
 	first = sites;
 	while (next_site(&sites, &site)) {
-		bool is_it = sites.base + site.pad == pad;
+		bool is_match = sites.base + site.pad == pad;
 
 		if (site.pad == 0 || is_repeated(first, &site, sites.reader.at))
 			continue;
 		/* The unwinder may land at a pad for destructors although only
 		 * catch clauses are listed. */
-		if (is_it && fallback < 0)
+		if (is_match && fallback < 0)
 			fallback = number;
-		if (count_clauses(&sites, site.action, is_it, filter, &number))
+		if (count_clauses(&sites, site.action, is_match, filter,
+				  &number))
 			return number;
 	}
 	return fallback;

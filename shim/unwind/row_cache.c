@@ -1,5 +1,7 @@
 /*
- * A direct-mapped cache of rows in their common form.
+ * A direct-mapped cache of rows in their common form.  A writer may replace an entry
+ * while a thread reads it; the checksum of the entry then differs, and the reader reads
+ * the tables.
  */
 #include "unwind/row_cache.h"
 
@@ -23,9 +25,10 @@ uint64_t row_cache_key(uintptr_t address, bool is_exact)
 	       (uint64_t)__atomic_load_n(&epoch, __ATOMIC_ACQUIRE) << 48;
 }
 
-static uint64_t sum_of(const struct cached_row *row)
+static uint64_t checksum_of(const struct cached_row *row)
 {
-	return ~(row->address ^ row->function * 5 ^ row->places ^ row->cfa * 3);
+	return ~(row->address ^ row->function * 5 ^ row->distances ^
+		 row->cfa * 3);
 }
 
 bool row_cache_find(uint64_t key, struct cached_row *found)
@@ -34,33 +37,33 @@ bool row_cache_find(uint64_t key, struct cached_row *found)
 
 	found->address = __atomic_load_n(&at->address, __ATOMIC_RELAXED);
 	found->function = __atomic_load_n(&at->function, __ATOMIC_RELAXED);
-	found->places = __atomic_load_n(&at->places, __ATOMIC_RELAXED);
+	found->distances = __atomic_load_n(&at->distances, __ATOMIC_RELAXED);
 	found->cfa = __atomic_load_n(&at->cfa, __ATOMIC_RELAXED);
 	found->sum = __atomic_load_n(&at->sum, __ATOMIC_RELAXED);
-	return found->address == key && found->sum == sum_of(found);
+	return found->address == key && found->sum == checksum_of(found);
 }
 
-static void store(uint64_t key, uint64_t function, uint64_t places,
-		  uint64_t cfa)
+static void store_row(uint64_t key, uint64_t function, uint64_t distances,
+		      uint64_t cfa)
 {
-	const struct cached_row new = { key, function, places, cfa, 0 };
+	const struct cached_row new = { key, function, distances, cfa, 0 };
 	struct cached_row *at = slot_of(key);
 
 	__atomic_store_n(&at->address, key, __ATOMIC_RELAXED);
 	__atomic_store_n(&at->function, function, __ATOMIC_RELAXED);
-	__atomic_store_n(&at->places, places, __ATOMIC_RELAXED);
+	__atomic_store_n(&at->distances, distances, __ATOMIC_RELAXED);
 	__atomic_store_n(&at->cfa, cfa, __ATOMIC_RELAXED);
-	__atomic_store_n(&at->sum, sum_of(&new), __ATOMIC_RELAXED);
+	__atomic_store_n(&at->sum, checksum_of(&new), __ATOMIC_RELAXED);
 }
 
 void row_cache_store(uint64_t key, const struct cfi_machine *machine)
 {
 	const struct row *row = &machine->row;
 	const struct rule *ip = &row->rules[machine->fde.return_register];
-	uint64_t places = 0, cfa;
+	uint64_t distances = 0, cfa;
 
 	if (ip->how == HOW_UNDEFINED) {
-		store(key, machine->fde.start, 0, ROW_LAST);
+		store_row(key, machine->fde.start, 0, ROW_LAST);
 		return;
 	}
 	cfa = ROW_SIMPLE | (uint64_t)row->cfa.size << 8 |
@@ -72,14 +75,15 @@ void row_cache_store(uint64_t key, const struct cfi_machine *machine)
 		cfa = ROW_COMPLEX;
 	for (unsigned i = 0; i < sizeof(row_registers); i++) {
 		const struct rule *rule = &row->rules[row_registers[i]];
-		int64_t place = rule->value / 8;
+		int64_t distance = rule->value / 8;
 
 		if (rule->how == HOW_SAME)
-			place = -512;
+			distance = -512;
 		else if (rule->how != HOW_AT || rule->value % 8 ||
-			 place <= -512 || place > 511)
+			 distance <= -512 || distance > 511)
 			cfa = ROW_COMPLEX;
-		places |= ((uint64_t)place & PLACE_MASK) << (PLACE_BITS * i);
+		distances |= ((uint64_t)distance & DISTANCE_MASK)
+			     << (DISTANCE_BITS * i);
 	}
 	for (unsigned i = 0; i < WALK_REGISTERS; i++)
 		if (i != WALK_IP && i != WALK_SP && !(0xf048u >> i & 1) &&
@@ -87,7 +91,7 @@ void row_cache_store(uint64_t key, const struct cfi_machine *machine)
 			cfa = ROW_COMPLEX;
 	if (machine->fde.is_signal_frame)
 		cfa = ROW_COMPLEX | ROW_SIGNAL;
-	store(key, machine->fde.start, places, cfa);
+	store_row(key, machine->fde.start, distances, cfa);
 }
 
 void row_cache_clear(void)

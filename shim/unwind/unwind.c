@@ -1,6 +1,6 @@
 /*
- * The unwinder.  It executes the rules of .eh_frame for one frame at a time.  The
- * rules for an address are row_registers in row_cache, so most steps cost one lookup.
+ * The unwinder.  It executes the rules of .eh_frame for one frame at a time.  row_cache
+ * keeps the rules of each address, so most steps cost one lookup.
  */
 #define _GNU_SOURCE
 #include "unwind/unwind.h"
@@ -20,7 +20,7 @@
 
 /* --- the stack --- */
 
-static bool load(const struct unwind *walk, uintptr_t at, uintptr_t *value)
+static bool read_word(const struct unwind *walk, uintptr_t at, uintptr_t *value)
 {
 	if (at >= walk->stack_low && at < walk->stack_high &&
 	    walk->stack_high - at >= sizeof(*value)) {
@@ -30,7 +30,7 @@ static bool load(const struct unwind *walk, uintptr_t at, uintptr_t *value)
 	return sys_peek((const void *)at, value, sizeof(*value)) == 0;
 }
 
-static bool holds(const struct unwind *walk, unsigned number)
+static bool is_known(const struct unwind *walk, unsigned number)
 {
 	return number < WALK_REGISTERS && (walk->known >> number & 1);
 }
@@ -39,9 +39,10 @@ static bool holds(const struct unwind *walk, unsigned number)
 
 /* Evaluates the DWARF expressions that compilers and libc use here: for aligned stacks,
  * in stubs, and behind signal handlers. */
-static bool evaluate(const struct unwind *walk, const struct tables *tables,
-		     const struct rule *rule, const uintptr_t *first,
-		     uintptr_t *result)
+static bool evaluate_expression(const struct unwind *walk,
+				const struct tables *tables,
+				const struct rule *rule, const uintptr_t *first,
+				uintptr_t *result)
 {
 	struct cursor cursor = { .tables = tables,
 				 .at = (uintptr_t)rule->value,
@@ -58,7 +59,7 @@ static bool evaluate(const struct unwind *walk, const struct tables *tables,
 			return false;
 		if (op >= 0x70 && op <= 0x8f) {
 			number = (unsigned)op - 0x70;
-			if (!holds(walk, number))
+			if (!is_known(walk, number))
 				return false;
 			stack[depth++] = walk->registers[number] +
 					 (uintptr_t)cursor_read_sleb(&cursor);
@@ -93,8 +94,8 @@ static bool evaluate(const struct unwind *walk, const struct tables *tables,
 			stack[depth - 1] += cursor_read_uleb(&cursor);
 			continue;
 		case 0x06:
-			if (depth < 1 ||
-			    !load(walk, stack[depth - 1], &stack[depth - 1]))
+			if (depth < 1 || !read_word(walk, stack[depth - 1],
+						    &stack[depth - 1]))
 				return false;
 			continue;
 		case 0x96: continue;
@@ -134,15 +135,15 @@ static bool find_cfa(const struct unwind *walk,
 	const struct rule *rule = &machine->row.cfa;
 
 	if (rule->how == HOW_EXPRESSION_IS)
-		return evaluate(walk, tables, rule, NULL, cfa);
-	if (rule->how != HOW_IS || !holds(walk, rule->size))
+		return evaluate_expression(walk, tables, rule, NULL, cfa);
+	if (rule->how != HOW_IS || !is_known(walk, rule->size))
 		return false;
 	*cfa = walk->registers[rule->size] + (uintptr_t)rule->value;
 	return true;
 }
 
-static bool apply(struct unwind *walk, const struct cfi_machine *machine,
-		  const struct tables *tables)
+static bool apply_row(struct unwind *walk, const struct cfi_machine *machine,
+		      const struct tables *tables)
 {
 	struct unwind next = *walk;
 	uintptr_t cfa;
@@ -161,24 +162,27 @@ static bool apply(struct unwind *walk, const struct cfi_machine *machine,
 			/* After a call, only registers that functions preserve
 			 * are known. */
 			if (i != WALK_SP)
-				good = holds(walk, i) && (0xf048u >> i & 1);
+				good = is_known(walk, i) && (0xf048u >> i & 1);
 			break;
 		case HOW_UNDEFINED: good = false; break;
 		case HOW_AT:
-			good = load(walk, cfa + (uintptr_t)rule->value, value);
+			good = read_word(walk, cfa + (uintptr_t)rule->value,
+					 value);
 			break;
 		case HOW_IS: *value = cfa + (uintptr_t)rule->value; break;
 		case HOW_REGISTER:
-			good = holds(walk, (unsigned)rule->value);
+			good = is_known(walk, (unsigned)rule->value);
 			if (good)
 				*value = walk->registers[rule->value];
 			break;
 		case HOW_EXPRESSION:
-			good = evaluate(walk, tables, rule, &cfa, value) &&
-			       load(walk, *value, value);
+			good = evaluate_expression(walk, tables, rule, &cfa,
+						   value) &&
+			       read_word(walk, *value, value);
 			break;
 		case HOW_EXPRESSION_IS:
-			good = evaluate(walk, tables, rule, &cfa, value);
+			good = evaluate_expression(walk, tables, rule, &cfa,
+						   value);
 			break;
 		}
 		if (good)
@@ -186,7 +190,7 @@ static bool apply(struct unwind *walk, const struct cfi_machine *machine,
 		else
 			next.known &= ~(1u << i);
 	}
-	if (!holds(&next, WALK_IP))
+	if (!is_known(&next, WALK_IP))
 		return false;
 	next.is_exact = machine->fde.is_signal_frame;
 	*walk = next;
@@ -198,24 +202,25 @@ static bool apply(struct unwind *walk, const struct cfi_machine *machine,
 static bool step_simply(struct unwind *walk, const struct cached_row *row)
 {
 	unsigned number = row->cfa >> 8 & 0xff;
-	int64_t ip_place = (int64_t)(int16_t)(row->cfa >> 16) * 8;
+	int64_t ip_distance = (int64_t)(int16_t)(row->cfa >> 16) * 8;
 	uintptr_t cfa, ip;
 	uint32_t lost = 0;
 
-	if (!holds(walk, number))
+	if (!is_known(walk, number))
 		return false;
 	cfa = walk->registers[number] +
 	      (uintptr_t)(int64_t)(int32_t)(row->cfa >> 32);
-	if (!load(walk, cfa + (uintptr_t)ip_place, &ip))
+	if (!read_word(walk, cfa + (uintptr_t)ip_distance, &ip))
 		return false;
 	for (unsigned i = 0; i < sizeof(row_registers); i++) {
-		uint64_t place = row->places >> (PLACE_BITS * i) & PLACE_MASK;
-		int64_t distance = (int64_t)(place << 54) >> 54;
+		uint64_t field = row->distances >> (DISTANCE_BITS * i) &
+				 DISTANCE_MASK;
+		int64_t distance = (int64_t)(field << 54) >> 54;
 
-		if (place == PLACE_SAME)
+		if (field == DISTANCE_SAME)
 			continue;
-		if (load(walk, cfa + (uintptr_t)(distance * 8),
-			 &walk->registers[row_registers[i]]))
+		if (read_word(walk, cfa + (uintptr_t)(distance * 8),
+			      &walk->registers[row_registers[i]]))
 			walk->known |= 1u << row_registers[i];
 		else
 			lost |= 1u << row_registers[i];
@@ -230,9 +235,9 @@ static bool step_simply(struct unwind *walk, const struct cached_row *row)
 
 /* --- stepping --- */
 
-/* An address inside the call instruction: the return address may be in another
- * function. */
-static uintptr_t inside(const struct unwind *walk)
+/* An address inside the call instruction.  The return address itself may be in another
+ * function, if the call never returns. */
+static uintptr_t call_address(const struct unwind *walk)
 {
 	return walk->registers[WALK_IP] - !walk->is_exact;
 }
@@ -242,7 +247,7 @@ uintptr_t unwind_function(const struct unwind *walk)
 	struct tables tables;
 	struct fde fde;
 
-	return eh_frame_open(inside(walk), &tables, &fde) ? fde.start : 0;
+	return eh_frame_open(call_address(walk), &tables, &fde) ? fde.start : 0;
 }
 
 uintptr_t unwind_code(uintptr_t address, uintptr_t *lsda)
@@ -257,7 +262,7 @@ uintptr_t unwind_code(uintptr_t address, uintptr_t *lsda)
 	return fde.start;
 }
 
-bool unwind_is_handlers(const struct unwind *walk)
+bool unwind_is_signal_frame(const struct unwind *walk)
 {
 	struct cached_row row;
 	struct cfi_machine machine;
@@ -268,9 +273,9 @@ bool unwind_is_handlers(const struct unwind *walk)
 		return false;
 	if (row_cache_find(key, &row))
 		return row.cfa & ROW_SIGNAL;
-	if (!eh_frame_open(inside(walk), &tables, &machine.fde) ||
+	if (!eh_frame_open(call_address(walk), &tables, &machine.fde) ||
 	    machine.fde.return_register != WALK_IP ||
-	    !eh_frame_find_row(&machine, inside(walk)))
+	    !eh_frame_find_row(&machine, call_address(walk)))
 		return false;
 	row_cache_store(key, &machine);
 	return machine.fde.is_signal_frame;
@@ -278,7 +283,7 @@ bool unwind_is_handlers(const struct unwind *walk)
 
 static bool step_by_tables(struct unwind *walk, uint64_t key)
 {
-	uintptr_t address = inside(walk);
+	uintptr_t address = call_address(walk);
 	struct cfi_machine machine;
 	struct tables tables;
 
@@ -292,7 +297,7 @@ static bool step_by_tables(struct unwind *walk, uint64_t key)
 		walk->is_last = true;
 		return false;
 	}
-	return apply(walk, &machine, &tables);
+	return apply_row(walk, &machine, &tables);
 }
 
 bool unwind_step(struct unwind *walk)
@@ -321,9 +326,10 @@ bool unwind_step(struct unwind *walk)
 			walk->registers[WALK_IP] != ip);
 }
 
+/* How often find_own_stack() tries again. */
 #define TRIES_MAX 8
 
-/* Tries several times: the thread may run on another stack at a try. */
+/* Tries several times: the thread may change to another stack during a try. */
 static void find_own_stack(struct thread *self, uintptr_t sp)
 {
 	uintptr_t low, high;

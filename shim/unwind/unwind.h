@@ -1,12 +1,12 @@
 /*
- * Unwinds from a frame to its caller's, for any code that was compiled with tables for
- * exceptions (the default).  It needs no frame pointers, no symbols, no debug
+ * Unwinds from a frame to its caller's frame, in any code that was compiled with tables
+ * for exceptions (the default).  It needs no frame pointers, no symbols, no debug
  * information and no lock of the loader.
  *
- * It may interrupt anything.  It reads memory directly only if that stays mapped (the
- * thread's own stack, images that are never unloaded).  Other memory is copied by the
- * kernel, which reports memory that is not mapped.  Results for an address are kept in
- * a table that is read and written without a lock.
+ * All functions are async.  They read memory directly only if it stays mapped (the
+ * thread's own stack, images that are never unloaded).  The kernel copies other memory,
+ * and reports memory that is not mapped.  The rules for an address are cached in a
+ * table that is read and written without a lock.
  */
 #ifndef SHIM_UNWIND_H
 #define SHIM_UNWIND_H
@@ -37,22 +37,24 @@ void unwind_from_context(struct unwind *walk, const void *context,
 			 struct thread *self);
 void unwind_begin(struct unwind *walk, struct thread *self);
 
-/* Goes to the caller's frame.  False if there is none (is_last), or it is unknown. */
+/* Goes to the caller's frame.  False if the frame has no caller (is_last), or if the
+ * caller is unknown. */
 bool unwind_step(struct unwind *walk);
 
-/* Whether a signal handler returns to this frame. */
-bool unwind_is_handlers(const struct unwind *walk);
+/* Whether the frame is the kernel's, to which a signal handler returns. */
+bool unwind_is_signal_frame(const struct unwind *walk);
 
 /* The start of the function of this frame, or of the part that contains the code; 0 if
  * unknown. */
 uintptr_t unwind_function(const struct unwind *walk);
 
-/* The same for any code at @address; *@lsda gets its table of handlers, or 0. */
+/* The start of the function, or of its part, that contains @address, which may be any
+ * code.  *@lsda receives the function's table of handlers, or 0. */
 uintptr_t unwind_code(uintptr_t address, uintptr_t *lsda);
 
 /*
  * The upper end of the frame at @ip with the stack pointer @sp, or 0.  read(@argument,
- * number) returns the registers that functions preserve, by their DWARF numbers.
+ * number) returns a register that functions preserve, by its DWARF number.
  */
 uintptr_t unwind_end(uintptr_t ip, uintptr_t sp,
 		     uintptr_t (*read)(void *argument, int number),
