@@ -1,7 +1,7 @@
 /*
- * The sampler: a timer for each thread, and one signal.  The handler raises
- * sample_hit.  In a thread without a record, or after sampling was switched off, it
- * counts the sample as lost.
+ * The sampler: a timer for each thread, and one signal.  The handler raises sample_hit.
+ * The handler counts the sample as lost in a thread without a record, and after
+ * sampling was switched off.
  */
 #define _GNU_SOURCE
 #include "sampling/sample.h"
@@ -30,9 +30,9 @@
 static struct shim_profiler_handle *owner;
 static uint32_t mode, frequency_hz;
 static struct shim_sample_counts counts;
-static bool is_asked; /* the signal is needed for snapshots */
+static bool needs_signal; /* the signal is needed for snapshots */
 
-static void count(uint64_t *counter, uint64_t many)
+static void add_count(uint64_t *counter, uint64_t many)
 {
 	__atomic_add_fetch(counter, many, __ATOMIC_RELAXED);
 }
@@ -41,9 +41,10 @@ static void count(uint64_t *counter, uint64_t many)
 
 /*
  * A signal takes some kilobytes (3.5 with AVX-512) of the current stack.  Threads of
- * libc have room for that; stacks that the program makes may not.  Then a thread
- * without a signal stack gets one of shim, which the program does not see
- * (edge/signals.c).  With one, shim's handler uses it, as any handler does.
+ * libc have room for that; stacks that the program makes may not.  If the program makes
+ * such stacks, shim gives each thread without a signal stack one of its own, which the
+ * program does not see (edge/signals.c).  On a thread with a signal stack, shim's
+ * handler uses that one, as any handler does.
  */
 #define STACK_IS_SMALL	  (32u << 10)
 #define SIGNAL_STACK_SIZE (64u << 10)
@@ -121,8 +122,8 @@ static struct sample_rate rate_now(void)
 typedef void (*plain_handler)(int signal);
 typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
 
-/* libc has sent this signal, or another process: passes it to libc's action. */
-static void hand_on(int signal, siginfo_t *info, void *context)
+/* Passes a signal of libc or of another process to libc's action. */
+static void pass_to_libc(int signal, siginfo_t *info, void *context)
 {
 	struct sys_action action = sample_program_action;
 
@@ -148,7 +149,7 @@ static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
 {
 	const void *outer = self->sample_context;
 
-	count(&counts.accepted, weight);
+	add_count(&counts.accepted, weight);
 	self->sample_context = context;
 	RAISE(sample_hit, ARCH_CONTEXT_IP(context), context, weight);
 	self->sample_context = outer;
@@ -156,8 +157,8 @@ static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
 
 /*
  * Callbacks may take longer than the time between two samples, and the program would
- * not make progress.  So they get half of a thread's time.  The weight of samples that
- * are left out is added to the next one.
+ * not make progress.  So callbacks get half of a thread's time.  Samples beyond that
+ * raise no event; their weight is added to the next sample.
  */
 static void raise_in_turn(struct thread *self, ucontext_t *context,
 			  uint32_t weight)
@@ -186,27 +187,27 @@ static void take_sample(ucontext_t *context, const siginfo_t *info)
 
 	if (self && rate.mode != SHIM_SAMPLE_NONE)
 		weight = timers_weigh(self, info, &rate);
-	count(&counts.sent, weight);
-	count(&counts.received, weight);
-	count(&counts.signals, 1);
+	add_count(&counts.sent, weight);
+	add_count(&counts.received, weight);
+	add_count(&counts.signals, 1);
 	if (!self ||
 	    __atomic_load_n(&mode, __ATOMIC_RELAXED) == SHIM_SAMPLE_NONE) {
-		count(&counts.lost, weight);
+		add_count(&counts.lost, weight);
 		return;
 	}
 	if (has_small_stacks)
 		use_signal_stack_after(self, context);
-	/* Timers that expire at the kernel's ticks cannot come too often. */
+	/* Timers that expire at the kernel's ticks cannot expire too often. */
 	if (weight > 0 && (rate.mode == SHIM_SAMPLE_REAL || self->is_fine))
 		raise_in_turn(self, context, weight);
 	else if (weight > 0)
 		raise_hit(self, context, weight);
 	if (syscall_restart_call(self, context))
-		count(&counts.resumed, 1);
+		add_count(&counts.resumed, 1);
 }
 
 /* Answers a request for a snapshot of this thread. */
-static void show(ucontext_t *context)
+static void answer_snapshot(ucontext_t *context)
 {
 	struct thread *self = thread_current;
 
@@ -223,16 +224,16 @@ static void handle(int signal, siginfo_t *info, void *context)
 	int *error = thread_current ? thread_current->error : &errno;
 	int before = *error;
 
-	/* Callbacks may hit traps. */
+	/* Callbacks may reach a function with a trap. */
 	if (hidden_signals() & hidden_bit(SIGTRAP))
 		sys_block_signal(SIGTRAP, false);
 	if (timers_have_sent(info))
 		take_sample(context, info);
 	else if (info->si_code == SI_QUEUE &&
 		 info->si_value.sival_ptr == &snapshot_value)
-		show(context);
+		answer_snapshot(context);
 	else
-		hand_on(signal, info, context);
+		pass_to_libc(signal, info, context);
 	*error = before;
 }
 
@@ -247,7 +248,7 @@ static int set_timer(struct thread *thread)
 	return timers_set(thread, &rate);
 }
 
-/* A thread may have ended unseen: then its failure does not count. */
+/* A thread may have ended unnoticed.  Then its failure does not count. */
 static bool set_each(struct thread *thread, void *unused)
 {
 	int r;
@@ -257,7 +258,7 @@ static bool set_each(struct thread *thread, void *unused)
 		return true;
 	r = set_timer(thread);
 	if (r < 0 && sys_is_alive(sys_getpid(), (int)thread->tid)) {
-		count(&counts.timers_failed, 1);
+		add_count(&counts.timers_failed, 1);
 		log_error("the thread %s is not sampled", thread->name, r);
 	}
 	return true;
@@ -270,12 +271,12 @@ static bool remove_each(struct thread *thread, void *unused)
 	return true;
 }
 
-static int came(void *argument)
+static int set_timer_locked(void *argument)
 {
 	return set_each(argument, NULL) ? 0 : -1;
 }
 
-static int gone(void *argument)
+static int remove_timer_locked(void *argument)
 {
 	timers_remove(argument);
 	return 0;
@@ -288,7 +289,7 @@ static bool is_on(void)
 
 bool sample_is_wanted(void)
 {
-	return is_on() || __atomic_load_n(&is_asked, __ATOMIC_RELAXED);
+	return is_on() || __atomic_load_n(&needs_signal, __ATOMIC_RELAXED);
 }
 
 static void thread_came(struct thread *thread)
@@ -302,10 +303,10 @@ static void thread_came(struct thread *thread)
 		use_signal_stack(thread);
 	if (!sample_is_wanted())
 		return;
-	/* The thread may have inherited a mask that blocks the signal. */
+	/* The thread may have inherited a signal mask that blocks the signal. */
 	hidden_thread_begins(0);
 	sample_signal_keep();
-	state_slowly(came, thread);
+	state_slowly(set_timer_locked, thread);
 }
 
 SUBSCRIBE(thread_came, thread_came);
@@ -313,7 +314,7 @@ SUBSCRIBE(thread_came, thread_came);
 void sample_thread_gone(struct thread *thread)
 {
 	if (thread->has_timer)
-		state_slowly(gone, thread);
+		state_slowly(remove_timer_locked, thread);
 }
 
 SUBSCRIBE(thread_reset, sample_thread_gone);
@@ -333,9 +334,10 @@ void sample_forked(void)
 }
 
 /*
- * Before execve: a pending signal would end the new program, which has no handler for
- * it, and a blocked one would stay blocked there.  The timers of other threads end with
- * them.  (A child of vfork has no timers: the record is its parent's.)
+ * Called before execve.  A pending signal would end the new program, which has no
+ * handler for it; a blocked signal would stay blocked there.  The timers of other
+ * threads end with these threads.  A child of vfork has no timers: the record belongs
+ * to its parent.
  */
 static bool is_of_another(const struct thread *self)
 {
@@ -359,7 +361,7 @@ void sample_exec_failed(void)
 	if (!sample_is_wanted() || is_of_another(thread_current))
 		return;
 	snapshot_open(thread_current);
-	state_slowly(came, thread_current);
+	state_slowly(set_timer_locked, thread_current);
 }
 
 void sample_give_up(void)
@@ -374,7 +376,8 @@ void sample_signal_block(bool blocked)
 		sys_block_signal(sample_signal, blocked);
 }
 
-/* The jump may leave a handler of the program that ran while shim continued a call. */
+/* The jump may leave a handler of the program that ran while shim continued a system
+ * call. */
 void sample_jumped(void)
 {
 	struct thread *self = thread_current;
@@ -385,7 +388,7 @@ void sample_jumped(void)
 	sys_block_signal(sample_signal, false);
 }
 
-static int stop(void *unused)
+static int stop_locked(void *unused)
 {
 	ASSERT_LOCKED();
 	(void)unused;
@@ -397,7 +400,7 @@ static int stop(void *unused)
 void sample_stop(void)
 {
 	if (is_on())
-		state_slowly(stop, NULL);
+		state_slowly(stop_locked, NULL);
 }
 
 /* --- enabling --- */
@@ -412,29 +415,29 @@ int sample_signal_want(void)
 	if (sample_signal == 0)
 		r = sample_signal_take((void *)handle);
 	if (r == 0)
-		__atomic_store_n(&is_asked, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&needs_signal, true, __ATOMIC_RELEASE);
 	return r;
 }
 
-static void take_from(struct shim_profiler_handle *lender)
+static void take_samples_from(struct shim_profiler_handle *lender)
 {
 	owner = NULL;
 	lender->samples = false;
-	stop(NULL);
+	stop_locked(NULL);
 	frequency_hz = FREQUENCY_FIRST_HZ;
 	lender->samples_taken();
 }
 
-static int enable(void *argument)
+static int enable_locked(void *argument)
 {
 	struct shim_profiler_handle *handle_ = argument;
 	int r = 0;
 
 	if (ARCH_HAS_RESTORER == 0) {
-		/* The program's calls would fail with EINTR. */
+		/* Samples would make the program's calls fail with EINTR. */
 		log_line("%s",
-			 "nothing is sampled: on this processor shim cannot "
-			 "restart interrupted system calls");
+			 "nothing is sampled: shim cannot restart interrupted "
+			 "system calls on this processor");
 		return -ENOSYS;
 	}
 	if (sample_signal == 0)
@@ -445,7 +448,7 @@ static int enable(void *argument)
 		frequency_hz = FREQUENCY_FIRST_HZ;
 	handle_->samples = true;
 	if (owner && owner->samples_taken)
-		take_from(owner);
+		take_samples_from(owner);
 	if (!owner)
 		owner = handle_;
 	return 0;
@@ -459,10 +462,10 @@ void shim_lend_samples(struct shim_profiler_handle *handle_,
 
 int sample_enable(struct shim_profiler_handle *handle_)
 {
-	return state_slowly(enable, handle_);
+	return state_slowly(enable_locked, handle_);
 }
 
-/* Built-in profilers call this with the lock held. */
+/* The state lock may be held: built-in profilers call this with the lock. */
 enum shim_result
 shim_profiler_enable_sampling(struct shim_profiler_handle *handle)
 {
@@ -484,7 +487,7 @@ static void handle_left(struct shim_profiler_handle *handle)
 			owner = h;
 	if (!owner) {
 		frequency_hz = FREQUENCY_FIRST_HZ;
-		stop(NULL);
+		stop_locked(NULL);
 	}
 }
 

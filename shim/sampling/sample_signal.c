@@ -1,10 +1,10 @@
 /*
- * The signal of samples: the one that libc sends to all threads in setuid and its like.
- * libc refuses it to the program in every set, mask and action, so all signals that the
- * program can use remain its own.
+ * The signal of samples is the signal that libc sends to all threads in setuid and
+ * similar functions.  libc refuses to set, block or handle it for the program, so shim
+ * takes no signal that the program can use.
  *
- *	libc sets its action in the first pthread_create	sample_signal_keep
- *	libc waits until each thread has handled its signal	sample_ids_change_begins
+ * 	libc sets its action in the first pthread_create	sample_signal_keep
+ * 	libc waits until each thread has handled its signal	sample_ids_change_begins
  *
  * Until sample_signal_keep, libc's handler ignores the signals of timers.
  */
@@ -51,7 +51,7 @@ int sample_signal_take(void *handler)
 	return 0;
 }
 
-static int keep(void *unused)
+static int keep_locked(void *unused)
 {
 	struct sys_action now;
 
@@ -71,17 +71,17 @@ void sample_signal_keep(void)
 	    sys_is_forbidden() || sys_signal_action(SETXID, NULL, &now) < 0 ||
 	    now.handler == own_action.handler)
 		return;
-	state_slowly(keep, NULL);
+	state_slowly(keep_locked, NULL);
 }
 
-/* --- setuid and its like --- */
+/* --- setuid and similar functions --- */
 
 /*
  * A thread whose system call shim continues has the signal blocked, perhaps for hours.
- * The signal that libc uses for pthread_cancel, which no program can block either,
- * unblocks it there.
+ * shim sends such a thread the signal of pthread_cancel, which the program cannot block
+ * either; its handler unblocks the signal of setuid.
  */
-static uint32_t changes; /* set*id calls at work */
+static uint32_t changes; /* running set*id calls */
 static char wake_value;
 static struct sys_action cancel_action;
 
@@ -92,7 +92,7 @@ uint64_t sample_signal_rest_mask(void)
 		       hidden_bit(sample_signal);
 }
 
-typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
+typedef void (*signal_handler)(int signal, siginfo_t *info, void *context);
 
 static void wake(int signal, siginfo_t *info, void *context)
 {
@@ -103,7 +103,7 @@ static void wake(int signal, siginfo_t *info, void *context)
 		*(uint64_t *)&interrupted->uc_sigmask &= ~hidden_bit(SETXID);
 	else if (cancel_action.handler != (void *)SIG_DFL &&
 		 cancel_action.handler != (void *)SIG_IGN)
-		((full_handler)cancel_action.handler)(signal, info, context);
+		((signal_handler)cancel_action.handler)(signal, info, context);
 }
 
 /* libc sets its action in the first pthread_cancel. */

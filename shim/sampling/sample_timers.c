@@ -1,17 +1,18 @@
 /*
  * Decides when the next sample of a thread is due.
  *
- * Each thread has one timer: of the monotonic clock in mode REAL, else of its processor
- * time.  The kernel checks timers of processor time only at its ticks, mostly 4 ms
- * apart.  For shorter periods there is a second, fine timer of the monotonic clock,
- * which runs while the thread does:
+ * Each thread has one timer: of the monotonic clock in mode REAL, of the thread's
+ * processor time otherwise.  The kernel checks timers of processor time only at its
+ * ticks, mostly 4 ms apart.  For shorter periods there is a second, fine timer of the
+ * monotonic clock, which runs while the thread does:
  *
- *	tick timer:  finds the thread running, starts the fine timer and stops itself
- *	fine timer:  finds that the thread has slept, and does the opposite
+ * 	tick timer:  finds the thread running, starts the fine timer and stops itself
+ * 	fine timer:  finds that the thread has slept, and does the opposite
  *
  * The weight of a sample is computed from the thread's clock.  A thread that has used
- * little processor time since the last sample may have waited for a processor.  It
- * counts as asleep if that happens twice, so a sleep is interrupted twice at most.
+ * little processor time since the last sample may have waited for a processor.  A
+ * thread counts as asleep if that happens twice, so the timers interrupt a sleep at
+ * most twice.
  */
 #include "sampling/sample_timers.h"
 
@@ -27,7 +28,7 @@
 #define PROCESSOR_TIME	   0 /* of the thread: sys_timer_make */
 #define OWN_PROCESSOR_TIME 3 /* of the calling thread */
 
-/* Their addresses are the values of the timers' signals. */
+/* The signals of the timers carry the addresses of these variables as values. */
 static char tick_value, fine_value;
 
 static uint64_t period_of(const struct sample_rate *rate)
@@ -58,8 +59,8 @@ static uint64_t any_part(uint64_t period_ns)
 /*
  * The first sample is due after a random part of a period: otherwise threads and
  * processes that run for less than a period would never be sampled.  Timers of
- * processor time expire at ticks only, and the last tick of a thread is half a tick
- * before its end on average: so the sample is due half a tick earlier.
+ * processor time expire only at ticks, and the last tick of a thread comes half a tick
+ * before its end on average.  So the sample is due half a tick earlier.
  */
 static uint64_t first_tick_ns(uint64_t period_ns)
 {
@@ -86,7 +87,7 @@ static int start_fine_timer(struct thread *thread, uint64_t first_ns,
 	return r;
 }
 
-/* The first sample is due after @first_ns of the thread's time, and weighs 1. */
+/* The first sample is due after @first_ns of the thread's time and has weight 1. */
 static int begin_fine(struct thread *thread, const struct sample_rate *rate)
 {
 	uint64_t period_ns = period_of(rate), now_ns, first_ns;
@@ -100,7 +101,7 @@ static int begin_fine(struct thread *thread, const struct sample_rate *rate)
 	return start_fine_timer(thread, first_ns, period_ns);
 }
 
-static int make(struct thread *thread, const struct sample_rate *rate)
+static int make_timers(struct thread *thread, const struct sample_rate *rate)
 {
 	int clock = rate->mode == SHIM_SAMPLE_REAL ? MONOTONIC : PROCESSOR_TIME;
 	int r = 0;
@@ -113,7 +114,7 @@ static int make(struct thread *thread, const struct sample_rate *rate)
 	thread->has_timer = true;
 	if (!is_fine(rate) || thread->has_fine_timer)
 		return 0;
-	/* Without it samples come at ticks. */
+	/* Without the fine timer, samples come at ticks. */
 	thread->has_fine_timer = sys_timer_make(MONOTONIC, (int)thread->tid,
 						rate->signal, &fine_value,
 						&thread->fine_timer) == 0;
@@ -129,7 +130,7 @@ static void remove_fine_timer(struct thread *thread)
 	sys_timer_delete(thread->fine_timer);
 }
 
-static int set(struct thread *thread, const struct sample_rate *rate)
+static int set_again(struct thread *thread, const struct sample_rate *rate)
 {
 	uint64_t period_ns = period_of(rate);
 
@@ -146,10 +147,10 @@ static int set(struct thread *thread, const struct sample_rate *rate)
 
 int timers_set(struct thread *thread, const struct sample_rate *rate)
 {
-	int r = make(thread, rate);
+	int r = make_timers(thread, rate);
 
 	if (r == 0)
-		r = set(thread, rate);
+		r = set_again(thread, rate);
 	if (r < 0)
 		timers_remove(thread);
 	return r;

@@ -1,6 +1,6 @@
 /*
- * The timers of the sampler: the time of a thread's next sample, and its weight.  State
- * lock held, except for timers_have_sent and timers_weigh.
+ * The timers of the sampler: they decide when the next sample of a thread is due, and
+ * its weight.  State lock held, except for timers_have_sent and timers_weigh.
  */
 #ifndef SHIM_SAMPLE_TIMERS_H
 #define SHIM_SAMPLE_TIMERS_H
@@ -26,8 +26,8 @@ void timers_remove(struct thread *thread);
 /* Whether a timer of the sampler has sent the signal with @info. */
 bool timers_have_sent(const siginfo_t *info);
 
-/* The weight of the sample with @info in periods; @self is the calling thread.  0 if no
- * period of the thread's time has passed.  Async. */
+/* The weight in periods of the sample with @info; @self is the calling thread.  0 if
+ * less than a period of the thread's time has passed.  Async. */
 uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 		      const struct sample_rate *rate);
 

@@ -1,6 +1,6 @@
 /*
- * Walks the calling thread's stack (<shim/stack.h>).  The walk runs on the stack for
- * callbacks, so it needs little room on the program's.
+ * Walks the calling thread's stack (<shim/stack.h>).  The walk runs on shim's stack for
+ * callbacks, so it needs little of the program's stack.
  */
 #define _GNU_SOURCE
 #include "arch.h"
@@ -17,9 +17,10 @@
 
 #include <shim/banned.h>
 
-/* Begins at a ucontext_t of the caller, which is copied: it may be invalid. */
-static bool begin_in(struct unwind *walk, struct thread *self,
-		     const void *context)
+/* Begins the walk at a ucontext_t of the caller.  shim copies the context, because its
+ * address may be invalid. */
+static bool begin_at_copy(struct unwind *walk, struct thread *self,
+			  const void *context)
 {
 	ucontext_t copy;
 
@@ -29,7 +30,8 @@ static bool begin_in(struct unwind *walk, struct thread *self,
 	return walk->known != 0;
 }
 
-/* Begins at the interrupted context of a sample, at @context, or at the caller. */
+/* Begins the walk at @context, at the interrupted context of a sample, or at the
+ * caller. */
 static bool begin(struct unwind *walk, struct thread *self, const void *context)
 {
 	if (self && self->sample_context &&
@@ -38,13 +40,13 @@ static bool begin(struct unwind *walk, struct thread *self, const void *context)
 		return walk->known != 0;
 	}
 	if (context)
-		return begin_in(walk, self, context);
+		return begin_at_copy(walk, self, context);
 	*walk = (struct unwind){ .is_exact = true };
 	walk->known = ARCH_GET_OWN_REGISTERS(walk->registers);
 	if (walk->known == 0)
 		return false;
 	unwind_begin(walk, self);
-	/* Leaves out frames of shim. */
+	/* Skips frames of shim. */
 	while (image_is_ours(walk->registers[WALK_IP]))
 		if (!unwind_step(walk))
 			return false;
@@ -70,7 +72,7 @@ bool snapshot_callers(const struct unwind *walk, shim_function *functions,
 
 enum wanted { ADDRESSES, PARTS, FUNCTIONS };
 
-/* A frame, before the walk goes to its caller. */
+/* A frame before the walk goes to its caller. */
 struct frame {
 	uintptr_t address, sp;
 	bool is_exact;
@@ -86,7 +88,7 @@ struct listing {
 	uintptr_t end; /* of shim_stack_calls */
 };
 
-/* Adds the open calls of profilers; calls for which there is no room are counted. */
+/* Adds the open calls that profilers track.  Calls beyond the room are only counted. */
 static bool add_callers(struct listing *listing)
 {
 	shim_function beyond[32];
@@ -101,7 +103,7 @@ static bool add_callers(struct listing *listing)
 	return is_whole;
 }
 
-static int list(void *argument)
+static int list_frames(void *argument)
 {
 	struct listing *listing = argument;
 	struct unwind *walk = &listing->walk;
@@ -135,7 +137,7 @@ static bool has_ended(const struct unwind *walk, const struct frame *frame,
 	       end - frame->sp < walk->registers[WALK_SP] - frame->sp;
 }
 
-static int list_calls(void *argument)
+static int list_calls_to_end(void *argument)
 {
 	struct listing *listing = argument;
 	struct unwind *walk = &listing->walk;
@@ -174,7 +176,7 @@ static enum shim_result list_stack(const void *context, enum wanted wanted,
 		return SHIM_E_INVALIDARG;
 	if (!begin(&job.walk, job.self, context))
 		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
-	result = events_call_apart(job.self, list, &job);
+	result = events_call_apart(job.self, list_frames, &job);
 	if (total)
 		*total = job.total;
 	return (enum shim_result)result;
@@ -202,7 +204,7 @@ enum shim_result shim_stack_calls(const void *context, uintptr_t end,
 		return SHIM_E_INVALIDARG;
 	if (!begin(&job.walk, job.self, context))
 		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
-	result = events_call_apart(job.self, list_calls, &job);
+	result = events_call_apart(job.self, list_calls_to_end, &job);
 	if (total)
 		*total = job.total;
 	return (enum shim_result)result;
@@ -249,7 +251,7 @@ struct snapshot {
 	shim_snapshot_callback callback;
 	uint32_t flags;
 	void *client_data;
-	bool in_run; /* the frame before was not instrumented */
+	bool in_run; /* the previous frame was not instrumented */
 };
 
 static int is_hooked(void *function)
@@ -257,9 +259,9 @@ static int is_hooked(void *function)
 	return call_sites_has(*(const shim_function *)function);
 }
 
-/* Sets the function that is reported for a frame: 0 for a run of frames that are not
- * instrumented.  False if the frame belongs to the run before. */
-static bool find_told(struct snapshot *snapshot, shim_function *function)
+/* Replaces *@function by the function to report: 0 for a run of frames that are not
+ * instrumented.  False if the frame continues such a run, which was reported. */
+static bool coalesce(struct snapshot *snapshot, shim_function *function)
 {
 	bool was_in_run = snapshot->in_run;
 
@@ -282,7 +284,7 @@ static enum shim_result report_frame(struct snapshot *snapshot,
 
 	if (function != 0)
 		function = info_whole(function);
-	if (!find_told(snapshot, &function))
+	if (!coalesce(snapshot, &function))
 		return SHIM_OK;
 	for (unsigned i = 0; i < WALK_REGISTERS; i++)
 		context.registers[i] = known >> i & 1 ? registers[i] : 0;
@@ -294,7 +296,7 @@ static enum shim_result report_frame(struct snapshot *snapshot,
 
 /* Reports the open calls above the frame at which the walk has stopped.  Their
  * registers are unknown. */
-static int tell_callers(struct snapshot *snapshot)
+static int report_callers(struct snapshot *snapshot)
 {
 	shim_function functions[SNAPSHOT_CALLERS_MAX];
 	uintptr_t registers[WALK_REGISTERS] = { 0 };
@@ -324,10 +326,10 @@ static int take_snapshot(void *argument)
 	} while (++depth < SHIM_STACK_DEPTH_MAX && unwind_step(walk));
 	return walk->is_last || depth == SHIM_STACK_DEPTH_MAX ?
 		       SHIM_OK :
-		       tell_callers(snapshot);
+		       report_callers(snapshot);
 }
 
-static int tell_all(void *argument)
+static int report_request(void *argument)
 {
 	struct snapshot *snapshot = argument;
 	const struct snapshot_request *request = snapshot->request;
@@ -344,8 +346,9 @@ static int tell_all(void *argument)
 	return request->is_whole ? SHIM_OK : SHIM_E_UNEXPECTED;
 }
 
-static enum shim_result take_of_other(struct thread *self, shim_thread id,
-				      struct snapshot *snapshot)
+static enum shim_result snapshot_other_thread(struct thread *self,
+					      shim_thread id,
+					      struct snapshot *snapshot)
 {
 	struct snapshot_request *request;
 	enum shim_result result = snapshot_ask(self, id, &request);
@@ -353,8 +356,8 @@ static enum shim_result take_of_other(struct thread *self, shim_thread id,
 	if (result != SHIM_OK)
 		return result;
 	snapshot->request = request;
-	result = (enum shim_result)events_run_apart(self, CALLBACK, tell_all,
-						    snapshot);
+	result = (enum shim_result)events_run_apart(self, CALLBACK,
+						    report_request, snapshot);
 	snapshot_give_back(request);
 	return result;
 }
@@ -397,7 +400,7 @@ enum shim_result shim_stack_snapshot(shim_thread thread,
 	     (context_size < CONTEXT_SIZE_MIN || is_other(self, thread))))
 		return SHIM_E_INVALIDARG;
 	if (is_other(self, thread))
-		return take_of_other(self, thread, &job);
+		return snapshot_other_thread(self, thread, &job);
 	if (!self)
 		return SHIM_OK;
 	if (!begin(&job.walk, self, context))

@@ -24,7 +24,7 @@ struct snapshot_frame {
 
 struct snapshot_request {
 	uint32_t state; /* its turn << PHASE_BITS | enum phase */
-	bool is_used;
+	bool is_used;	/* by the caller that took it */
 	const struct thread *owner;
 	shim_thread target;
 	bool is_whole; /* the walk reached the outermost frame */
@@ -32,8 +32,8 @@ struct snapshot_request {
 	struct snapshot_frame frames[SHIM_STACK_DEPTH_MAX];
 };
 
-/* Asks profilers for the open calls of the calling thread above the frame at which
- * @walk has stopped.  True if the last of them has no caller. */
+/* Gets the open calls of the calling thread above the frame at which @walk has stopped,
+ * from the profilers that track them.  True if the last call has no caller. */
 #define SNAPSHOT_CALLERS_MAX 128
 bool snapshot_callers(const struct unwind *walk, shim_function *functions,
 		      uint32_t room, uint32_t *count);
@@ -41,12 +41,12 @@ bool snapshot_callers(const struct unwind *walk, shim_function *functions,
 /* The value of a signal for a snapshot. */
 extern char snapshot_value __attribute__((visibility("hidden")));
 
-/* Installs the signal, if possible before a thread blocks all signals.  False if no
- * signal is free. */
+/* Installs the signal.  A thread that blocked all signals before cannot be walked.
+ * False if no signal is free. */
 bool snapshot_get_ready(void);
 
-/* Stores the stack of thread @id in *@request, which the caller gives back; or returns
- * an error. */
+/* Stores the stack of thread @id in *@request; the caller returns it with
+ * snapshot_give_back.  Or returns an error. */
 enum shim_result snapshot_ask(struct thread *self, shim_thread id,
 			      struct snapshot_request **request);
 void snapshot_give_back(struct snapshot_request *request);
@@ -55,11 +55,11 @@ void snapshot_give_back(struct snapshot_request *request);
  * @context. */
 void snapshot_answer(struct thread *self, const ucontext_t *context);
 
-/* Forbids and allows again requests to the calling thread. */
+/* Forbid and allow requests to the calling thread. */
 void snapshot_close(struct thread *self);
 void snapshot_open(struct thread *self);
 
-/* In a forked child, where no other thread has requests. */
+/* Called in a forked child, where no other thread has requests. */
 void snapshot_forked(void);
 
 #endif

@@ -20,7 +20,7 @@
 
 #define MONOTONIC    1
 #define ANSWER_NS    500000000u /* the longest wait for an answer */
-#define LOOK_MS	     5u		/* the time between checks of the target */
+#define CHECK_MS     5u		/* the time between checks of the target */
 #define REQUESTS_MAX 64
 #define PHASE_BITS   3
 
@@ -28,10 +28,11 @@ enum phase {
 	PHASE_REQUESTED = 1,
 	PHASE_SHOWING, /* the target writes into it */
 	PHASE_SHOWN,
-	PHASE_LEFT, /* the caller no longer waits */
+	PHASE_LEFT, /* the caller has stopped waiting */
 };
 
-/* thread->asked has the number of the request and its turn; CLOSED: no requests. */
+/* thread->ticket has the number of the request and its turn; CLOSED: the thread takes
+ * no requests. */
 #define REQUEST_BITS 8
 #define CLOSED	     UINT64_MAX
 
@@ -46,8 +47,8 @@ static uint32_t state_of(uint64_t ticket, enum phase phase)
 	return (uint32_t)(ticket >> REQUEST_BITS) << PHASE_BITS | phase;
 }
 
-static bool move(struct snapshot_request *request, uint64_t ticket,
-		 enum phase from, enum phase to)
+static bool change_phase(struct snapshot_request *request, uint64_t ticket,
+			 enum phase from, enum phase to)
 {
 	uint32_t before = state_of(ticket, from);
 
@@ -63,7 +64,8 @@ static bool is_in(const struct snapshot_request *request, uint64_t ticket,
 	       state_of(ticket, phase);
 }
 
-/* Requests are never freed: the target may still write into one that was left. */
+/* Requests are never freed: the target may still write into a request whose caller has
+ * stopped waiting. */
 static struct snapshot_request *request_at(unsigned i)
 {
 	struct snapshot_request *request, *none = NULL;
@@ -147,41 +149,43 @@ static void write_callers(const struct unwind *walk,
 	}
 }
 
-struct showing {
+struct stack_answer {
 	struct unwind walk;
 	struct snapshot_request *request;
 	struct thread *target;
 };
 
-static int show(void *argument)
+static int write_stack(void *argument)
 {
-	struct showing *showing = argument;
+	struct stack_answer *answer = argument;
 
-	write_frames(&showing->walk, showing->request);
-	if (!showing->request->is_whole)
-		write_callers(&showing->walk, showing->request);
+	write_frames(&answer->walk, answer->request);
+	if (!answer->request->is_whole)
+		write_callers(&answer->walk, answer->request);
 	return 0;
 }
 
 void snapshot_answer(struct thread *self, const ucontext_t *context)
 {
-	struct showing showing;
+	struct stack_answer answer;
 	uint64_t ticket;
 
-	/* In this order, a caller with a later request sends another signal. */
+	/* is_signalled is cleared first, so that a caller with a later request sends
+	 * another signal. */
 	__atomic_store_n(&self->is_signalled, false, __ATOMIC_SEQ_CST);
 	ticket = __atomic_load_n(&self->ticket, __ATOMIC_SEQ_CST);
 	if (ticket == 0 || ticket == CLOSED)
 		return;
-	showing.request = requests[(ticket & ((1u << REQUEST_BITS) - 1)) - 1];
-	if (!move(showing.request, ticket, PHASE_REQUESTED, PHASE_SHOWING))
+	answer.request = requests[(ticket & ((1u << REQUEST_BITS) - 1)) - 1];
+	if (!change_phase(answer.request, ticket, PHASE_REQUESTED,
+			  PHASE_SHOWING))
 		return;
-	unwind_from_context(&showing.walk, context, self);
-	events_call_apart(self, show, &showing);
-	if (move(showing.request, ticket, PHASE_SHOWING, PHASE_SHOWN))
-		sys_wake(&showing.request->state);
+	unwind_from_context(&answer.walk, context, self);
+	events_call_apart(self, write_stack, &answer);
+	if (change_phase(answer.request, ticket, PHASE_SHOWING, PHASE_SHOWN))
+		sys_wake(&answer.request->state);
 	else
-		snapshot_give_back(showing.request);
+		snapshot_give_back(answer.request);
 }
 
 /* --- a thread that sleeps --- */
@@ -189,21 +193,21 @@ void snapshot_answer(struct thread *self, const ucontext_t *context)
 /*
  * The signal is blocked while sampling/syscall_restart.c continues a call of the
  * thread.  The stack above the interrupted context does not change until that returns.
- * It is read by the kernel, which reports memory that is not mapped.
+ * The kernel reads it, and reports memory that is not mapped.
  */
-static int look(void *argument)
+static int walk_resting(void *argument)
 {
-	struct showing *showing = argument;
-	struct thread *target = showing->target;
+	struct stack_answer *answer = argument;
+	struct thread *target = answer->target;
 	uint32_t rests = __atomic_load_n(&target->rests, __ATOMIC_ACQUIRE);
 	ucontext_t copy;
 
-	showing->request->count = 0;
+	answer->request->count = 0;
 	if (!(rests & 1) ||
 	    sys_peek(target->rest_context, &copy, CONTEXT_SIZE_MIN) < 0)
 		return false;
-	unwind_from_context(&showing->walk, &copy, NULL);
-	write_frames(&showing->walk, showing->request);
+	unwind_from_context(&answer->walk, &copy, NULL);
+	write_frames(&answer->walk, answer->request);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&target->rests, __ATOMIC_RELAXED) == rests;
 }
@@ -211,10 +215,10 @@ static int look(void *argument)
 static bool find_resting(struct thread *self, struct thread *target,
 			 struct snapshot_request *request)
 {
-	struct showing showing = { .request = request, .target = target };
+	struct stack_answer answer = { .request = request, .target = target };
 
 	return (__atomic_load_n(&target->rests, __ATOMIC_RELAXED) & 1) &&
-	       events_call_apart(self, look, &showing);
+	       events_call_apart(self, walk_resting, &answer);
 }
 
 /* --- the caller's side --- */
@@ -227,15 +231,16 @@ static uint64_t now_ns(void)
 	return time_ns;
 }
 
-static bool is_there(const struct thread *target, shim_thread id)
+static bool has_id(const struct thread *target, shim_thread id)
 {
 	return __atomic_load_n(&target->id, __ATOMIC_ACQUIRE) == id &&
 	       !(target->state & THREAD_ENDED) &&
 	       sys_is_alive(sys_getpid(), (int)target->tid);
 }
 
-/* A thread has one request at a time: waits until it has none. */
-static bool begin(struct thread *target, uint64_t ticket, uint64_t until_ns)
+/* Waits until the target has no request, because it can have only one. */
+static bool post_request(struct thread *target, uint64_t ticket,
+			 uint64_t until_ns)
 {
 	uint64_t none = 0;
 
@@ -250,8 +255,8 @@ static bool begin(struct thread *target, uint64_t ticket, uint64_t until_ns)
 	return true;
 }
 
-/* A signal that has not arrived yet is enough. */
-static int send(struct thread *target)
+/* Does nothing if a signal is already on its way. */
+static int signal_target(struct thread *target)
 {
 	int r;
 
@@ -264,56 +269,60 @@ static int send(struct thread *target)
 	return r;
 }
 
-/* Ends the wait.  If the target has begun to write, waits for the end of that: it takes
- * little time, if the target runs. */
-static enum shim_result leave(struct snapshot_request *request, uint64_t ticket,
-			      enum shim_result result)
+/* Ends the wait.  If the target has begun to write, waits until it has finished, which
+ * takes little time if the target runs. */
+static enum shim_result stop_waiting(struct snapshot_request *request,
+				     uint64_t ticket, enum shim_result result)
 {
-	if (move(request, ticket, PHASE_REQUESTED, PHASE_LEFT)) {
+	if (change_phase(request, ticket, PHASE_REQUESTED, PHASE_LEFT)) {
 		snapshot_give_back(request);
 		return result;
 	}
-	for (unsigned i = 0; i < ANSWER_NS / 1000000; i += LOOK_MS) {
+	for (unsigned i = 0; i < ANSWER_NS / 1000000; i += CHECK_MS) {
 		if (is_in(request, ticket, PHASE_SHOWN))
 			return SHIM_OK;
 		sys_wait(&request->state, state_of(ticket, PHASE_SHOWING),
-			 LOOK_MS);
+			 CHECK_MS);
 	}
-	/* From now on the target gives the request back. */
-	return move(request, ticket, PHASE_SHOWING, PHASE_LEFT) ? result :
-								  SHIM_OK;
+	/* If the exchange succeeds, the target gives the request back. */
+	return change_phase(request, ticket, PHASE_SHOWING, PHASE_LEFT) ?
+		       result :
+		       SHIM_OK;
 }
 
-static enum shim_result wait(struct thread *self, struct thread *target,
-			     struct snapshot_request *request, uint64_t ticket,
-			     uint64_t until_ns)
+static enum shim_result wait_for_answer(struct thread *self,
+					struct thread *target,
+					struct snapshot_request *request,
+					uint64_t ticket, uint64_t until_ns)
 {
 	const enum shim_result result = SHIM_E_STACKSNAPSHOT_UNSAFE;
 
-	if (send(target) < 0)
-		return leave(request, ticket, result);
+	if (signal_target(target) < 0)
+		return stop_waiting(request, ticket, result);
 	while (!is_in(request, ticket, PHASE_SHOWN)) {
 		sys_wait(&request->state, state_of(ticket, PHASE_REQUESTED),
-			 LOOK_MS);
+			 CHECK_MS);
 		if (!is_in(request, ticket, PHASE_REQUESTED))
 			break;
-		if (!is_there(target, request->target))
-			return leave(request, ticket,
-				     SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
+		if (!has_id(target, request->target))
+			return stop_waiting(
+				request, ticket,
+				SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD);
 		/* The target went to sleep before the signal came. */
 		if (__atomic_load_n(&target->rests, __ATOMIC_RELAXED) & 1) {
-			if (!move(request, ticket, PHASE_REQUESTED,
-				  PHASE_SHOWN))
+			if (!change_phase(request, ticket, PHASE_REQUESTED,
+					  PHASE_SHOWN))
 				break;
 			if (find_resting(self, target, request))
 				return SHIM_OK;
-			move(request, ticket, PHASE_SHOWN, PHASE_REQUESTED);
-			send(target);
+			change_phase(request, ticket, PHASE_SHOWN,
+				     PHASE_REQUESTED);
+			signal_target(target);
 		}
 		if (now_ns() > until_ns)
 			break;
 	}
-	return leave(request, ticket, result);
+	return stop_waiting(request, ticket, result);
 }
 
 static enum shim_result request_stack(struct thread *self,
@@ -324,20 +333,20 @@ static enum shim_result request_stack(struct thread *self,
 	uint64_t until_ns = now_ns() + ANSWER_NS;
 	enum shim_result result;
 
-	if (!begin(target, ticket, until_ns)) {
+	if (!post_request(target, ticket, until_ns)) {
 		snapshot_give_back(request);
 		return SHIM_E_STACKSNAPSHOT_UNSAFE;
 	}
 	__atomic_store_n(&request->state, state_of(ticket, PHASE_REQUESTED),
 			 __ATOMIC_RELEASE);
-	result = wait(self, target, request, ticket, until_ns);
+	result = wait_for_answer(self, target, request, ticket, until_ns);
 	__atomic_store_n(&target->ticket, 0, __ATOMIC_RELEASE);
 	return result;
 }
 
 static bool is_ready; /* the signal is installed */
 
-static int get_ready(void *unused)
+static int install_signal(void *unused)
 {
 	int r = sample_signal_want();
 
@@ -350,7 +359,7 @@ static int get_ready(void *unused)
 bool snapshot_get_ready(void)
 {
 	return __atomic_load_n(&is_ready, __ATOMIC_ACQUIRE) ||
-	       state_slowly(get_ready, NULL) == 0;
+	       state_slowly(install_signal, NULL) == 0;
 }
 
 static bool may_ask(const struct thread *self, const struct thread *target)
@@ -374,7 +383,7 @@ enum shim_result snapshot_ask(struct thread *self, shim_thread id,
 	bool has_been;
 
 	target = thread_find(id, &has_been);
-	if (!target || !is_there(target, id))
+	if (!target || !has_id(target, id))
 		return SHIM_E_STACKSNAPSHOT_INVALID_TGT_THREAD;
 	if (ARCH_HAS_RESTORER == 0)
 		return SHIM_E_NOTIMPL;
@@ -395,8 +404,8 @@ enum shim_result snapshot_ask(struct thread *self, shim_thread id,
 
 /* --- exec and fork --- */
 
-/* Waits until a signal that was sent has arrived, and forbids others: a later one would
- * end the new program. */
+/* Waits until a signal that was sent has arrived, and forbids others.  A later signal
+ * would end the new program. */
 void snapshot_close(struct thread *self)
 {
 	uint64_t none = 0, until_ns = now_ns() + 2ull * ANSWER_NS;
@@ -418,7 +427,7 @@ void snapshot_open(struct thread *self)
 				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-static bool forget(struct thread *thread, void *unused)
+static bool drop_request(struct thread *thread, void *unused)
 {
 	(void)unused;
 	thread->ticket = 0;
@@ -429,15 +438,15 @@ static bool forget(struct thread *thread, void *unused)
 /* Frees all requests except those of the calling thread. */
 void snapshot_forked(void)
 {
-	thread_each(forget, NULL);
+	thread_each(drop_request, NULL);
 	for (unsigned i = 0; i < REQUESTS_MAX && requests[i]; i++)
 		if (requests[i]->owner != thread_current)
 			snapshot_give_back(requests[i]);
 }
 
-static void prepare(void)
+static void install_signal_now(void)
 {
 	snapshot_get_ready();
 }
 
-SUBSCRIBE(snapshots_wanted, prepare);
+SUBSCRIBE(snapshots_wanted, install_signal_now);

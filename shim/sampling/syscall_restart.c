@@ -4,16 +4,16 @@
  * SA_RESTART is not enough: many calls that wait for a time or for several objects fail
  * with EINTR after any handler.  So the handler itself continues them.  shim's signal
  * is blocked meanwhile, so that a sleep is interrupted once.  The program's mask is in
- * force, so that its own signals interrupt the call as usual.  The timer's expiries
- * meanwhile become one signal with their number, which arrives after the call: the
- * weight of the sample is the length of the sleep.
+ * force, so that its own signals interrupt the call as usual.  The kernel merges the
+ * timer's expiries meanwhile into one signal, which arrives after the call with their
+ * number: the weight of the sample is the length of the sleep.
  *
  * The kernel itself continues poll, nanosleep and futex, exactly to the nanosecond, by
- * restart_syscall, which refuses if another signal came in between.  Other calls are
- * repeated from the beginning when they are first interrupted: a relative timeout then
- * ends late by up to one period.
+ * restart_syscall.  restart_syscall refuses if another signal came in between.  shim
+ * repeats other calls from the beginning when they are first interrupted: a relative
+ * timeout then ends late by up to one period.
  *
- * A call that has done a part of its work when the signal comes also does the rest
+ * shim also completes a call that had done only a part of its work
  * (sampling/syscall_restart_part.c).
  *
  * A call that has just failed with EINTR for a handler of the program must not be
@@ -114,15 +114,16 @@ struct masked {
 	size_t size;
 };
 
-static long again(const struct arch_call *call)
+static long repeat_call(const struct arch_call *call)
 {
 	const long *a = call->arguments;
 
 	return sys_pass_on(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Puts the mask into the arguments.  A call without a mask is replaced by one that has:
- * the mask changes at the moment when the wait begins. */
+/* Puts the mask into the arguments.  A call without a mask argument is replaced by the
+ * one with a mask: only the kernel can change the mask at the moment when the wait
+ * begins. */
 static void use_mask(struct arch_call *call, uint64_t *mask,
 		     struct masked *masked)
 {
@@ -168,9 +169,9 @@ static void use_mask(struct arch_call *call, uint64_t *mask,
 
 /*
  * Whether handlers of the program are about to run, for signals that came meanwhile.
- * *@fails tells whether the call will fail for that: if it has failed already, or by
- * the flags of the first handler.  Signals without a handler are pending too while all
- * signals are blocked, but do not interrupt the call.
+ * *@fails tells whether such a signal makes the call fail: the call has failed already,
+ * or the flags of the first handler say so.  A signal without a handler is pending too
+ * while all signals are blocked, but does not interrupt the call.
  */
 static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
 {
@@ -193,18 +194,17 @@ static bool is_pending(const struct arch_call *call, uint64_t mask, bool *fails)
 	return false;
 }
 
-static long go_on(enum kind kind, struct arch_call *call, uint64_t mask)
+static long continue_call(enum kind kind, struct arch_call *call, uint64_t mask)
 {
 	uint64_t all, waiting = mask | sample_signal_rest_mask();
 	struct arch_call restart = { .number = SYS_restart_syscall };
 	struct masked masked;
 	long result;
 
-	/* In a call with a temporary mask, @mask is the mask that the kernel
-	 * will restore. */
+	/* In a call with a temporary mask, the kernel will restore @mask. */
 	if (kind == KIND_MASKED) {
 		use_mask(call, &mask, &masked);
-		return again(call);
+		return repeat_call(call);
 	}
 	if (sys_block_signals(&all) < 0)
 		return -EINTR;
@@ -230,7 +230,7 @@ static bool add_part(const struct part_rest *rest, long result, long *done)
 	return sys_poke(rest->length, &length, sizeof(length)) == 0;
 }
 
-/* An error in the rest is left to the program's next call. */
+/* The program's next call reports an error in the rest. */
 static long do_rest(const struct arch_call *call, uint64_t mask)
 {
 	long done = call->part, result;
@@ -240,22 +240,22 @@ static long do_rest(const struct arch_call *call, uint64_t mask)
 	while (part_find_rest(call, done, &rest)) {
 		if (is_pending(call, mask, &fails))
 			break;
-		result = go_on(KIND_AGAIN, &rest.call, mask);
+		result = continue_call(KIND_AGAIN, &rest.call, mask);
 		if (result <= 0 || !add_part(&rest, result, &done))
 			break;
 	}
 	return done;
 }
 
-/* Meanwhile the thread's stack does not change and shim's signal is blocked: a thread
- * that wants a snapshot reads the stack itself. */
+/* Tells that the thread's stack does not change while shim's signal is blocked.  A
+ * thread that wants a snapshot reads the stack itself. */
 static void rest_begin(struct thread *self, const ucontext_t *context)
 {
 	self->rest_context = context;
 	__atomic_store_n(&self->rests, self->rests | 1, __ATOMIC_SEQ_CST);
 }
 
-/* A jump out of a handler of the program may have ended it before. */
+/* A jump out of a handler of the program may have ended the rest before. */
 static void rest_end(struct thread *self)
 {
 	__atomic_store_n(&self->rests, (self->rests | 1) + 1, __ATOMIC_RELEASE);
@@ -285,8 +285,8 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context)
 	enum kind kind;
 	long result = -EINTR;
 
-	/* Nested only while the program changes its ids, for which libc's signal
-	 * may end the call, too. */
+	/* Nested calls occur only while the program changes its ids: libc's signal for
+	 * that may end the call, too. */
 	if (self->rests & 1)
 		return false;
 	if (sys_is_forbidden() || !ARCH_FIND_CALL(context, &call, sys_peek))
@@ -301,7 +301,7 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context)
 			return false;
 	} else {
 		rest_begin(self, context);
-		result = go_on(kind, &call, mask);
+		result = continue_call(kind, &call, mask);
 		rest_end(self);
 	}
 	ARCH_SET_RESULT(context, &call, result);
@@ -327,7 +327,7 @@ void syscall_restart_watch_handlers_of(int signal)
 	sys_signal_action(signal, &action, NULL);
 }
 
-/* --- one change at a time: otherwise that of another thread could be lost --- */
+/* --- one change at a time: the change of another thread could be lost otherwise --- */
 
 static uint32_t is_setting;
 

@@ -1,7 +1,4 @@
-/*
- * System calls that were interrupted after a part of their work: computes the
- * arguments of a call that does the rest.
- */
+/* Computes the arguments of a system call that does the rest of an interrupted one. */
 #define _GNU_SOURCE
 #include "sampling/syscall_restart_part.h"
 
@@ -13,10 +10,10 @@
 
 #include <shim/banned.h>
 
-#define PIECES 8 /* read at once */
+#define PIECES 8 /* read in one system call */
 
-/* A partial write to a regular file is no interruption: a limit was reached, or the
- * disk is full. */
+/* A partial write to a regular file is no interruption: the write reached a limit, or
+ * the disk is full. */
 static bool is_regular(long fd)
 {
 	uint64_t device, inode, size;
@@ -26,8 +23,8 @@ static bool is_regular(long fd)
 
 /* --- memory in one piece --- */
 
-static bool move_on(struct arch_call *call, unsigned buffer, unsigned size,
-		    long done, long unit)
+static bool skip_done(struct arch_call *call, unsigned buffer, unsigned size,
+		      long done, long unit)
 {
 	if (done >= call->arguments[size])
 		return false;
@@ -36,7 +33,7 @@ static bool move_on(struct arch_call *call, unsigned buffer, unsigned size,
 	return true;
 }
 
-/* --- memory in many pieces --- */
+/* --- memory in several pieces --- */
 
 /* Finds the piece of byte @done, and its rest; earlier pieces are done. */
 static bool find_piece(const struct iovec *pieces, size_t count, size_t done,
@@ -65,8 +62,8 @@ static bool find_piece(const struct iovec *pieces, size_t count, size_t done,
 	return done > 0 || i > 0;
 }
 
-static bool is_begun(const struct iovec *pieces, size_t number,
-		     const struct iovec *rest)
+static bool has_begun(const struct iovec *pieces, size_t number,
+		      const struct iovec *rest)
 {
 	struct iovec whole;
 
@@ -74,7 +71,7 @@ static bool is_begun(const struct iovec *pieces, size_t number,
 	       whole.iov_len != rest->iov_len;
 }
 
-/* The rest of a piece that has begun, else the pieces behind it. */
+/* The rest of a piece that has begun; otherwise the pieces after it. */
 static bool rest_of_pieces(struct arch_call *call, long done)
 {
 	const struct iovec *pieces = (const struct iovec *)call->arguments[1];
@@ -84,7 +81,7 @@ static bool rest_of_pieces(struct arch_call *call, long done)
 	if (!find_piece(pieces, (size_t)call->arguments[2], (size_t)done,
 			&number, &rest))
 		return false;
-	if (is_begun(pieces, number, &rest)) {
+	if (has_begun(pieces, number, &rest)) {
 		call->number = SYS_write;
 		call->arguments[1] = (long)rest.iov_base;
 		call->arguments[2] = (long)rest.iov_len;
@@ -95,7 +92,7 @@ static bool rest_of_pieces(struct arch_call *call, long done)
 	return true;
 }
 
-/* Addresses and control data were sent with the first part. */
+/* The first part has sent the addresses and control data. */
 static bool rest_of_message(struct part_rest *to, const void *from, long done,
 			    long in_one_piece)
 {
@@ -108,7 +105,7 @@ static bool rest_of_message(struct part_rest *to, const void *from, long done,
 	    !find_piece(message->msg_iov, message->msg_iovlen, (size_t)done,
 			&number, &rest))
 		return false;
-	if (is_begun(message->msg_iov, number, &rest)) {
+	if (has_begun(message->msg_iov, number, &rest)) {
 		call->number = in_one_piece;
 		call->arguments[3] = call->arguments[2];
 		call->arguments[1] = (long)rest.iov_base;
@@ -123,7 +120,7 @@ static bool rest_of_message(struct part_rest *to, const void *from, long done,
 	return true;
 }
 
-/* The last message that was counted may have been cut. */
+/* The last counted message may have been cut. */
 static bool rest_of_messages(struct part_rest *to, long done)
 {
 	struct arch_call *call = &to->call;
@@ -144,7 +141,7 @@ static bool rest_of_messages(struct part_rest *to, long done)
 		}
 		*call = before;
 	}
-	return move_on(call, 1, 2, done, sizeof(*all));
+	return skip_done(call, 1, 2, done, sizeof(*all));
 }
 
 bool part_find_rest(const struct arch_call *given, long done,
@@ -159,25 +156,25 @@ bool part_find_rest(const struct arch_call *given, long done,
 		call->arguments[i] = a[i];
 	switch (call->number) {
 	case SYS_write:
-		return !is_regular(a[0]) && move_on(call, 1, 2, done, 1);
+		return !is_regular(a[0]) && skip_done(call, 1, 2, done, 1);
 	case SYS_writev: return !is_regular(a[0]) && rest_of_pieces(call, done);
-	case SYS_sendto: return move_on(call, 1, 2, done, 1);
+	case SYS_sendto: return skip_done(call, 1, 2, done, 1);
 	case SYS_sendmsg:
 		return rest_of_message(rest, (void *)a[1], done, SYS_sendto);
 	case SYS_sendmmsg: return rest_of_messages(rest, done);
 	case SYS_recvfrom:
-		return (a[3] & MSG_WAITALL) && move_on(call, 1, 2, done, 1);
+		return (a[3] & MSG_WAITALL) && skip_done(call, 1, 2, done, 1);
 	case SYS_recvmsg:
 		return (a[2] & MSG_WAITALL) &&
 		       rest_of_message(rest, (void *)a[1], done, SYS_recvfrom);
 	case SYS_recvmmsg:
 		return !(a[3] & (MSG_WAITFORONE | MSG_DONTWAIT)) && a[4] == 0 &&
-		       move_on(call, 1, 2, done, sizeof(struct mmsghdr));
-	case SYS_getrandom: return move_on(call, 0, 1, done, 1);
+		       skip_done(call, 1, 2, done, sizeof(struct mmsghdr));
+	case SYS_getrandom: return skip_done(call, 0, 1, done, 1);
 	/* At the end of the file, the repeated call does nothing. */
 	case SYS_sendfile:
-		return is_regular(a[1]) && move_on(call, 3, 3, done, 0);
-	case SYS_copy_file_range: return move_on(call, 4, 4, done, 0);
+		return is_regular(a[1]) && skip_done(call, 3, 3, done, 0);
+	case SYS_copy_file_range: return skip_done(call, 4, 4, done, 0);
 	}
 	return false;
 }

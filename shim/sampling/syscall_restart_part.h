@@ -1,9 +1,9 @@
 /*
- * Calls that had done a part of their work when a signal came, and return that: the
- * call for the rest.
+ * System calls that had done a part of their work when a signal came: finds the
+ * arguments of the call that does the rest.
  *
- * Not continued: splice, tee, vmsplice and reads.  They often return a part, which
- * cannot be told from an interrupted call.
+ * splice, tee, vmsplice and reads are not continued.  They often return a part without
+ * an interruption, and the two cases look the same.
  */
 #ifndef SHIM_SYSCALL_RESTART_PART_H
 #define SHIM_SYSCALL_RESTART_PART_H
@@ -16,12 +16,13 @@
 struct part_rest {
 	struct arch_call call;
 	struct msghdr message; /* @call may point to it */
-	/* the result is added here; NULL: to the bytes done */
+	/* receives the sum of the lengths; NULL: the result of the program's call
+	 * does */
 	unsigned *length;
 };
 
-/* Computes the call for the rest of @call behind the first @done bytes (or messages),
- * or for a part of that.  False if there is no rest, or no signal has cut the call. */
+/* Computes the call for the rest of @call after the first @done bytes (or messages), or
+ * for a part of the rest.  False if @call has no rest, or if no signal has cut it. */
 bool part_find_rest(const struct arch_call *call, long done,
 		    struct part_rest *rest);
 
