@@ -1,7 +1,7 @@
 /*
- * Memory near an object for copies of its code, and which line was copied where.
- * libshim-code.so copies (inspect/decode/copy.c).  Each line is copied once, with what
- * follows it up to the next line that is copied already.
+ * Memory near an object for copies of its code, and the table of which line was copied
+ * where.  libshim-code.so makes the copies (inspect/decode/copy.c).  Each line is
+ * copied once, with the code after it up to the next line that has a copy.
  */
 #include "coverage/code_copies.h"
 
@@ -16,17 +16,17 @@
 #include <shim/banned.h>
 
 #define PAGE 4096u
-#define NEAR (1ull << 30) /* copies reach 2 GiB, and data is behind the code */
+#define NEAR (1ull << 30) /* copies can refer to data within 2 GiB */
 #define STEP (16ull << 20)
-#define PART 512 /* bytes of code that are copied at once */
+#define PART 512 /* bytes of code per copy */
 
-/* Mapped twice: here it can be written, at copies_at it can be executed.  Fork children
+/* The memory is mapped twice: writable here, executable at copies_at.  Fork children
  * share it.  Copies are never changed. */
 struct code_copies {
 	uint64_t size;	  /* of this memory */
-	uint64_t many;	  /* from here on, single instructions are copied */
-	uint64_t used;	  /* bytes */
-	uint32_t index[]; /* by line: where its copy begins; 0: there is none */
+	uint64_t many;	  /* beyond this size, single instructions are copied */
+	uint64_t used;	  /* in bytes */
+	uint32_t index[]; /* by line: the offset of its copy; 0: no copy */
 };
 
 /* --- memory --- */
@@ -36,8 +36,8 @@ static uintptr_t page_up(uintptr_t size)
 	return (size + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
 }
 
-/* Below the object: the heap is above the program.  Above it if there is no room, as
- * for a program at a low address. */
+/* Maps below the object, because the heap is above the program.  Maps above the object
+ * if there is no room below, as for a program at a low address. */
 static int map_near(const struct coverage_object *object, size_t size,
 		    uintptr_t *at)
 {
@@ -71,7 +71,7 @@ static int map_twice(void *executable, size_t size, void **writable)
 	return r;
 }
 
-static void forget(struct coverage_object *object)
+static void unmap_copies(struct coverage_object *object)
 {
 	uint64_t size;
 
@@ -90,7 +90,7 @@ void code_copies_prepare(struct coverage_object *object)
 	bool may_come;
 	void *memory;
 
-	forget(object);
+	unmap_copies(object);
 	if (info->line_count == 0 || !code_decoder(&may_come))
 		return;
 	code = info->lines[info->line_count - 1].offset - info->lines[0].offset;
@@ -123,7 +123,7 @@ uintptr_t code_copies_find(const struct coverage_object *object, uint32_t line)
 	return at ? object->copies_at + at : 0;
 }
 
-/* The first line at @address that has a trap; false if none. */
+/* Finds the first line at @address that has a trap; false if no line there has one. */
 static bool find_line(const struct coverage_object *object, uintptr_t address,
 		      uint32_t *line)
 {
@@ -187,8 +187,8 @@ static uintptr_t find_target(const struct decode_copy *copy, uintptr_t address)
 	return found ? found : address;
 }
 
-/* The code from @line to a line that is copied already.  There is no page between two
- * lines, so all of it is mapped. */
+/* The end of the code to copy from @line on: the next line that has a copy.  There is
+ * no page between two lines, so all of the code is mapped. */
 static uintptr_t find_end(const struct coverage_object *object, uint32_t line)
 {
 	const struct shim_coverage_object *info = &object->info;
@@ -218,8 +218,8 @@ static bool reserve(struct code_copies *copies, uint64_t size, uint64_t *at)
 	return true;
 }
 
-static void publish(const struct coverage_object *object, uint32_t line,
-		    const struct decode_copy *copy, uint64_t at)
+static void publish_copy(const struct coverage_object *object, uint32_t line,
+			 const struct decode_copy *copy, uint64_t at)
 {
 	const struct shim_coverage_object *info = &object->info;
 	uint32_t *index = object->copies->index;
@@ -239,8 +239,8 @@ static void publish(const struct coverage_object *object, uint32_t line,
 	}
 }
 
-static uintptr_t make(const struct coverage_object *object, uint32_t line,
-		      const struct decode *decode)
+static uintptr_t copy_line(const struct coverage_object *object, uint32_t line,
+			   const struct decode *decode)
 {
 	struct code_copies *copies = object->copies;
 	uint16_t places[PART] = { 0 };
@@ -266,7 +266,7 @@ static uintptr_t make(const struct coverage_object *object, uint32_t line,
 	copy.memory = (unsigned char *)copies + at;
 	if (decode->copy(&copy) != size)
 		return 0;
-	publish(object, line, &copy, at);
+	publish_copy(object, line, &copy, at);
 	return copy.to;
 }
 
@@ -276,6 +276,7 @@ uintptr_t code_copies_make(const struct coverage_object *object, uint32_t line)
 	bool may_come;
 	const struct decode *decode = code_decoder(&may_come);
 
-	return found || !object->copies || !decode ? found :
-						     make(object, line, decode);
+	return found || !object->copies || !decode ?
+		       found :
+		       copy_line(object, line, decode);
 }

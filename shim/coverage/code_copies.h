@@ -1,7 +1,8 @@
 /*
  * Copies of code whose traps cannot be removed, because the kernel refuses all ways to
- * write code (in a sandbox that shim did not see begin).  A thread that hits such a trap
- * continues in a copy, which does the same and marks the lines that it reaches.
+ * write code (in a sandbox that began before shim knew of it).  A thread that hits such
+ * a trap continues in a copy, which has the same effect and marks the lines that it
+ * reaches.
  *
  * The memory is mapped when the traps are set.  Then copies need no system call.
  */
@@ -10,13 +11,13 @@
 
 #include "coverage/coverage.h"
 
-/* Maps the memory near the object, which is about to get traps; without memory or a
- * decoder there are no copies.  The caller does not hold the state lock. */
+/* Maps the memory near the object, before traps are set in it.  Without memory or a
+ * decoder, copies are never made.  The caller does not hold the state lock. */
 void code_copies_prepare(struct coverage_object *object);
 
-/* The copy of the code at @line, if there is one already; 0 if not. */
+/* Returns the copy of the code at @line; 0 if it has not been made. */
 uintptr_t code_copies_find(const struct coverage_object *object, uint32_t line);
-/* Makes it first if there is none; 0 on failure.  Async. */
+/* Makes the copy first if necessary; 0 on failure.  Async. */
 uintptr_t code_copies_make(const struct coverage_object *object, uint32_t line);
 
 #endif

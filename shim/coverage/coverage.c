@@ -41,7 +41,7 @@ bool coverage_is_on(void)
 
 /* --- filters --- */
 
-/* The option --filter excludes functions whatever the other filters answer. */
+/* The option --filter excludes functions, whatever the other filters return. */
 static bool has_option(void)
 {
 	return config.filter[0] != '\0';
@@ -58,23 +58,23 @@ bool coverage_has_filters(void)
 	return false;
 }
 
-struct question {
+struct filter_query {
 	shim_coverage_filter_callback filter;
 	struct shim_profiler *profiler;
 	shim_function function;
 	bool is_wanted;
 };
 
-static void call_filter(struct question *question)
+static void call_filter(struct filter_query *query)
 {
-	if (question->filter(question->profiler, question->function))
-		question->is_wanted = true;
+	if (query->filter(query->profiler, query->function))
+		query->is_wanted = true;
 }
 
-/* Calls all filters, whatever the others answer (row M-25). */
+/* Calls all filters, whatever the others return (row M-25). */
 bool coverage_wants(shim_function function)
 {
-	struct question question = { .function = function };
+	struct filter_query query = { .function = function };
 	bool is_asked = false;
 
 	if (has_option() &&
@@ -87,16 +87,16 @@ bool coverage_wants(shim_function function)
 		if (!h->coverage_filter ||
 		    !guard_enter(&guard, h, EVENT_THREAD, 0, "filter"))
 			continue;
-		question.filter = h->coverage_filter;
-		question.profiler = h->profiler;
+		query.filter = h->coverage_filter;
+		query.profiler = h->profiler;
 		is_asked = true;
-		if (question.filter)
+		if (query.filter)
 			guard_call(&guard, (void (*)(void))call_filter,
-				   (uintptr_t)&question, 0, 0, 0, 0);
+				   (uintptr_t)&query, 0, 0, 0, 0);
 		else
 			guard_leave(&guard);
 	}
-	return !is_asked || question.is_wanted;
+	return !is_asked || query.is_wanted;
 }
 
 enum shim_result
@@ -117,9 +117,10 @@ static void do_nothing(union shim_function_or_client function)
 	(void)function;
 }
 
-/* A filter that runs at the first call of a function, and wants no further calls. */
+/* A filter that raises the event at the first call of a function, and declines further
+ * calls. */
 static enum shim_call_instrumentation_flags
-note_function(struct shim_profiler *profiler, shim_function function)
+raise_reached(struct shim_profiler *profiler, shim_function function)
 {
 	(void)profiler;
 	if (coverage_wants(function))
@@ -138,7 +139,7 @@ static bool start_functions(bool waits)
 	return shim_profiler_set_enter_leave_function_hooks3(
 		       functions, do_nothing, do_nothing, NULL) == SHIM_OK &&
 	       shim_profiler_set_call_instrumentation_filter_callback(
-		       functions, note_function) == SHIM_OK;
+		       functions, raise_reached) == SHIM_OK;
 }
 
 enum shim_result
@@ -167,8 +168,8 @@ bool coverage_begin(void)
 void coverage_begin_late(void)
 {
 	if (!sigtrap_start_late())
-		coverage_forgo_lines();
-	coverage_look();
+		coverage_forbid_traps();
+	coverage_scan_new();
 	coverage_watch_loader();
 }
 
@@ -180,7 +181,7 @@ void coverage_begin_at_start(void)
 		coverage_begin_late();
 		return;
 	}
-	coverage_look();
+	coverage_scan_new();
 	coverage_watch_loader();
 }
 
@@ -195,7 +196,7 @@ void coverage_add(struct coverage_object *object)
 		;
 }
 
-void coverage_lack(const char *path, int error)
+void coverage_log_missing(const char *path, int error)
 {
 	log_error("its lines cannot be recorded: %s", path, error);
 }
@@ -208,7 +209,7 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 	char *path = (char *)(object + 1);
 
 	if (!object) {
-		coverage_lack(image->path, -ENOMEM);
+		coverage_log_missing(image->path, -ENOMEM);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < image->path_size; i++)
@@ -225,7 +226,8 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 }
 
 /* Excludes shim, objects whose code shim's SIGTRAP handler may run, and the runtime
- * libraries of sanitizers, which have lines and block the signal unseen by shim. */
+ * libraries of sanitizers, which have lines, and block the signal by system calls that
+ * shim does not see. */
 static bool is_excluded(const struct image_entry *image)
 {
 	static const char *const names[] = {
@@ -243,7 +245,7 @@ static bool is_excluded(const struct image_entry *image)
 	return false;
 }
 
-static struct coverage_object *find_gone(const struct image_entry *image)
+static struct coverage_object *find_unloaded(const struct image_entry *image)
 {
 	for (struct coverage_object *o = coverage_objects; o; o = o->next)
 		if (o->start == 0 && o->device == image->device &&
@@ -253,39 +255,39 @@ static struct coverage_object *find_gone(const struct image_entry *image)
 	return NULL;
 }
 
-void coverage_tell(struct coverage_object *object)
+void coverage_raise_object(struct coverage_object *object)
 {
 	RAISE(coverage_object, &object->info);
 }
 
-static void look_at(struct coverage_object *object)
+static void set_up_object(struct coverage_object *object)
 {
-	coverage_tell(object);
+	coverage_raise_object(object);
 	if (!object->info.reached && object->info.line_count)
 		object->info.reached = shim_memory_map(object->info.line_count);
 	coverage_add(object);
 	if (!object->info.line_count)
 		return;
 	if (!object->info.reached)
-		coverage_lack(object->info.path, -ENOMEM);
+		coverage_log_missing(object->info.path, -ENOMEM);
 	else if (!sigtrap_start())
-		coverage_lack(object->info.path, -EPERM);
+		coverage_log_missing(object->info.path, -EPERM);
 	else
-		coverage_set(object);
+		coverage_set_traps(object);
 }
 
 /* A file that is loaded again keeps its lines and the memory for their results. */
-static void come_again(struct coverage_object *object, uintptr_t start)
+static void reuse_object(struct coverage_object *object, uintptr_t start)
 {
 	object->info.start = start;
 	object->info.end = start + object->size;
 	__atomic_store_n(&object->start, start, __ATOMIC_RELEASE);
 	if (object->info.reached)
-		coverage_set(object);
+		coverage_set_traps(object);
 }
 
-/* Searches the objects that the loader lists.  Those that libshim opens in namespaces
- * of their own are not among them. */
+/* Searches the objects that the loader lists.  The list excludes objects that libshim
+ * opens in its own namespaces. */
 struct search {
 	uintptr_t address;
 	bool is_found;
@@ -308,7 +310,7 @@ static int compare_object(struct dl_phdr_info *object, size_t size,
 	return search->is_found;
 }
 
-static bool is_the_programs(const struct image_entry *image)
+static bool is_listed(const struct image_entry *image)
 {
 	struct search search = { .address = image->start };
 
@@ -316,7 +318,7 @@ static bool is_the_programs(const struct image_entry *image)
 	return search.is_found;
 }
 
-bool coverage_knows(uintptr_t address)
+bool coverage_has_scanned(uintptr_t address)
 {
 	for (const struct coverage_object *o = coverage_objects; o; o = o->next)
 		if (o->start != 0 && address - o->start < o->size)
@@ -324,28 +326,29 @@ bool coverage_knows(uintptr_t address)
 	return false;
 }
 
-void coverage_look_at(const struct image_entry *image)
+void coverage_scan_object(const struct image_entry *image)
 {
 	struct coverage_object *object;
 
-	if (coverage_knows(image->start))
+	if (coverage_has_scanned(image->start))
 		return;
-	object = find_gone(image);
+	object = find_unloaded(image);
 	if (object) {
-		come_again(object, image->start);
-	} else if (is_excluded(image) || !is_the_programs(image)) {
+		reuse_object(object, image->start);
+	} else if (is_excluded(image) || !is_listed(image)) {
 		object = coverage_make(image, SHIM_COVERAGE_NO_LINES);
 		if (object)
 			coverage_add(object);
 	} else {
 		object = coverage_read_lines(image);
 		if (object)
-			look_at(object);
+			set_up_object(object);
 	}
 }
 
-/* The list may be replaced meanwhile; the thread that does that scans, too. */
-void coverage_look(void)
+/* The list may be replaced meanwhile.  The thread that replaces it scans the new list,
+ * too. */
+void coverage_scan_new(void)
 {
 	struct image_entry *const *images;
 	uint32_t count;
@@ -359,18 +362,18 @@ void coverage_look(void)
 		if (images[i]->id != 0 &&
 		    !__atomic_exchange_n(&images[i]->is_looked_at, true,
 					 __ATOMIC_ACQ_REL))
-			coverage_look_at(images[i]);
+			coverage_scan_object(images[i]);
 	image_unpin();
 }
 
-static void image_gone(uintptr_t start, uintptr_t end)
+static void drop_address(uintptr_t start, uintptr_t end)
 {
 	for (struct coverage_object *o = coverage_objects; o; o = o->next)
 		if (o->start >= start && o->start < end)
 			__atomic_store_n(&o->start, 0, __ATOMIC_RELEASE);
 }
 
-SUBSCRIBE(image_went, image_gone);
+SUBSCRIBE(image_went, drop_address);
 
 /* --- results --- */
 
@@ -388,21 +391,21 @@ static const struct coverage_object *find_object(uintptr_t address)
 	return NULL;
 }
 
-struct answer {
+struct coverage_query {
 	struct shim_profiler_handle *handle;
 	shim_coverage_data_callback callback;
 	shim_function function;
 };
 
-static void raise_data(const struct answer *answer,
+static void raise_data(const struct coverage_query *query,
 		       const struct shim_coverage_data *data)
 {
 	struct guard guard;
 
-	if (!guard_enter(&guard, answer->handle, EVENT_THREAD, 0, "coverage"))
+	if (!guard_enter(&guard, query->handle, EVENT_THREAD, 0, "coverage"))
 		return;
-	guard_call(&guard, (void (*)(void))answer->callback,
-		   (uintptr_t)answer->handle->profiler, (uintptr_t)data, 0, 0,
+	guard_call(&guard, (void (*)(void))query->callback,
+		   (uintptr_t)query->handle->profiler, (uintptr_t)data, 0, 0,
 		   0);
 }
 
@@ -417,9 +420,9 @@ static const char *file_name(const struct shim_coverage_object *object,
 }
 
 /* @before: the size of the function's earlier parts in bytes. */
-static void tell_range(const struct answer *answer,
-		       const struct coverage_object *object, uint64_t begin,
-		       uint64_t end, uint64_t before)
+static void report_range(const struct coverage_query *query,
+			 const struct coverage_object *object, uint64_t begin,
+			 uint64_t end, uint64_t before)
 {
 	const struct shim_coverage_object *info = &object->info;
 
@@ -427,7 +430,7 @@ static void tell_range(const struct answer *answer,
 	     i < info->line_count && info->lines[i].offset < end; i++) {
 		const struct shim_coverage_line *line = &info->lines[i];
 		struct shim_coverage_data data = {
-			.function = answer->function,
+			.function = query->function,
 			.code_offset = before + line->offset - begin,
 			.counter = info->reached[i],
 			.file_name = file_name(info, line->file),
@@ -436,7 +439,7 @@ static void tell_range(const struct answer *answer,
 		};
 
 		if (line->line != 0)
-			raise_data(answer, &data);
+			raise_data(query, &data);
 	}
 }
 
@@ -449,15 +452,15 @@ static int read_symbols(void *function)
 	return image ? symbols_read(image) : 0;
 }
 
-static enum shim_result tell_lines(const struct answer *answer,
-				   const struct coverage_object *object)
+static enum shim_result report_lines(const struct coverage_query *query,
+				     const struct coverage_object *object)
 {
 	struct shim_code_range ranges[RANGES_MAX];
 	bool is_looked_at = false;
 	uint64_t before = 0;
 	uint32_t count = 0;
 
-	shim_function_ranges(answer->function, RANGES_MAX, &count, ranges);
+	shim_function_ranges(query->function, RANGES_MAX, &count, ranges);
 	for (uint32_t i = 0; i < count && i < RANGES_MAX; i++) {
 		uint64_t begin = ranges[i].start - object->start;
 		uint64_t end = begin + ranges[i].size;
@@ -465,7 +468,7 @@ static enum shim_result tell_lines(const struct answer *answer,
 
 		is_looked_at |= line < object->info.line_count &&
 				object->info.lines[line].offset < end;
-		tell_range(answer, object, begin, end, before);
+		report_range(query, object, begin, end, before);
 		before += ranges[i].size;
 	}
 	return is_looked_at ? SHIM_OK : SHIM_E_FAIL;
@@ -476,21 +479,21 @@ static int has_hooks(void *function)
 	return call_sites_has((uintptr_t)function);
 }
 
-/* Without lines: reports whether a hook of the function was called, if it calls
- * hooks. */
-static enum shim_result tell_function(const struct answer *answer)
+/* For functions without lines: reports whether a hook of the function was called.
+ * Fails if the function calls no hooks. */
+static enum shim_result report_function(const struct coverage_query *query)
 {
 	const struct filter_answer *decision = filter_cache_find(
-		answer->function);
-	struct shim_coverage_data data = { .function = answer->function };
+		query->function);
+	struct shim_coverage_data data = { .function = query->function };
 
 	data.counter = decision && functions->filter_slot >= 0 &&
 		       decision->ages[functions->filter_slot] != 0;
 	if ((data.counter == 0 &&
-	     state_slowly(has_hooks, (void *)answer->function) != 1) ||
-	    !coverage_wants(answer->function))
+	     state_slowly(has_hooks, (void *)query->function) != 1) ||
+	    !coverage_wants(query->function))
 		return SHIM_E_FAIL;
-	raise_data(answer, &data);
+	raise_data(query, &data);
 	return SHIM_OK;
 }
 
@@ -499,7 +502,7 @@ shim_profiler_get_coverage_data(struct shim_profiler_handle *handle,
 				shim_function function,
 				shim_coverage_data_callback callback)
 {
-	struct answer answer = { handle, callback, function };
+	struct coverage_query query = { handle, callback, function };
 	const struct coverage_object *object;
 	enum shim_result r;
 
@@ -514,9 +517,9 @@ shim_profiler_get_coverage_data(struct shim_profiler_handle *handle,
 		return r;
 	object = find_object(function);
 	if (!object)
-		return tell_function(&answer);
-	r = tell_lines(&answer, object);
-	/* Functions that filters have excluded stay excluded (row M-26). */
+		return report_function(&query);
+	r = report_lines(&query, object);
+	/* Functions that filters exclude stay excluded (row M-26). */
 	return r == SHIM_OK || coverage_has_filters() ? r :
-							tell_function(&answer);
+							report_function(&query);
 }

@@ -40,35 +40,35 @@ extern struct coverage_object *coverage_objects
 
 bool coverage_is_on(void);
 
-/* Begins coverage when the module that has enabled it is set up; true if this call
+/* Begins coverage after the module that has enabled it is set up; true if this call
  * begins it.  The next plan adds the hooks.  If the program already runs, the caller
  * then calls coverage_begin_late, which scans the loaded objects. */
 bool coverage_begin(void);
 void coverage_begin_late(void);
-/* In shim's constructor: the program may have threads already. */
+/* Called in shim's constructor: the program may have threads already. */
 void coverage_begin_at_start(void);
 
 /* Scans the new objects; no lock of shim is held. */
-void coverage_look(void);
+void coverage_scan_new(void);
 /* Scans one object, which need not be in the list of image.h. */
-void coverage_look_at(const struct image_entry *image);
+void coverage_scan_object(const struct image_entry *image);
 /* Whether the object at @address was scanned. */
-bool coverage_knows(uintptr_t address);
+bool coverage_has_scanned(uintptr_t address);
 /* Opens the helper for debug information before the program loads an object. */
 void coverage_prepare(void);
 
-/* Whether a filter wants the function; true if there is none. */
+/* Whether all filters want the function; true without filters. */
 bool coverage_wants(shim_function function);
 bool coverage_has_filters(void);
 
-/* Raises coverage_object: profilers may provide the memory for its results. */
-void coverage_tell(struct coverage_object *object);
+/* Raises coverage_object: a profiler can provide the memory for its results. */
+void coverage_raise_object(struct coverage_object *object);
 
 /* Makes the object known to readers. */
 void coverage_add(struct coverage_object *object);
 
-/* Logs that the lines of the object at @path are not recorded. */
-void coverage_lack(const char *path, int error);
+/* Logs that shim does not record the lines of the object at @path. */
+void coverage_log_missing(const char *path, int error);
 
 /* Makes an object with the path and @state, without lines; NULL without memory. */
 struct coverage_object *coverage_make(const struct image_entry *image,
@@ -84,24 +84,24 @@ bool coverage_leave_loader(void);
 
 /* Counts at @code, which calls a compiled-in counter. */
 void coverage_count_at(uintptr_t code);
-/* Numbers the @guards of an object; then sets their places: two words for each, of
- * which the first is an address. */
+/* Numbers the @guards of an object. */
 void coverage_number(uint32_t *guards, uint32_t *end);
+/* Sets the places of the guards: two words for each guard, of which the first is an
+ * address. */
 void coverage_place(const uintptr_t *places, const uintptr_t *end);
 void coverage_count(uint32_t guard);
-/* From now on, child processes count in the same memory. */
+/* Called before a fork: from now on, child processes count in the same memory. */
 void coverage_forks(void);
 
 /* --- coverage_lines.c --- */
 
 /* Makes an object with the lines of @image that filters want; NULL without memory. */
 struct coverage_object *coverage_read_lines(const struct image_entry *image);
-/* Forbids traps, before any was set. */
-void coverage_forgo_lines(void);
+/* Forbids traps.  Called before any trap was set. */
+void coverage_forbid_traps(void);
 /* Sets traps at lines that were not reached. */
-void coverage_set(struct coverage_object *object);
-/* Removes all traps, for good: from now on no line is recorded.  The log has
- * @reason. */
+void coverage_set_traps(struct coverage_object *object);
+/* Removes all traps, for good: shim records no more lines.  The log gets @reason. */
 void coverage_give_up(const char *reason);
 /* The first line at or after @offset. */
 static inline uint32_t

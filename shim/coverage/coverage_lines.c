@@ -1,8 +1,8 @@
 /*
  * The lines of an object, and their traps.  A trap is one byte at the beginning of an
- * instruction.  Few writes set all traps of an object.  The first thread that hits a
- * trap removes it: it restores the original byte and continues.  So another thread may
- * come from a trap that was removed already; it counts as well.
+ * instruction.  shim sets all traps of an object in a few writes.  The first thread
+ * that hits a trap restores the original byte and continues.  Another thread may hit
+ * the trap before that and arrive later: its line counts, too.
  */
 #include "coverage/coverage.h"
 
@@ -53,29 +53,29 @@ static int has_table(const struct elf_file *file)
 	return found;
 }
 
-struct look {
+struct table_search {
 	const struct image_entry *image;
 	bool has_lines;
 };
 
-static int look_into(void *argument)
+static int search_table(void *argument)
 {
-	struct look *look = argument;
+	struct table_search *search = argument;
 	struct elf_file file;
 	int r;
 
 	/* The program's debug information may be in a separate file. */
-	look->has_lines = look->image->flags & SHIM_IMAGE_PROGRAM;
-	if (look->has_lines)
+	search->has_lines = search->image->flags & SHIM_IMAGE_PROGRAM;
+	if (search->has_lines)
 		return 0;
-	r = elf_open(look->image, &file);
+	r = elf_open(search->image, &file);
 	if (r == 0) {
 		r = has_table(&file);
 		elf_close(&file);
 	}
-	look->has_lines = r > 0;
+	search->has_lines = r > 0;
 	if (elf_is_refused(r))
-		coverage_lack(look->image->path, r);
+		coverage_log_missing(search->image->path, r);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ static bool lines_are_sorted(const struct shim_coverage_object *info)
 	return true;
 }
 
-static void take_rows(struct coverage_object *object,
+static void copy_rows(struct coverage_object *object,
 		      const struct image_entry *image,
 		      const struct debuginfo_lines *found)
 {
@@ -154,7 +154,7 @@ static void take_rows(struct coverage_object *object,
 	SHIM_ASSERT(lines_are_sorted(&object->info));
 }
 
-static void take_lines(const struct debuginfo_answer *answer, void *argument)
+static void copy_lines(const struct debuginfo_answer *answer, void *argument)
 {
 	const struct debuginfo_lines *found = answer->data;
 	struct reading *reading = argument;
@@ -164,14 +164,14 @@ static void take_lines(const struct debuginfo_answer *answer, void *argument)
 	char *memory;
 
 	if (found->row_count > UINT32_MAX / sizeof(struct shim_coverage_line)) {
-		coverage_lack(reading->image->path, -EFBIG);
+		coverage_log_missing(reading->image->path, -EFBIG);
 		return;
 	}
 	rows_size = found->row_count * sizeof(struct shim_coverage_line);
 	size = rows_size + found->row_count + found->files_size;
 	memory = object ? shim_memory_map(size) : NULL;
 	if (!memory) {
-		coverage_lack(reading->image->path, -ENOMEM);
+		coverage_log_missing(reading->image->path, -ENOMEM);
 		return;
 	}
 	object->info.lines = (void *)memory;
@@ -182,7 +182,7 @@ static void take_lines(const struct debuginfo_answer *answer, void *argument)
 	object->info.dropped = (uint32_t)found->dropped;
 	for (uint32_t i = 0; i < found->files_size; i++)
 		((char *)object->info.files)[i] = found->files[i];
-	take_rows(object, reading->image, found);
+	copy_rows(object, reading->image, found);
 	reading->object = object;
 }
 
@@ -193,16 +193,17 @@ static int read_symbols(void *image)
 	return symbols_read(image);
 }
 
-/* Calls the filters once for each function, whose lines follow each other. */
-struct choice {
+/* Calls the filters once for each function, because the lines of a function are
+ * consecutive. */
+struct filter_state {
 	const struct image_entry *image;
 	const struct symbols_function *last;
 	bool is_wanted;
 };
 
-static bool is_chosen(struct choice *choice, uint32_t offset)
+static bool is_chosen(struct filter_state *state, uint32_t offset)
 {
-	const struct image_entry *image = choice->image;
+	const struct image_entry *image = state->image;
 	const struct symbols_function *function =
 		image->symbols ?
 			symbols_find(image->symbols,
@@ -211,18 +212,18 @@ static bool is_chosen(struct choice *choice, uint32_t offset)
 
 	if (!function)
 		return false;
-	if (function != choice->last)
-		choice->is_wanted = coverage_wants(function->start +
-						   image->bias);
-	choice->last = function;
-	return choice->is_wanted;
+	if (function != state->last)
+		state->is_wanted = coverage_wants(function->start +
+						  image->bias);
+	state->last = function;
+	return state->is_wanted;
 }
 
-static void choose(struct coverage_object *object,
-		   const struct image_entry *image)
+static void apply_filters(struct coverage_object *object,
+			  const struct image_entry *image)
 {
 	struct shim_coverage_line *lines = (void *)object->info.lines;
-	struct choice choice = { .image = image };
+	struct filter_state state = { .image = image };
 	uint32_t kept = 0;
 	int r;
 
@@ -230,9 +231,9 @@ static void choose(struct coverage_object *object,
 		return;
 	r = state_slowly(read_symbols, (void *)image);
 	if (elf_is_refused(r))
-		coverage_lack(image->path, r);
+		coverage_log_missing(image->path, r);
 	for (uint32_t i = 0; i < object->info.line_count; i++)
-		if (is_chosen(&choice, lines[i].offset))
+		if (is_chosen(&state, lines[i].offset))
 			lines[kept++] = lines[i];
 	object->info.line_count = kept;
 }
@@ -240,7 +241,7 @@ static void choose(struct coverage_object *object,
 struct coverage_object *coverage_read_lines(const struct image_entry *image)
 {
 	struct reading reading = { .image = image };
-	struct look look = { .image = image };
+	struct table_search search = { .image = image };
 	struct debuginfo_question question = {
 		.image = image->id,
 		.path = image->path,
@@ -255,17 +256,17 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 		return coverage_make(image, SHIM_COVERAGE_UNSUPPORTED);
 	if (__atomic_load_n(&has_given_up, __ATOMIC_ACQUIRE))
 		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
-	state_slowly(look_into, &look);
-	if (look.has_lines) {
+	state_slowly(search_table, &search);
+	if (search.has_lines) {
 		int error = find_code(image, &question);
 
 		if (error < 0)
-			coverage_lack(image->path, error);
-		r = helper_ask(HELPER_LINETABLE, &question, NULL, take_lines,
+			coverage_log_missing(image->path, error);
+		r = helper_ask(HELPER_LINETABLE, &question, NULL, copy_lines,
 			       &reading);
 	}
 	if (r == SHIM_E_OUTOFMEMORY)
-		log_line("no memory to read line numbers in: no lines: %s",
+		log_line("no memory to read line numbers: no lines: %s",
 			 image->path);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		log_line("line numbers could not be read, because of another "
@@ -273,13 +274,13 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 			 image->path);
 	if (!reading.object)
 		return coverage_make(image, SHIM_COVERAGE_NO_LINES);
-	choose(reading.object, image);
+	apply_filters(reading.object, image);
 	return reading.object;
 }
 
 /* --- setting and removing traps --- */
 
-/* The size of code that is written at once. */
+/* The size of the code that one write changes. */
 #define WINDOW 65536
 
 static unsigned char window[WINDOW];
@@ -292,7 +293,7 @@ struct work {
 };
 
 /* Changes the byte at a line. */
-static void change(struct work *work, uint32_t line, unsigned char *byte)
+static void change_byte(struct work *work, uint32_t line, unsigned char *byte)
 {
 	struct coverage_object *object = work->object;
 
@@ -303,7 +304,7 @@ static void change(struct work *work, uint32_t line, unsigned char *byte)
 			*byte = object->originals[line];
 		return;
 	}
-	/* A trap of the program itself is not taken (take). */
+	/* handle_trap leaves a trap of the program itself to the program. */
 	object->originals[line] = *byte;
 	if (!object->info.reached[line])
 		*byte = ARCH_TRAP;
@@ -321,7 +322,7 @@ static int read_window(uintptr_t address, size_t size)
 	return 0;
 }
 
-/* Changes the lines from @line on that fit into the window; returns the next line. */
+/* Changes the lines from @line on that fit into the window.  Returns the next line. */
 static uint32_t change_window(struct work *work, uint32_t line)
 {
 	const struct shim_coverage_object *info = &work->object->info;
@@ -335,12 +336,12 @@ static uint32_t change_window(struct work *work, uint32_t line)
 	work->error = read_window(address, last - first + 1);
 	if (work->error < 0)
 		return end;
-	/* Of several lines at an address, the first has the original byte. */
+	/* If several lines begin at an address, the first one has the original byte. */
 	for (; line < end; line++)
 		if (line == 0 ||
 		    info->lines[line].offset != info->lines[line - 1].offset)
-			change(work, line,
-			       &window[info->lines[line].offset - first]);
+			change_byte(work, line,
+				    &window[info->lines[line].offset - first]);
 	work->error = patch_write(&work->patch, address, window,
 				  last - first + 1);
 	return end;
@@ -368,8 +369,8 @@ static int change_all(void *argument)
 	return work->error;
 }
 
-/* If the code cannot be written at once, tries byte by byte. */
-static int put_back_all(void *argument)
+/* Restores byte by byte, because the code could not be written as a whole. */
+static int restore_all(void *argument)
 {
 	struct coverage_object *object = argument;
 	const struct shim_coverage_object *info = &object->info;
@@ -393,15 +394,15 @@ static int put_back_all(void *argument)
 	return 0;
 }
 
-static void take_away(struct coverage_object *object)
+static void remove_traps(struct coverage_object *object)
 {
 	struct work work = { .object = object, .sets = false };
 
 	if (object->is_set && state_slowly(change_all, &work) < 0)
-		state_slowly(put_back_all, object);
+		state_slowly(restore_all, object);
 }
 
-void coverage_set(struct coverage_object *object)
+void coverage_set_traps(struct coverage_object *object)
 {
 	struct work work = { .object = object, .sets = true };
 
@@ -409,12 +410,12 @@ void coverage_set(struct coverage_object *object)
 	state_slowly(change_all, &work);
 	if (work.error == 0)
 		return;
-	coverage_lack(object->info.path, work.error);
-	take_away(object);
+	coverage_log_missing(object->info.path, work.error);
+	remove_traps(object);
 	object->info.state = SHIM_COVERAGE_UNWRITABLE;
 }
 
-void coverage_forgo_lines(void)
+void coverage_forbid_traps(void)
 {
 	__atomic_store_n(&has_given_up, true, __ATOMIC_RELEASE);
 }
@@ -427,12 +428,12 @@ void coverage_give_up(const char *reason)
 	    __atomic_exchange_n(&has_given_up, true, __ATOMIC_ACQ_REL))
 		return;
 	for (struct coverage_object *o = coverage_objects; o; o = o->next) {
-		take_away(o);
+		remove_traps(o);
 		is_left |= o->is_set;
 	}
 	/* The handler stays if a trap could not be removed. */
 	if (coverage_leave_loader() && !is_left && sigtrap_stop())
-		log_line("%s: from now on no line is recorded", reason);
+		log_line("%s: no more lines are recorded", reason);
 }
 
 /* --- in the signal handler --- */
@@ -442,14 +443,14 @@ struct trap_byte {
 	unsigned char original;
 };
 
-static int put_back_slowly(void *argument)
+static int restore_byte_locked(void *argument)
 {
 	const struct trap_byte *byte = argument;
 
 	return patch_put_back(byte->address, byte->original);
 }
 
-static bool put_back(struct trap_byte byte)
+static bool restore_byte(struct trap_byte byte)
 {
 	long r;
 	int fd;
@@ -462,24 +463,27 @@ static bool put_back(struct trap_byte byte)
 		r = sys_write_at(fd, &byte.original, 1, byte.address);
 		sys_close(fd);
 	}
-	return r == 1 || state_quietly(put_back_slowly, &byte) == 0;
+	return r == 1 || state_quietly(restore_byte_locked, &byte) == 0;
 }
 
-/* Once in so many times a thread whose code is copied tries again to remove the trap. */
-#define AGAIN 1024
+/* How rarely a thread whose code is copied tries again to remove the trap: once in so
+ * many hits. */
+#define HITS_PER_RETRY 1024
 
-/* Where the thread continues; 0 if nowhere. */
+/* Returns where the thread continues; 0 if no code can run. */
 static uintptr_t continue_at(const struct coverage_object *object,
 			     uint32_t line)
 {
-	static uint32_t turns, is_told;
+	static uint32_t turns, is_logged;
 	uintptr_t address = object->start + object->info.lines[line].offset;
 	uintptr_t copy = code_copies_find(object, line);
 
 	if (copy &&
-	    __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED) % AGAIN != 0)
+	    __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED) % HITS_PER_RETRY !=
+		    0)
 		return copy;
-	if (put_back((struct trap_byte){ address, object->originals[line] }))
+	if (restore_byte(
+		    (struct trap_byte){ address, object->originals[line] }))
 		return address;
 	copy = code_copies_make(object, line);
 	if (!copy)
@@ -487,13 +491,13 @@ static uintptr_t continue_at(const struct coverage_object *object,
 			"%s",
 			"the original code could not be restored: every way to "
 			"write it is refused");
-	else if (!__atomic_exchange_n(&is_told, 1, __ATOMIC_RELAXED))
+	else if (!__atomic_exchange_n(&is_logged, 1, __ATOMIC_RELAXED))
 		log_line("%s", "every way to write code is refused: lines not "
 			       "reached before run as copies, much slower");
 	return copy;
 }
 
-static void note(struct coverage_object *object, uint32_t line)
+static void mark_reached(struct coverage_object *object, uint32_t line)
 {
 	const struct shim_coverage_object *info = &object->info;
 	uint32_t offset = info->lines[line].offset;
@@ -503,8 +507,8 @@ static void note(struct coverage_object *object, uint32_t line)
 		__atomic_store_n(&info->reached[line], 1, __ATOMIC_RELAXED);
 }
 
-/* If shim has a trap at @address, counts the line as reached and removes the trap;
- * TRAP_STAYS if it cannot be removed. */
+/* If shim has set a trap at @address: counts the line as reached and removes the trap.
+ * TRAP_STAYS if the trap cannot be removed. */
 static enum sigtrap_owner handle_trap(uintptr_t address, ucontext_t *context)
 {
 	for (struct coverage_object *o =
@@ -521,7 +525,7 @@ static enum sigtrap_owner handle_trap(uintptr_t address, ucontext_t *context)
 		    o->info.lines[line].line == 0 ||
 		    o->originals[line] == ARCH_TRAP)
 			continue;
-		note(o, line);
+		mark_reached(o, line);
 		address = continue_at(o, line);
 		if (!address)
 			return TRAP_STAYS;

@@ -1,7 +1,8 @@
 /*
  * Scans objects before any of their code runs.  After mapping objects and before
  * relocating them, the loader calls an empty function, at which debuggers set a
- * breakpoint (<link.h>, r_brk).  shim sets a trap there that stays.
+ * breakpoint (<link.h>, r_brk).  shim sets a trap at that function, and never removes
+ * it.
  */
 #define _GNU_SOURCE
 #include "coverage/coverage.h"
@@ -24,7 +25,7 @@
 
 static const struct r_debug *loader;
 static uintptr_t trap; /* 0: not set */
-static size_t length;  /* of the instruction there; 0: a return */
+static size_t length;  /* of the replaced instruction; 0: a return */
 static unsigned char original;
 
 static int write_trap(unsigned char byte)
@@ -39,7 +40,7 @@ static int write_trap(unsigned char byte)
 	return r;
 }
 
-static int set(void *unused)
+static int set_trap(void *unused)
 {
 	(void)unused;
 	if (!arch_is_nothing((const void *)loader->r_brk, &length))
@@ -49,13 +50,13 @@ static int set(void *unused)
 	return write_trap(ARCH_TRAP);
 }
 
-static int take_away(void *unused)
+static int remove_trap(void *unused)
 {
 	(void)unused;
 	return write_trap(original);
 }
 
-static void complain(int error)
+static void log_failure(int error)
 {
 	log_error("lines that constructors of dlopened libraries reach are not "
 		  "recorded%s",
@@ -70,20 +71,20 @@ void coverage_watch_loader(void)
 		return;
 	loader = lookup_list();
 	if (!loader || loader->r_brk == 0) {
-		complain(-ENOENT);
+		log_failure(-ENOENT);
 		return;
 	}
-	/* The helper is opened first: loading it later, with all signals
-	 * blocked, would hit the trap. */
+	/* The helper is opened first.  If it were loaded later, with all signals
+	 * blocked, its loading would hit the trap. */
 	helper_prepare();
-	r = state_slowly(set, NULL);
+	r = state_slowly(set_trap, NULL);
 	if (r < 0)
-		complain(r);
+		log_failure(r);
 }
 
 bool coverage_leave_loader(void)
 {
-	return trap == 0 || state_slowly(take_away, NULL) == 0;
+	return trap == 0 || state_slowly(remove_trap, NULL) == 0;
 }
 
 void coverage_prepare(void)
@@ -92,21 +93,21 @@ void coverage_prepare(void)
 		helper_prepare();
 }
 
-struct find {
+struct image_search {
 	uintptr_t address;
 	struct image_entry *entry;
 };
 
 static int describe(void *argument)
 {
-	const struct find *find = argument;
+	const struct image_search *search = argument;
 
-	return image_describe(find->address, find->entry);
+	return image_describe(search->address, search->entry);
 }
 
-/* Runs with the loader's lock held, so shim may load nothing.  The objects are not
- * relocated yet, so no event is raised for them. */
-static void look(void)
+/* Runs with the loader's lock held, so shim must not load a library.  The objects are
+ * not relocated yet, so shim raises no event for them. */
+static void scan_new_objects(void)
 {
 	static struct image_entry entry;
 	static uint64_t number;
@@ -116,12 +117,12 @@ static void look(void)
 		return;
 	for (const struct link_map *map = loader->r_map; map;
 	     map = map->l_next) {
-		struct find find = { (uintptr_t)map->l_ld, &entry };
+		struct image_search search = { (uintptr_t)map->l_ld, &entry };
 		int r;
 
-		if (coverage_knows(find.address))
+		if (coverage_has_scanned(search.address))
 			continue;
-		r = state_slowly(describe, &find);
+		r = state_slowly(describe, &search);
 		if (elf_is_refused(r))
 			log_error(
 				"the lines that its constructors reach are not "
@@ -130,7 +131,7 @@ static void look(void)
 		if (r < 0)
 			continue;
 		entry.id = 1ull << 63 | ++number;
-		coverage_look_at(&entry);
+		coverage_scan_object(&entry);
 	}
 }
 
@@ -143,7 +144,7 @@ static void take_trap(uintptr_t address, ucontext_t *context,
 
 	if (address != __atomic_load_n(&trap, __ATOMIC_ACQUIRE) || trap == 0)
 		return;
-	look();
+	scan_new_objects();
 	errno = before;
 	ARCH_TRAP_DO(context, length);
 	*whose = TRAP_OURS;

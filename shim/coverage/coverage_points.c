@@ -1,7 +1,8 @@
 /*
- * Programs that the compiler makes count (-fsanitize-coverage).  The places are in
- * tables (clang), or are the addresses of the calls (gcc).  The profiler provides the
- * memory for the counts, in its recording.
+ * Programs that count themselves, because the compiler has added counters
+ * (-fsanitize-coverage).  The addresses of the counted code are in tables (clang), or
+ * are the addresses of the calls (gcc).  The profiler provides the memory for the
+ * counts, in its recording.
  */
 #include "coverage/coverage.h"
 
@@ -31,7 +32,7 @@ struct points {
 };
 
 static struct points all[OBJECTS_MAX + 1];
-static uint32_t used; /* number of entries in use; all[0] never is */
+static uint32_t used; /* number of entries in use; all[0] stays unused */
 static bool is_shared;
 static uint32_t is_busy;
 
@@ -74,40 +75,43 @@ static struct coverage_object *describe(uintptr_t address)
 	return object;
 }
 
-static void complain(const struct coverage_object *object, int error)
+static void log_failure(const struct coverage_object *object, int error)
 {
 	log_error("the counts of an object are lost: %s", object->info.path,
 		  error);
 }
 
-/* @lines is NULL for a count for every four bytes of the object. */
-static uint64_t *keep(struct coverage_object *object,
-		      const struct shim_coverage_line *lines, uint64_t count)
+/* Gets the memory for @count counts from the profiler.  @lines is NULL if the object
+ * has a count for every four bytes. */
+static uint64_t *get_counts(struct coverage_object *object,
+			    const struct shim_coverage_line *lines,
+			    uint64_t count)
 {
 	if (count > GUARD_MASK) {
-		complain(object, -EFBIG);
+		log_failure(object, -EFBIG);
 		return NULL;
 	}
 	object->info.lines = lines;
 	object->info.line_count = (uint32_t)count;
-	coverage_tell(object);
+	coverage_raise_object(object);
 	if (!object->info.counts)
 		object->info.counts = shim_memory_map(count * sizeof(uint64_t));
 	if (!object->info.counts)
-		complain(object, -ENOMEM);
+		log_failure(object, -ENOMEM);
 	return object->info.counts;
 }
 
-/* A thread or signal handler that comes while another is busy does not wait: its counts
- * are lost.  So are the counts of an object when the table is full. */
-static bool begin(void)
+/* Only one thread at a time registers an object.  A thread or signal handler that comes
+ * meanwhile does not wait: its counts are lost.  The counts of an object are lost, too,
+ * when the table is full. */
+static bool begin_registration(void)
 {
-	static bool is_told;
+	static bool is_logged;
 
 	if (used < OBJECTS_MAX &&
 	    !__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE))
 		return true;
-	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
 		log_line("%s",
 			 used < OBJECTS_MAX ?
 				 "two threads registered instrumented objects "
@@ -117,10 +121,10 @@ static bool begin(void)
 	return false;
 }
 
-/* Between begin and end. */
+/* Holds between begin_registration and end_registration. */
 #define ASSERT_ALONE() SHIM_ASSERT(is_busy &&used < OBJECTS_MAX)
 
-static void end(void)
+static void end_registration(void)
 {
 	SHIM_ASSERT(is_busy);
 	__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
@@ -145,22 +149,23 @@ static struct points *find_points(uintptr_t code)
 	return NULL;
 }
 
-/* Adds the object of @code at its first call.  Without memory it has no counts. */
+/* Adds the object of @code at its first call.  Without memory, the object has no
+ * counts. */
 static void add_object(uintptr_t code)
 {
 	struct points points = { .start = code & ~4095ul, .size = 4096 };
 	uint64_t signals = shim_signals_block();
 
-	if (begin()) {
+	if (begin_registration()) {
 		points.object = describe(code);
 		if (points.object) {
 			points.start = points.object->start;
 			points.size = points.object->size;
-			points.counts = keep(points.object, NULL,
-					     points.size / 4 + 1);
+			points.counts = get_counts(points.object, NULL,
+						   points.size / 4 + 1);
 		}
 		publish(&points);
-		end();
+		end_registration();
 	}
 	shim_signals_restore(signals);
 }
@@ -205,8 +210,8 @@ void coverage_count(uint32_t guard)
 		add_one(&points->counts[guard & GUARD_MASK]);
 }
 
-/* Every source file of an object calls this for all guards of the object; the calls for
- * the places follow. */
+/* Every source file of an object calls this for all guards of the object.  The calls
+ * for the addresses follow. */
 void coverage_number(uint32_t *guards, uint32_t *guards_end)
 {
 	struct points points = { .guards = guards };
@@ -216,17 +221,17 @@ void coverage_number(uint32_t *guards, uint32_t *guards_end)
 	if (!coverage_is_on() || count == 0 || count > GUARD_MASK || guards[0])
 		return;
 	signals = shim_signals_block();
-	if (begin()) {
+	if (begin_registration()) {
 		points.guard_count = (uint32_t)count;
 		publish(&points);
 		for (uint32_t i = 0; i < count; i++)
 			guards[i] = used << GUARD_BITS | i;
-		end();
+		end_registration();
 	}
 	shim_signals_restore(signals);
 }
 
-/* The guards that were numbered last and have no places yet. */
+/* Returns the guards that were numbered last, if they have no addresses yet. */
 static struct points *find_guards(uint64_t count)
 {
 	for (uint32_t i = used; i > 0; i--)
@@ -243,7 +248,7 @@ read_places(const struct coverage_object *object, const uintptr_t *places,
 		count * sizeof(struct shim_coverage_line));
 
 	if (!lines)
-		complain(object, -ENOMEM);
+		log_failure(object, -ENOMEM);
 	for (uint64_t i = 0; lines && i < count; i++)
 		lines[i].offset = (uint32_t)(places[2 * i] - object->start);
 	return lines;
@@ -255,7 +260,7 @@ void coverage_place(const uintptr_t *places, const uintptr_t *places_end)
 	uint64_t signals = shim_signals_block();
 	struct points *points = NULL;
 
-	if (coverage_is_on() && count > 0 && begin()) {
+	if (coverage_is_on() && count > 0 && begin_registration()) {
 		points = find_guards(count);
 		if (points)
 			points->object = describe(places[0]);
@@ -264,10 +269,10 @@ void coverage_place(const uintptr_t *places, const uintptr_t *places_end)
 				points->object, places, count);
 
 			if (lines)
-				points->counts = keep(points->object, lines,
-						      count);
+				points->counts = get_counts(points->object,
+							    lines, count);
 		}
-		end();
+		end_registration();
 	}
 	shim_signals_restore(signals);
 }

@@ -1,7 +1,7 @@
 /*
- * The handler of SIGTRAP while traps are set.  The kernel has only this handler.  The
- * program's own is stored in runtime/kept_signals.c, which calls it for a SIGTRAP that
- * no trap of shim has raised.
+ * The handler of SIGTRAP while traps are set.  The kernel has only this handler.
+ * runtime/kept_signals.c stores the program's own handler, and calls it for a SIGTRAP
+ * that no trap of shim has raised.
  */
 #include "coverage/sigtrap.h"
 
@@ -28,7 +28,7 @@ bool sigtrap_is_on(void)
 	return __atomic_load_n(&status, __ATOMIC_ACQUIRE) == ON;
 }
 
-static void handle(int signal, siginfo_t *info, void *context)
+static void handle_sigtrap(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
 	uintptr_t address = ARCH_CONTEXT_IP(interrupted) - ARCH_TRAP_SIZE;
@@ -43,8 +43,8 @@ static void handle(int signal, siginfo_t *info, void *context)
 	switch (whose) {
 	case TRAP_OURS: return;
 	case TRAP_STAYS:
-		/* The trap again, with its signal blocked, ends the program also
-		 * where no system call does. */
+		/* The same trap again, with its signal blocked, ends the program.  That
+		 * works also where no system call does. */
 		*(uint64_t *)&interrupted->uc_sigmask |= TRAP_BIT;
 		ARCH_CONTEXT_GO_TO(interrupted, address);
 		return;
@@ -55,12 +55,12 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 /* --- on and off --- */
 
-static int install(void *unused)
+static int install_locked(void *unused)
 {
 	(void)unused;
 	if (status != NEVER)
 		return 0;
-	if (kept_start(SIGTRAP, handle) < 0)
+	if (kept_start(SIGTRAP, handle_sigtrap) < 0)
 		return -EBUSY;
 	__atomic_store_n(&status, ON, __ATOMIC_RELEASE);
 	return 0;
@@ -75,7 +75,7 @@ bool sigtrap_start(void)
 	/* The thread may have begun with the signal blocked. */
 	if (sys_unblock_signals(0, &mask) < 0)
 		return false;
-	state_slowly(install, NULL);
+	state_slowly(install_locked, NULL);
 	if (!sigtrap_is_on())
 		return false;
 	if (hidden_thread_begins(mask) == 0)
@@ -84,7 +84,7 @@ bool sigtrap_start(void)
 	return false;
 }
 
-static int uninstall(void *unused)
+static int uninstall_locked(void *unused)
 {
 	(void)unused;
 	if (status != ON)
@@ -96,7 +96,7 @@ static int uninstall(void *unused)
 
 bool sigtrap_stop(void)
 {
-	bool stopped = state_slowly(uninstall, NULL) == 0;
+	bool stopped = state_slowly(uninstall_locked, NULL) == 0;
 
 	if (stopped && (hidden_blocked() & TRAP_BIT))
 		sys_block_signal(SIGTRAP, true);

@@ -1,6 +1,6 @@
 /*
- * SIGTRAP while lines are recorded (coverage.h): shim handles it, hidden from the
- * program (runtime/kept_signals.h).
+ * Handles SIGTRAP while lines are recorded (coverage.h).  The handler is hidden from
+ * the program (runtime/kept_signals.h).
  */
 #ifndef SHIM_SIGTRAP_H
 #define SHIM_SIGTRAP_H
@@ -19,12 +19,13 @@ enum sigtrap_owner { TRAP_NOT_OURS, TRAP_OURS, TRAP_STAYS };
 TOPIC(sigtrap_taken, uintptr_t address, ucontext_t *context,
       enum sigtrap_owner *whose);
 
-/* Installs the handler; false on failure.  After a stop it cannot be started again. */
+/* Installs the handler; false on failure.  It cannot be installed again after
+ * sigtrap_stop. */
 bool sigtrap_start(void);
-/* The same while the program runs; false, with a line in the log, if a thread of the
- * program blocks the signal. */
+/* Does the same while the program runs.  False, with a line in the log, if a thread of
+ * the program blocks the signal. */
 bool sigtrap_start_late(void);
-/* Gives the signal back to the program; false if shim did not have it. */
+/* Gives the signal back to the program; false if shim had not taken it. */
 bool sigtrap_stop(void);
 bool sigtrap_is_on(void);
 

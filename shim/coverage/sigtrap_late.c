@@ -1,7 +1,7 @@
 /*
  * Starts traps in a program that already runs.  Its threads and handlers may have
- * blocked SIGTRAP in the kernel's masks, and the kernel ends a program that hits a trap
- * with SIGTRAP blocked.
+ * blocked SIGTRAP in the kernel's masks, which shim could not filter.  The kernel ends
+ * a program that hits a trap with SIGTRAP blocked.
  */
 #include "coverage/sigtrap.h"
 
@@ -20,13 +20,14 @@
 #define SIGNALS	 64
 #define TRAP_BIT (1ull << (SIGTRAP - 1))
 
-/* A thread may block all signals for a moment, in code of shim or of the program. */
+/* How often to check again: a thread may block all signals for a moment, in code of
+ * shim or of the program. */
 #define TRIES	 50
 #define PAUSE_MS 2
 
-/* Removes SIGTRAP from a handler's mask, as edge/signals.c does for handlers that are
- * set later. */
-static void free_handler(int signal)
+/* Removes SIGTRAP from a handler's mask, as edge/signals.c does when the program sets a
+ * handler. */
+static void unblock_in_handler(int signal)
 {
 	struct sys_action action;
 
@@ -42,10 +43,10 @@ static void free_handler(int signal)
 }
 
 struct search {
-	uint32_t tid; /* of a thread that blocks it */
+	uint32_t tid; /* of a thread that blocks SIGTRAP */
 };
 
-static bool is_free(uint32_t tid, void *argument)
+static bool has_unblocked(uint32_t tid, void *argument)
 {
 	struct search *search = argument;
 	uint64_t blocked;
@@ -57,7 +58,7 @@ static bool is_free(uint32_t tid, void *argument)
 	return false;
 }
 
-static int look_at_threads(uint32_t *tid)
+static int find_blocking_thread(uint32_t *tid)
 {
 	struct search search = { 0 };
 	int r = 1;
@@ -65,13 +66,13 @@ static int look_at_threads(uint32_t *tid)
 	for (unsigned i = 0; i < TRIES && r == 1; i++) {
 		if (i > 0)
 			sys_sleep_ms(PAUSE_MS);
-		r = tasks_each(is_free, &search);
+		r = tasks_each(has_unblocked, &search);
 	}
 	*tid = search.tid;
 	return r == 1 ? -EBUSY : r;
 }
 
-static void complain(uint32_t tid, int error)
+static void log_failure(uint32_t tid, int error)
 {
 	char memory[32];
 	struct text text;
@@ -97,11 +98,11 @@ bool sigtrap_start_late(void)
 	if (!sigtrap_start())
 		return false;
 	for (int signal = 1; signal <= SIGNALS; signal++)
-		free_handler(signal);
-	r = look_at_threads(&tid);
+		unblock_in_handler(signal);
+	r = find_blocking_thread(&tid);
 	if (r == 0)
 		return true;
-	complain(tid, r);
+	log_failure(tid, r);
 	sigtrap_stop();
 	return false;
 }

@@ -385,7 +385,7 @@ void edge_allocations_decide(bool is_last_chance)
 	if (decided || !allocations_decide(is_last_chance))
 		return;
 	decided = true;
-	if (!allocations_are_told()) {
+	if (!allocations_raise_events()) {
 		pass_by();
 		return;
 	}

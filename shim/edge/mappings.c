@@ -37,7 +37,7 @@ void edge_mappings_resolve(void)
 /* False in the callbacks, slow hooks and threads of a profiler. */
 static bool is_told(void)
 {
-	return allocations_are_told() && allocations_are_the_programs();
+	return allocations_raise_events() && allocations_are_the_programs();
 }
 
 /* Makes the system call; used before libc's function is found. */

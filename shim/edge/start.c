@@ -66,7 +66,7 @@ void *edge_main_begins(void)
 	edge_locks_decide(true);
 	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
 	/* A constructor may have enabled it. */
-	coverage_look();
+	coverage_scan_new();
 	coverage_watch_loader();
 	prefetch_look();
 	RAISE(runtime_initialized);

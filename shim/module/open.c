@@ -14,7 +14,7 @@
 void open_look_again(void)
 {
 	image_look_again();
-	coverage_look();
+	coverage_scan_new();
 	prefetch_look();
 	image_raise_pending();
 }

@@ -77,7 +77,7 @@ static int run(unsigned n, bool for_good)
 	if (shim_profiler_enable_coverage(handle) == SHIM_OK)
 		found |= FOUND_ENABLED;
 	image_look_again();
-	coverage_look();
+	coverage_scan_new();
 	if (fake_failed())
 		found |= FOUND_FAILED;
 	if ((found & FOUND_ENABLED) && objects == 0 && log_end() == said)
