@@ -1,6 +1,6 @@
 /*
- * Events of allocations.  A buffer keeps calls from before profilers are set up,
- * because only then it is known whether a profiler enables their events.
+ * Events of allocations.  A buffer keeps the calls that come before profilers are set
+ * up, because shim cannot know earlier whether a profiler enables their events.
  */
 #include "heap/allocations.h"
 
@@ -16,7 +16,7 @@
 
 #include <shim/banned.h>
 
-enum mode { KEEPING, TELLING, IGNORING };
+enum mode { KEEPING, RAISING, IGNORING };
 
 static enum mode mode;
 static bool is_requested, wants_all;
@@ -29,7 +29,7 @@ static struct shim_allocation_counts counts;
 
 /* --- serial numbers --- */
 
-/* A serial number is a thread's number (from 1) times this, plus a count. */
+/* A serial number is a thread's number (from 1) multiplied by this, plus a count. */
 #define SERIAL_THREAD (1ull << 40)
 
 static __thread uint64_t next_serial;
@@ -37,8 +37,8 @@ static __thread uint64_t next_serial;
 static __thread uint64_t last_serial;
 static uint64_t serial_threads;
 
-/* A signal handler that interrupts this takes the numbers of another thread, so no
- * number is used twice. */
+/* A signal handler that interrupts make_serial takes the numbers of another thread, so
+ * no number is used twice. */
 static uint64_t make_serial(void)
 {
 	uint64_t serial = shim_fetch_add(&next_serial, 1);
@@ -55,7 +55,7 @@ static uint64_t make_serial(void)
 /* --- raising events --- */
 
 /* False in a profiler's callbacks, slow hooks and threads, and while the loader
- * allocates for libraries that shim loads. */
+ * allocates memory for libraries that shim loads. */
 static inline bool is_the_programs(void)
 {
 	const struct thread *self = thread_current;
@@ -66,8 +66,8 @@ static inline bool is_the_programs(void)
 	return (state & THREAD_NOT_THE_PROGRAM) == 0;
 }
 
-/* The built-in profiler that has these callbacks.  It is never detached, so it is
- * called without a guard, which would take longer than the callback. */
+/* The built-in profiler that has these callbacks.  It is never detached, so shim calls
+ * it without a guard, which would take longer than the callback. */
 static struct shim_profiler_handle *recorder;
 
 static void find_tick(void)
@@ -80,7 +80,7 @@ static void find_tick(void)
 		tick = found;
 }
 
-static void find_own(void)
+static void find_recorder(void)
 {
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h))
@@ -88,7 +88,7 @@ static void find_own(void)
 			recorder = h;
 }
 
-#define TELL(event, ...) \
+#define RAISE_FAST(event, ...) \
 	do { \
 		if (events_counts.event > (recorder != NULL)) \
 			RAISE_TO(AUDIENCE_MODULES, event, __VA_ARGS__); \
@@ -96,7 +96,7 @@ static void find_own(void)
 			recorder->event(recorder->profiler, __VA_ARGS__); \
 	} while (0)
 
-static void count(uint64_t *counter)
+static void add_one(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
@@ -118,7 +118,7 @@ static inline bool add_block(struct shim_block *block, uint64_t *note)
 	if (added)
 		sampled_add(block->address);
 	else
-		count(&counts.untold);
+		add_one(&counts.untold);
 	last_serial = block->serial;
 	return added;
 }
@@ -129,7 +129,7 @@ static inline bool remove_block(uintptr_t address, struct shim_block *block,
 	if (!sampled_may_have(address) ||
 	    !heap_table_take(address, block, note)) {
 		if (sampled_period == 0)
-			count(&counts.unknown);
+			add_one(&counts.unknown);
 		return false;
 	}
 	sampled_remove(address);
@@ -138,8 +138,8 @@ static inline bool remove_block(uintptr_t address, struct shim_block *block,
 	return true;
 }
 
-static void tell_got(uintptr_t address, size_t size, size_t alignment,
-		     enum shim_allocation_kind kind)
+static void raise_allocation(uintptr_t address, size_t size, size_t alignment,
+			     enum shim_allocation_kind kind)
 {
 	uint64_t no_word = 0;
 	struct shim_block block = {
@@ -156,33 +156,33 @@ static void tell_got(uintptr_t address, size_t size, size_t alignment,
 	block.serial = make_serial();
 	sampled_weigh(&block);
 	add_block(&block, &no_word);
-	TELL(allocation, &block);
+	RAISE_FAST(allocation, &block);
 }
 
-static void tell_deallocation(struct shim_block *block, uint64_t *note)
+static void raise_deallocation(struct shim_block *block, uint64_t *note)
 {
 	block->note = note;
-	TELL(deallocation, block);
+	RAISE_FAST(deallocation, block);
 }
 
-static void tell_gives(uintptr_t address)
+static void raise_release(uintptr_t address)
 {
 	struct shim_block block;
 	uint64_t note;
 
 	if (remove_block(address, &block, &note))
-		tell_deallocation(&block, &note);
+		raise_deallocation(&block, &note);
 }
 
-/* The new block is sampled like any other; if it is not, only the old one is reported,
- * as freed. */
-static void tell_changed(struct allocations_change *change, uintptr_t address,
+/* A new block is sampled like any other.  If it is not sampled, only the release of the
+ * old block is reported. */
+static void raise_change(struct allocations_change *change, uintptr_t address,
 			 size_t size)
 {
 	struct shim_block after = change->before;
 
 	if (!is_wanted(size)) {
-		tell_deallocation(&change->before, &change->note);
+		raise_deallocation(&change->before, &change->note);
 		return;
 	}
 	after.address = address;
@@ -194,7 +194,7 @@ static void tell_changed(struct allocations_change *change, uintptr_t address,
 	change->before.note = &change->note;
 	if (!add_block(&after, &change->note))
 		after.note = &change->note;
-	TELL(reallocation, &change->before, &after);
+	RAISE_FAST(reallocation, &change->before, &after);
 }
 
 /* --- calls before the decision --- */
@@ -211,9 +211,9 @@ struct kept {
 
 static struct kept kept_first[KEPT_FIRST];
 static struct kept *kept_pieces[KEPT_PIECES] = { kept_first };
-static uint32_t kept_count, kept_told;
+static uint32_t kept_count, kept_raised;
 
-/* The pieces have 256, 256, 512, 1024 ... entries. */
+/* The call with @number.  The pieces have 256, 256, 512, 1024 ... entries. */
 static struct kept *kept_at(uint32_t number, bool make)
 {
 	unsigned piece = number < KEPT_FIRST ?
@@ -240,8 +240,8 @@ static struct kept *kept_at(uint32_t number, bool make)
 	return entries ? &entries[number - first] : NULL;
 }
 
-static void keep(uintptr_t before, uintptr_t after, size_t size,
-		 size_t alignment, enum shim_allocation_kind kind)
+static void keep_call(uintptr_t before, uintptr_t after, size_t size,
+		      size_t alignment, enum shim_allocation_kind kind)
 {
 	uint32_t number;
 	struct kept *kept;
@@ -251,7 +251,7 @@ static void keep(uintptr_t before, uintptr_t after, size_t size,
 		number = __atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED);
 	kept = kept_at(number, true);
 	if (!kept) {
-		count(&counts.early_lost);
+		add_one(&counts.early_lost);
 		return;
 	}
 	*kept = (struct kept){ before, after, size, alignment, kind, 0 };
@@ -263,25 +263,26 @@ static void raise_kept(const struct kept *kept)
 	struct allocations_change change;
 
 	if (!kept->before) {
-		tell_got(kept->after, kept->size, kept->alignment, kept->kind);
+		raise_allocation(kept->after, kept->size, kept->alignment,
+				 kept->kind);
 		return;
 	}
 	if (!kept->after) {
-		tell_gives(kept->before);
+		raise_release(kept->before);
 		return;
 	}
 	if (remove_block(kept->before, &change.before, &change.note))
-		tell_changed(&change, kept->after, kept->size);
+		raise_change(&change, kept->after, kept->size);
 	else
-		tell_got(kept->after, kept->size, 0, kept->kind);
+		raise_allocation(kept->after, kept->size, 0, kept->kind);
 }
 
-static void tell_kept(void)
+static void raise_all_kept(void)
 {
 	uint32_t end = __atomic_load_n(&kept_count, __ATOMIC_ACQUIRE);
 
-	for (; kept_told < end; kept_told++) {
-		const struct kept *kept = kept_at(kept_told, false);
+	for (; kept_raised < end; kept_raised++) {
+		const struct kept *kept = kept_at(kept_raised, false);
 
 		if (kept && __atomic_load_n(&kept->is_whole, __ATOMIC_ACQUIRE))
 			raise_kept(kept);
@@ -298,9 +299,9 @@ static void set_mode(enum mode to)
 	__atomic_store_n(&mode, to, __ATOMIC_RELEASE);
 }
 
-static void get_ready(void)
+static void prepare_events(void)
 {
-	find_own();
+	find_recorder();
 	find_tick();
 	sampled_start(wants_all ? 0 : wanted_period, wanted_seed);
 }
@@ -312,26 +313,26 @@ bool allocations_wait_for_late(void)
 
 void allocations_begin_late(void)
 {
-	get_ready();
-	set_mode(TELLING);
+	prepare_events();
+	set_mode(RAISING);
 }
 
 bool allocations_decide(bool is_last_chance)
 {
 	if (get_mode() == KEEPING && is_requested) {
-		get_ready();
-		tell_kept();
-		set_mode(TELLING);
-		tell_kept();
+		prepare_events();
+		raise_all_kept();
+		set_mode(RAISING);
+		raise_all_kept();
 	} else if (get_mode() == KEEPING && is_last_chance) {
 		set_mode(IGNORING);
 	}
 	return get_mode() != KEEPING;
 }
 
-bool allocations_are_told(void)
+bool allocations_raise_events(void)
 {
-	return get_mode() == TELLING;
+	return get_mode() == RAISING;
 }
 
 bool allocations_are_the_programs(void)
@@ -339,9 +340,9 @@ bool allocations_are_the_programs(void)
 	return is_the_programs();
 }
 
-bool allocations_are_all_told(void)
+bool allocations_have_all_blocks(void)
 {
-	return allocations_are_told() && sampled_period == 0 &&
+	return allocations_raise_events() && sampled_period == 0 &&
 	       __atomic_load_n(&counts.untold, __ATOMIC_RELAXED) == 0;
 }
 
@@ -360,10 +361,10 @@ void allocations_got(void *pointer, size_t size, size_t alignment,
 
 	if (now == IGNORING || !is_the_programs())
 		return;
-	if (now == TELLING)
-		tell_got((uintptr_t)pointer, size, alignment, kind);
+	if (now == RAISING)
+		raise_allocation((uintptr_t)pointer, size, alignment, kind);
 	else
-		keep(0, (uintptr_t)pointer, size, alignment, kind);
+		keep_call(0, (uintptr_t)pointer, size, alignment, kind);
 }
 
 void allocations_gives(void *pointer)
@@ -373,15 +374,15 @@ void allocations_gives(void *pointer)
 	heap_table_fetch((uintptr_t)pointer);
 	if (now == IGNORING || !is_the_programs())
 		return;
-	if (now == TELLING)
-		tell_gives((uintptr_t)pointer);
+	if (now == RAISING)
+		raise_release((uintptr_t)pointer);
 	else
-		keep((uintptr_t)pointer, 0, 0, 0, 0);
+		keep_call((uintptr_t)pointer, 0, 0, 0, 0);
 }
 
 void allocations_change_begins(struct allocations_change *change, void *pointer)
 {
-	change->is_known = get_mode() == TELLING && is_the_programs() &&
+	change->is_known = get_mode() == RAISING && is_the_programs() &&
 			   remove_block((uintptr_t)pointer, &change->before,
 					&change->note);
 	change->before.address = (uintptr_t)pointer;
@@ -391,8 +392,8 @@ static void keep_changed(const struct allocations_change *change,
 			 uintptr_t address, size_t size)
 {
 	if (is_the_programs() && (address || size == 0))
-		keep(change->before.address, address, size, 0,
-		     SHIM_ALLOCATION_REALLOC);
+		keep_call(change->before.address, address, size, 0,
+			  SHIM_ALLOCATION_REALLOC);
 }
 
 void allocations_changed(struct allocations_change *change, void *pointer,
@@ -403,17 +404,17 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 	else if (!change->is_known && pointer)
 		allocations_got(pointer, size, 0, SHIM_ALLOCATION_REALLOC);
 	else if (change->is_known && pointer)
-		tell_changed(change, (uintptr_t)pointer, size);
+		raise_change(change, (uintptr_t)pointer, size);
 	else if (change->is_known && size == 0)
-		tell_deallocation(&change->before, &change->note);
+		raise_deallocation(&change->before, &change->note);
 	else if (change->is_known)
 		add_block(&change->before, &change->note);
 }
 
 /* --- enabling them --- */
 
-/* The program may enable allocations before main, a module during its setup. */
-static enum shim_result enable(const char *function, const void *caller)
+/* The program enables allocations before main; a module does so during its setup. */
+static enum shim_result request_events(const char *function, const void *caller)
 {
 	if (!is_requested && !contract_is_setting_up() &&
 	    (get_mode() != KEEPING || state_main_started()))
@@ -429,10 +430,10 @@ shim_profiler_enable_allocations(struct shim_profiler_handle *handle)
 	enum shim_result result;
 
 	ENTRY_INIT_OF(handle);
-	result = enable(__func__, __builtin_return_address(0));
+	result = request_events(__func__, __builtin_return_address(0));
 	if (result != SHIM_OK)
 		return result;
-	if (get_mode() == TELLING && sampled_period != 0)
+	if (get_mode() == RAISING && sampled_period != 0)
 		return SHIM_S_FALSE;
 	wants_all = true;
 	return SHIM_OK;
@@ -447,7 +448,7 @@ shim_profiler_enable_sampled_allocations(struct shim_profiler_handle *handle,
 	ENTRY_INIT_OF(handle);
 	if (period < 2 || period > SHIM_ALLOCATION_PERIOD_MAX)
 		return SHIM_E_INVALIDARG;
-	result = enable(__func__, __builtin_return_address(0));
+	result = request_events(__func__, __builtin_return_address(0));
 	if (result == SHIM_OK && (!wanted_period || period < wanted_period)) {
 		wanted_period = period;
 		wanted_seed = seed;

@@ -1,8 +1,8 @@
 /*
  * Events of allocations, raised for calls that edge/allocations.c reports.
  *
- * Until it is decided whether a profiler enables them, shim keeps the calls.  Then it
- * raises their events in order, or drops them.
+ * shim keeps the calls until it is decided whether a profiler enables their events.
+ * Then shim raises the events in order, or drops the calls.
  */
 #ifndef SHIM_ALLOCATIONS_INSIDE_H
 #define SHIM_ALLOCATIONS_INSIDE_H
@@ -16,8 +16,8 @@ void allocations_got(void *pointer, size_t size, size_t alignment,
 /* The caller is about to free @pointer. */
 void allocations_gives(void *pointer);
 
-/* Around a realloc of @pointer.  Takes the block out of the table first: another thread
- * may get the same address before realloc returns. */
+/* Called around a realloc of @pointer.  Takes the block out of the table first, because
+ * another thread may get the same address before realloc returns. */
 struct allocations_change {
 	struct shim_block before;
 	uint64_t note;
@@ -30,20 +30,22 @@ void allocations_changed(struct allocations_change *change, void *pointer,
 			 size_t size);
 
 /* Profilers have been set up.  Raises the events of kept calls if a profiler has
- * enabled allocations; drops the calls if this was the last chance.  False: still
- * undecided. */
+ * enabled allocations; drops the calls if this was the last chance.  False while this
+ * is undecided. */
 bool allocations_decide(bool is_last_chance);
 
-/* Whether a profiler has enabled allocations after that decision; raises their events
- * from now on; whether allocations raise events. */
+/* Whether a profiler has enabled allocations after that decision. */
 bool allocations_wait_for_late(void);
+/* Raises the events of allocations from now on. */
 void allocations_begin_late(void);
-bool allocations_are_told(void);
+/* Whether allocations raise events. */
+bool allocations_raise_events(void);
 /* Whether the calling thread runs the program's code, not a profiler's. */
 bool allocations_are_the_programs(void);
-/* Whether the table has all blocks: no sampling, and memory never ran out. */
-bool allocations_are_all_told(void);
-/* Fills in the fields that the table does not store. */
+/* Whether the table has all blocks: the profiler does not sample, and memory never ran
+ * out. */
+bool allocations_have_all_blocks(void);
+/* Fills in the fields that that the table does not store. */
 void allocations_complete(struct shim_block *block);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Samples allocations.  Each thread counts down the bytes to its next sample
- * (heap/poisson.c), so an allocation that is not sampled costs one subtraction.
+ * (heap/poisson.c), so an allocation beyond the sample costs one subtraction.
  */
 #include "heap/allocations_sampled.h"
 
@@ -12,7 +12,7 @@
 
 uint64_t sampled_period;
 __thread int64_t sampled_until;
-uint16_t sampled_told[1u << (64 - SAMPLED_SHIFT)];
+uint16_t sampled_counts[1u << (64 - SAMPLED_SHIFT)];
 
 static uint64_t first_state, threads;
 static __thread uint64_t state;
@@ -20,13 +20,13 @@ static __thread uint64_t state;
 void sampled_start(uint64_t period, uint64_t seed)
 {
 	first_state = seed ? seed : shim_clock_read() ^ (uintptr_t)&seed << 20;
-	first_state = poisson_next(&first_state); /* near seeds differ, too */
+	first_state = poisson_next(&first_state); /* mixes similar seeds */
 	sampled_period = period;
 }
 
-/* Each thread has its own random numbers.  They are the same in each run with the same
- * seed, if the threads first allocate in the same order. */
-static void start_thread(void)
+/* Each thread has its own random numbers.  Runs with the same seed have the same
+ * numbers, if the threads first allocate in the same order. */
+static void seed_thread(void)
 {
 	uint64_t number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
 	uint64_t mixed = first_state + number * 0xd1342543de82ef95ull;
@@ -39,7 +39,7 @@ bool sampled_is_due(size_t size)
 	bool is_first = state == 0;
 
 	if (is_first)
-		start_thread();
+		seed_thread();
 	sampled_until = (int64_t)poisson_gap(&state, sampled_period);
 	if (!is_first)
 		return true;
@@ -58,7 +58,8 @@ void sampled_work_out_weight(struct shim_block *block)
 	block->weight_bytes = block->size ? weight.bytes : 0;
 }
 
-/* A counter at its maximum stays there; its addresses are then looked up in vain. */
+/* A counter at its maximum stays there.  A release at its addresses then searches the
+ * table in vain. */
 void sampled_change(uintptr_t address, int by)
 {
 	uint16_t *place = sampled_place(address);

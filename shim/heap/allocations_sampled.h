@@ -1,8 +1,8 @@
 /*
- * Sampling of allocations (heap/poisson.h): on average one byte in each period is
- * sampled, and the block with it raises events.  Other blocks are not in the table.  So
- * most allocations cost one subtraction, and most releases one look-up in a small
- * table.
+ * Sampling of allocations (heap/poisson.h): one byte in each period is sampled on
+ * average, and the block that contains it raises events.  The table has no other
+ * blocks.  So most allocations cost one subtraction, and most releases cost one look-up
+ * in a small table of counters.
  */
 #ifndef SHIM_ALLOCATIONS_SAMPLED_H
 #define SHIM_ALLOCATIONS_SAMPLED_H
@@ -47,13 +47,13 @@ static inline void sampled_weigh(struct shim_block *block)
 
 /* The number of sampled blocks for each hash of an address. */
 #define SAMPLED_SHIFT 51
-extern uint16_t sampled_told[1u << (64 - SAMPLED_SHIFT)]
+extern uint16_t sampled_counts[1u << (64 - SAMPLED_SHIFT)]
 	__attribute__((visibility("hidden")));
 
 static inline uint16_t *sampled_place(uintptr_t address)
 {
-	return &sampled_told[(address >> 3) * 0x9e3779b97f4a7c15ull >>
-			     SAMPLED_SHIFT];
+	return &sampled_counts[(address >> 3) * 0x9e3779b97f4a7c15ull >>
+			       SAMPLED_SHIFT];
 }
 
 void sampled_change(uintptr_t address, int by);

@@ -1,7 +1,7 @@
 /*
  * The table of live blocks, by address.  Only the thread that owns a block changes its
- * entry.  So adding and removing need no lock, only one compare-and-swap for a free
- * entry.
+ * entry.  So no lock is necessary to add and remove blocks; a free entry takes one
+ * compare-and-swap.
  */
 #include "heap/heap_table.h"
 
@@ -45,9 +45,10 @@ _Static_assert(sizeof(struct entry) == 32, "two to a cache line");
 
 static struct entry *tables[TABLES];
 
-/* The table to search first: earlier ones are or were full, so they probably lack the
- * address.  @refusals: how often it had no room; races may lose some. */
+/* The table to search first.  Earlier tables are or were full, so they probably lack
+ * the address. */
 static unsigned first;
+/* How often the first table had no room.  Races may lose some counts. */
 static uint64_t refusals;
 
 static unsigned clock_shift;
@@ -83,7 +84,8 @@ static int map_table(size_t size, void **memory)
 	return 0;
 }
 
-/* Another thread may create the same table at the same time; one of them is used. */
+/* Another thread may create the same table at the same time.  Only one of the two is
+ * used. */
 static struct entry *make_table(unsigned table)
 {
 	size_t size = sizeof(struct entry) << bits_of(table);
@@ -105,7 +107,8 @@ static struct entry *get_table(unsigned table)
 	return __atomic_load_n(&tables[table], __ATOMIC_ACQUIRE);
 }
 
-/* The ways of an address are this index with any change of its low 4 bits. */
+/* The entries that may hold an address: this index with any change of its low 4
+ * bits. */
 static inline uint64_t first_way(unsigned table, uintptr_t address)
 {
 	return (address >> 3) * 0x9e3779b97f4a7c15ull >> (64 - bits_of(table));
@@ -133,8 +136,8 @@ static inline uint64_t facts_of(const struct shim_block *block)
 	return block->size | block->clock >> clock_shift << SIZE_BITS;
 }
 
-static inline void read(const struct entry *entry, uint64_t key,
-			struct shim_block *block)
+static inline void read_entry(const struct entry *entry, uint64_t key,
+			      struct shim_block *block)
 {
 	unsigned alignment = key >> ALIGNMENT_AT & 0x3f;
 	uint64_t facts = entry->facts;
@@ -153,7 +156,7 @@ static inline void read(const struct entry *entry, uint64_t key,
 		       << clock_shift;
 }
 
-static inline bool reserve(uint64_t *key)
+static inline bool reserve_entry(uint64_t *key)
 {
 	uint64_t none = 0;
 
@@ -163,20 +166,20 @@ static inline bool reserve(uint64_t *key)
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static inline struct entry *claim(struct entry *table, uint64_t way)
+static inline struct entry *claim_entry(struct entry *table, uint64_t way)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
 		struct entry *entry = &table[way ^ i];
 
 		if (__atomic_load_n(&entry->key, __ATOMIC_RELAXED) == 0 &&
-		    reserve(&entry->key))
+		    reserve_entry(&entry->key))
 			return entry;
 	}
 	return NULL;
 }
 
-static inline void fill(struct entry *entry, struct shim_block *block,
-			uint64_t note)
+static inline void fill_entry(struct entry *entry, struct shim_block *block,
+			      uint64_t note)
 {
 	SHIM_ASSERT(entry->key == RESERVED);
 	entry->facts = facts_of(block);
@@ -193,7 +196,7 @@ static unsigned get_first(void)
 	return __atomic_load_n(&first, __ATOMIC_RELAXED);
 }
 
-static void refuse(unsigned table)
+static void count_refusal(unsigned table)
 {
 	uint64_t count = __atomic_load_n(&refusals, __ATOMIC_RELAXED) + 1;
 
@@ -207,7 +210,7 @@ static void refuse(unsigned table)
 }
 
 static __attribute__((cold, noinline)) struct entry *
-claim_slowly(unsigned begin, uintptr_t address)
+claim_elsewhere(unsigned begin, uintptr_t address)
 {
 	for (unsigned t = begin; t < TABLES; t++) {
 		struct entry *table = get_table(t), *entry;
@@ -216,10 +219,10 @@ claim_slowly(unsigned begin, uintptr_t address)
 			table = make_table(t);
 		if (!table)
 			return NULL;
-		entry = claim(table, first_way(t, address));
+		entry = claim_entry(table, first_way(t, address));
 		if (entry)
 			return entry;
-		refuse(t);
+		count_refusal(t);
 	}
 	return NULL;
 }
@@ -232,12 +235,12 @@ bool heap_table_add(struct shim_block *block, uint64_t note)
 	if (__builtin_expect((block->address & ~ADDRESS_MASK) != 0, 0))
 		return false;
 	if (__builtin_expect(table != NULL, 1))
-		entry = claim(table, first_way(t, block->address));
+		entry = claim_entry(table, first_way(t, block->address));
 	if (__builtin_expect(!entry, 0))
-		entry = claim_slowly(t, block->address);
+		entry = claim_elsewhere(t, block->address);
 	if (!entry)
 		return false;
-	fill(entry, block, note);
+	fill_entry(entry, block, note);
 	return true;
 }
 
@@ -259,7 +262,7 @@ static inline struct entry *find_entry(struct entry *table, unsigned number,
 }
 
 static __attribute__((cold, noinline)) struct entry *
-find_slowly(unsigned begin, uintptr_t address, uint64_t *key)
+find_elsewhere(unsigned begin, uintptr_t address, uint64_t *key)
 {
 	struct entry *table, *entry;
 
@@ -273,8 +276,8 @@ find_slowly(unsigned begin, uintptr_t address, uint64_t *key)
 	return NULL;
 }
 
-/* With many blocks, the entry and the allocator's header are in no cache.  Prefetches
- * both at the same time. */
+/* With many blocks, no cache has the entry or the allocator's header.  Prefetches both
+ * at the same time. */
 void heap_table_fetch(uintptr_t address)
 {
 	unsigned t = get_first();
@@ -294,15 +297,15 @@ bool heap_table_take(uintptr_t address, struct shim_block *block,
 
 	if (__builtin_expect((address & ~ADDRESS_MASK) != 0, 0))
 		return false;
-	/* There may have been no memory for the table. */
+	/* There may have been no memory for the first table. */
 	if (__builtin_expect(table != NULL, 1))
 		entry = find_entry(table, t, address, &key);
 	if (__builtin_expect(!entry, 0))
-		entry = find_slowly(t, address, &key);
+		entry = find_elsewhere(t, address, &key);
 	if (!entry)
 		return false;
 	block->address = address;
-	read(entry, key, block);
+	read_entry(entry, key, block);
 	block->note = NULL;
 	*note = entry->note;
 	__atomic_store_n(&entry->key, 0, __ATOMIC_RELEASE);
@@ -311,7 +314,7 @@ bool heap_table_take(uintptr_t address, struct shim_block *block,
 
 /* --- walking --- */
 
-/* Another thread may replace the block while it is copied; false then. */
+/* Copies the block.  False if another thread replaced it meanwhile. */
 static bool copy_whole(struct entry *entry, struct shim_block *block)
 {
 	uint64_t key = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
@@ -319,7 +322,7 @@ static bool copy_whole(struct entry *entry, struct shim_block *block)
 	if (key == 0 || key == RESERVED)
 		return false;
 	block->address = key & ADDRESS_MASK;
-	read(entry, key, block);
+	read_entry(entry, key, block);
 	block->note = &entry->note;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return __atomic_load_n(&entry->key, __ATOMIC_RELAXED) == key &&

@@ -1,7 +1,7 @@
 /*
  * The roots of the leak scan: writable segments of images, stacks and registers of
- * sleeping threads, and thread-local storage.  They come from the kernel's lists in
- * /proc; shim trusts no list of the program.
+ * sleeping threads, and thread-local storage.  shim takes them from the kernel's lists
+ * in /proc, because the program may have damaged its own lists.
  */
 #include "heap/leak_roots.h"
 
@@ -59,8 +59,8 @@ static void read_segments(struct leak_roots *roots,
 	}
 }
 
-/* An anonymous mapping after an object's begins with the rest of the object's data;
- * after data_end it may contain anything. */
+/* An anonymous mapping after an object's begins with the rest of the object's data.
+ * After data_end the mapping may belong to anything else. */
 static void add_data(struct leak_roots *roots, struct leak_roots_region *region,
 		     const struct map *map)
 {
@@ -201,18 +201,17 @@ static bool add_thread_data(struct thread *thread, void *argument)
 			roots->threads[i].data = thread->pthread;
 			return true;
 		}
-	/* libc keeps the stack and the data of a thread that has ended for a
-	 * later thread. */
+	/* libc keeps the stack and the data of an ended thread for a later thread. */
 	if (roots->thread_count < REACH_THREADS_MAX && thread != thread_current)
 		roots->threads[roots->thread_count++] =
 			(struct leak_roots_thread){
 				.data = thread->pthread,
-				.is_gone = true,
+				.has_ended = true,
 			};
 	return true;
 }
 
-/* --- */
+/* --- all roots --- */
 
 int leak_roots_find(struct leak_roots *roots)
 {
@@ -264,7 +263,7 @@ static const struct leak_roots_region *region_of(const struct leak_roots *roots,
 	return low ? &roots->regions[low - 1] : NULL;
 }
 
-/* --- */
+/* --- scanning --- */
 
 struct scan {
 	const struct leak_roots *roots;
@@ -272,7 +271,8 @@ struct scan {
 	void *argument;
 };
 
-/* Scans a thread's stack and the data above it, or one of them; 0: unknown. */
+/* Scans a thread's stack and the data above it.  An address of 0 is unknown; then only
+ * the other part is scanned. */
 static bool scan_thread(const struct scan *scan, uintptr_t sp, uintptr_t data,
 			bool is_first)
 {
@@ -299,7 +299,7 @@ static bool scan_thread(const struct scan *scan, uintptr_t sp, uintptr_t data,
 	return scan->scan(sp, region->high, scan->argument);
 }
 
-static bool scan_gone(const struct scan *scan, uintptr_t data)
+static bool scan_ended(const struct scan *scan, uintptr_t data)
 {
 	const struct leak_roots_region *region = region_of(scan->roots, data);
 
@@ -322,9 +322,9 @@ static bool scan_others(const struct scan *scan)
 		uintptr_t sp = thread->sp < RED_ZONE ? 0 :
 						       thread->sp - RED_ZONE;
 
-		if (thread->is_gone && !scan_gone(scan, thread->data))
+		if (thread->has_ended && !scan_ended(scan, thread->data))
 			return false;
-		if (thread->is_gone)
+		if (thread->has_ended)
 			continue;
 		if (!scan_thread(scan, sp, thread->data, is_first) ||
 		    !scan->scan((uintptr_t)thread->arguments,

@@ -18,7 +18,7 @@ struct leak_roots_region {
 
 struct leak_roots_thread {
 	uint32_t tid;
-	bool is_gone;
+	bool has_ended;
 	/* its thread pointer: thread-local storage is below, its stack below that;
 	 * 0: unknown */
 	uintptr_t data;
@@ -34,13 +34,13 @@ struct leak_roots {
 	unsigned region_count;
 	uintptr_t data_end; /* end of the data of the last object, or 0 */
 	uintptr_t first_thread_size; /* size of the first thread's TLS */
-	/* all but the calling one, and some that have ended */
+	/* all except the calling thread, and some ended threads */
 	struct leak_roots_thread *threads;
 	bool is_alone; /* the calling thread is the only one */
 	unsigned thread_count;
 };
 
-/* Finds the roots.  Returns 0, or -errno and has freed everything. */
+/* Finds the roots.  Returns 0; on -errno it has freed everything. */
 int leak_roots_find(struct leak_roots *roots);
 void leak_roots_free(struct leak_roots *roots);
 
@@ -51,7 +51,8 @@ bool leak_roots_each(const struct leak_roots *roots, uintptr_t sp,
 				  void *argument),
 		     void *argument);
 
-/* Whether [low, high) was readable when the roots were found, and is in no file. */
+/* Whether [low, high) was readable when the roots were found, and belongs to no
+ * file. */
 bool leak_is_readable(const struct leak_roots *roots, uintptr_t low,
 		      uintptr_t high);
 

@@ -26,10 +26,11 @@ struct found {
 	uint64_t position; /* for heap_table_next */
 };
 
-/* The size of the buffer that words are copied to if other threads may unmap them. */
+/* The size of the buffer for words that other threads may unmap: the words are copied
+ * before they are examined. */
 #define PIECE (64u << 10)
 
-/* A search; its arrays are in one mapping, @memory. */
+/* A search.  Its arrays are in one mapping, @memory. */
 struct search {
 	struct found *blocks; /* by address */
 	uint32_t *waiting;    /* reached, and not yet scanned */
@@ -39,8 +40,8 @@ struct search {
 	uintptr_t low, high; /* the range of all blocks */
 	struct leak_roots roots;
 	uint64_t end_ns;
-	uint64_t looked_at; /* bytes scanned since the clock was read */
-	uint64_t self;	    /* the lost block whose pointers are followed */
+	uint64_t scanned; /* bytes scanned since the clock was read */
+	uint64_t self; /* the unreachable block whose pointers are followed */
 	enum shim_reach mark;
 	bool is_alone, is_late;
 	void *memory;
@@ -54,8 +55,9 @@ static size_t align(size_t size)
 	return (size + 63) & ~(size_t)63;
 }
 
-/* Makes room for the most blocks that there can be; unused pages take no memory. */
-static int make_room(struct search *search)
+/* Reserves memory for as many blocks as the table can have; unused pages take no
+ * memory. */
+static int reserve_arrays(struct search *search)
 {
 	uint64_t room = heap_table_room();
 	char *at;
@@ -79,7 +81,7 @@ static int make_room(struct search *search)
 	return 0;
 }
 
-static void collect(struct search *search)
+static void collect_blocks(struct search *search)
 {
 	uint64_t position = 0;
 	struct shim_block block;
@@ -103,7 +105,7 @@ static bool blocks_are_sorted(const struct search *search)
 }
 
 /* Radix sort: four passes, each from one of the two arrays to the other. */
-static void sort(struct search *search)
+static void sort_blocks(struct search *search)
 {
 	struct found *from = search->blocks, *to = (void *)search->waiting;
 	uint64_t *counts = search->piece;
@@ -130,7 +132,7 @@ static void sort(struct search *search)
 		from = to;
 		to = swap;
 	}
-	/* Blocks are searched by address. */
+	/* look_up() searches blocks by address. */
 	SHIM_ASSERT(blocks_are_sorted(search));
 	if (search->count) {
 		const struct found *last = &search->blocks[search->count - 1];
@@ -146,9 +148,9 @@ static bool is_late(struct search *search, uint64_t size)
 {
 	uint64_t now_ns;
 
-	search->looked_at += size;
-	if (search->looked_at >= PIECE) {
-		search->looked_at = 0;
+	search->scanned += size;
+	if (search->scanned >= PIECE) {
+		search->scanned = 0;
 		if (sys_time_ns(MONOTONIC, &now_ns) == 0 &&
 		    now_ns >= search->end_ns)
 			search->is_late = true;
@@ -156,7 +158,7 @@ static bool is_late(struct search *search, uint64_t size)
 	return search->is_late;
 }
 
-static void look_at(struct search *search, uintptr_t word)
+static void mark_block(struct search *search, uintptr_t word)
 {
 	uint64_t low = 0, high = search->count;
 	const struct found *block;
@@ -182,8 +184,8 @@ static void look_at(struct search *search, uintptr_t word)
 	search->waiting[search->waiting_count++] = (uint32_t)low;
 }
 
-static void look_at_words(struct search *search, const uintptr_t *words,
-			  size_t count)
+static void mark_words(struct search *search, const uintptr_t *words,
+		       size_t count)
 {
 	uintptr_t low = search->low, size = search->high - low;
 
@@ -191,11 +193,11 @@ static void look_at_words(struct search *search, const uintptr_t *words,
 		uintptr_t word = ((const volatile uintptr_t *)words)[i];
 
 		if (__builtin_expect(word - low < size, 0))
-			look_at(search, word);
+			mark_block(search, word);
 	}
 }
 
-static bool look_into(struct search *search, uintptr_t low, size_t size)
+static bool mark_range(struct search *search, uintptr_t low, size_t size)
 {
 	const uintptr_t *words = (const uintptr_t *)low;
 
@@ -205,13 +207,13 @@ static bool look_into(struct search *search, uintptr_t low, size_t size)
 			return false;
 		words = search->piece;
 	}
-	look_at_words(search, words, size / 8);
+	mark_words(search, words, size / 8);
 	return true;
 }
 
-/* Skips pages that cannot be read.  Also skips the memory of this search, which may be
+/* Skips pages that cannot be read.  Also skips the memory of this search, which may lie
  * where the program has unmapped a part of a block. */
-static bool scan(uintptr_t low, uintptr_t high, void *argument)
+static bool scan_root(uintptr_t low, uintptr_t high, void *argument)
 {
 	struct search *search = argument;
 	uintptr_t scratch = (uintptr_t)search->memory;
@@ -231,7 +233,7 @@ static bool scan(uintptr_t low, uintptr_t high, void *argument)
 			size = scratch - low;
 		if (is_late(search, size + 64))
 			return false;
-		if (look_into(search, low, size) || most == 4096)
+		if (mark_range(search, low, size) || most == 4096)
 			low += size;
 		else
 			most = 4096;
@@ -239,20 +241,21 @@ static bool scan(uintptr_t low, uintptr_t high, void *argument)
 	return true;
 }
 
-static bool follow(struct search *search)
+static bool follow_pointers(struct search *search)
 {
 	while (search->waiting_count > 0) {
 		const struct found *block =
 			&search->blocks
 				 [search->waiting[--search->waiting_count]];
 
-		if (!scan(block->address, block->address + block->size, search))
+		if (!scan_root(block->address, block->address + block->size,
+			       search))
 			return false;
 	}
 	return true;
 }
 
-/* Follows each lost block that is not reached from an earlier one. */
+/* Follows the pointers of each unreachable block that no earlier block points to. */
 static bool follow_lost(struct search *search)
 {
 	search->mark = SHIM_REACH_FROM_LOST;
@@ -261,7 +264,7 @@ static bool follow_lost(struct search *search)
 			continue;
 		search->self = i;
 		search->waiting[search->waiting_count++] = (uint32_t)i;
-		if (!follow(search))
+		if (!follow_pointers(search))
 			return false;
 	}
 	return true;
@@ -290,18 +293,20 @@ static bool scan_mappings(struct search *search)
 	uintptr_t low = 0, high = 0;
 
 	while ((high = mappings_next(high, &low)) != 0)
-		if (!has_blocks(search, low, high) && !scan(low, high, search))
+		if (!has_blocks(search, low, high) &&
+		    !scan_root(low, high, search))
 			return false;
 	return true;
 }
 
-/* --- */
+/* --- the search --- */
 
-/* Keeps addresses of blocks in the frames of look() and tell(), below the caller's
- * frame, where the scanned part of the stack begins, in this search and the next. */
-#define APART __attribute__((noinline))
+/* Keeps addresses of blocks in the frames of find_leaks() and report_blocks().  These
+ * frames are below the caller's frame, where the scanned part of the stack begins, in
+ * this search and the next. */
+#define OUT_OF_LINE __attribute__((noinline))
 
-struct telling {
+struct report {
 	const struct search *search;
 	shim_reach_callback callback;
 	void *client_data;
@@ -309,8 +314,8 @@ struct telling {
 
 static int report_blocks(void *argument)
 {
-	const struct telling *telling = argument;
-	const struct search *search = telling->search;
+	const struct report *report = argument;
+	const struct search *search = report->search;
 
 	for (uint64_t i = 0; i < search->count; i++) {
 		const struct found *found = &search->blocks[i];
@@ -322,14 +327,15 @@ static int report_blocks(void *argument)
 		    position != found->position + 1)
 			continue;
 		allocations_complete(&block);
-		if (telling->callback(&block, (enum shim_reach)search->marks[i],
-				      telling->client_data) != SHIM_OK)
+		if (report->callback(&block, (enum shim_reach)search->marks[i],
+				     report->client_data) != SHIM_OK)
 			return SHIM_S_FALSE;
 	}
 	return SHIM_OK;
 }
 
-APART static enum shim_result look(struct search *search, uint64_t limit_ns)
+OUT_OF_LINE static enum shim_result find_leaks(struct search *search,
+					       uint64_t limit_ns)
 {
 	uint64_t now_ns;
 	int r;
@@ -338,20 +344,21 @@ APART static enum shim_result look(struct search *search, uint64_t limit_ns)
 		return SHIM_E_FAIL;
 	search->end_ns = now_ns + limit_ns < now_ns ? UINT64_MAX :
 						      now_ns + limit_ns;
-	r = make_room(search);
+	r = reserve_arrays(search);
 	if (r < 0)
 		return SHIM_E_OUTOFMEMORY;
 	r = leak_roots_find(&search->roots);
 	if (r < 0)
 		return r == -ENOMEM ? SHIM_E_OUTOFMEMORY : SHIM_E_FAIL;
 	search->is_alone = search->roots.is_alone;
-	collect(search);
-	sort(search);
+	collect_blocks(search);
+	sort_blocks(search);
 	search->mark = SHIM_REACH_REACHED;
 	if (leak_roots_each(&search->roots,
-			    (uintptr_t)__builtin_frame_address(0), scan,
+			    (uintptr_t)__builtin_frame_address(0), scan_root,
 			    search) &&
-	    scan_mappings(search) && follow(search) && follow_lost(search))
+	    scan_mappings(search) && follow_pointers(search) &&
+	    follow_lost(search))
 		return SHIM_OK;
 	return SHIM_E_NOT_YET_AVAILABLE;
 }
@@ -361,23 +368,23 @@ enum shim_result shim_heap_find_leaks(shim_reach_callback callback,
 {
 	static bool busy;
 	static struct search search;
-	struct telling telling = { &search, callback, client_data };
+	struct report report = { &search, callback, client_data };
 	enum shim_result result;
 
 	ENTRY_ASYNC();
 	if (!callback)
 		return SHIM_E_INVALIDARG;
-	if (!allocations_are_all_told())
+	if (!allocations_have_all_blocks())
 		return SHIM_E_INCONSISTENT_WITH_FLAGS;
 	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
 		return SHIM_E_FAIL;
 	search = (struct search){ .count = 0 };
 	/* Saves registers of the callers, which may hold pointers, in this frame. */
 	__builtin_unwind_init();
-	result = look(&search, limit_ns);
+	result = find_leaks(&search, limit_ns);
 	if (result == SHIM_OK)
 		result = (enum shim_result)events_run("of shim_heap_find_leaks",
-						      report_blocks, &telling);
+						      report_blocks, &report);
 	if (search.roots.regions)
 		leak_roots_free(&search.roots);
 	if (search.memory)

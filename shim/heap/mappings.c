@@ -1,6 +1,6 @@
 /*
- * The list of mappings that the program made.  They are few, so a list under the state
- * lock is enough.
+ * The list of mappings that the program made.  A program has few mappings, so a list
+ * under the state lock is enough.
  */
 #include "heap/mappings.h"
 
@@ -22,14 +22,14 @@ struct entry {
 	uint32_t protection, flags;
 };
 
-/* Under the state lock. */
+/* Changed only under the state lock. */
 static struct entry *entries;
 static size_t count, room;
 static uint64_t last_serial;
 
 /* --- the list --- */
 
-static bool make_room(void)
+static bool grow_list(void)
 {
 	size_t more = room ? room * 2 : 4 * PAGE / sizeof(struct entry);
 	void *memory;
@@ -52,51 +52,51 @@ static int add_mapping(void *argument)
 	const struct entry *entry = argument;
 
 	SHIM_ASSERT(entry->low < entry->high);
-	if (!make_room())
+	if (!grow_list())
 		return -1;
 	entries[count++] = *entry;
 	return 0;
 }
 
-struct taking {
+struct cut {
 	uintptr_t low, high;
 	struct entry taken;
 	bool found;
 };
 
 /* Cuts the range out of the first mapping that overlaps it.  If the list has no room
- * for the piece above the range, that piece is forgotten. */
+ * for the piece above the range, shim drops that piece. */
 static int cut_mapping(void *argument)
 {
-	struct taking *taking = argument;
+	struct cut *cut = argument;
 
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = &entries[i], rest = *entry;
 
-		if (entry->low >= taking->high || entry->high <= taking->low)
+		if (entry->low >= cut->high || entry->high <= cut->low)
 			continue;
 		SHIM_ASSERT(entry->low < entry->high);
-		taking->taken = *entry;
-		if (taking->taken.low < taking->low)
-			taking->taken.low = taking->low;
-		if (taking->taken.high > taking->high)
-			taking->taken.high = taking->high;
-		entry->high = taking->taken.low;
-		rest.low = taking->taken.high;
+		cut->taken = *entry;
+		if (cut->taken.low < cut->low)
+			cut->taken.low = cut->low;
+		if (cut->taken.high > cut->high)
+			cut->taken.high = cut->high;
+		entry->high = cut->taken.low;
+		rest.low = cut->taken.high;
 		if (entry->low == entry->high)
 			*entry = entries[--count];
 		if (rest.low < rest.high)
 			add_mapping(&rest);
-		taking->found = true;
+		cut->found = true;
 		return 0;
 	}
-	taking->found = false;
+	cut->found = false;
 	return 0;
 }
 
-static bool take_one(struct taking *taking)
+static bool cut_one(struct cut *cut)
 {
-	return state_slowly(cut_mapping, taking) == 0 && taking->found;
+	return state_slowly(cut_mapping, cut) == 0 && cut->found;
 }
 
 static struct shim_mapping describe(const struct entry *entry, uint64_t *note)
@@ -121,18 +121,18 @@ static size_t whole_pages(size_t size)
 
 void mappings_give(uintptr_t address, size_t size)
 {
-	struct taking taking = { .low = address,
-				 .high = address + whole_pages(size) };
+	struct cut cut = { .low = address,
+			   .high = address + whole_pages(size) };
 	uint64_t note;
 
-	while (take_one(&taking)) {
-		struct shim_mapping mapping = describe(&taking.taken, &note);
+	while (cut_one(&cut)) {
+		struct shim_mapping mapping = describe(&cut.taken, &note);
 
 		RAISE(unmapping, &mapping);
 	}
 }
 
-static void keep(const struct shim_mapping *mapping)
+static void store_mapping(const struct shim_mapping *mapping)
 {
 	struct entry entry = {
 		.low = mapping->address,
@@ -160,18 +160,18 @@ void mappings_got(uintptr_t address, size_t size, int protection, int flags)
 	mappings_give(address, size);
 	mapping.serial = __atomic_add_fetch(&last_serial, 1, __ATOMIC_RELAXED);
 	RAISE(mapping, &mapping);
-	keep(&mapping);
+	store_mapping(&mapping);
 }
 
 void mappings_change_begins(struct mappings_change *change, uintptr_t address,
 			    size_t size)
 {
-	struct taking taking = { .low = address,
-				 .high = address + whole_pages(size) };
+	struct cut cut = { .low = address,
+			   .high = address + whole_pages(size) };
 
-	change->is_known = take_one(&taking);
+	change->is_known = cut_one(&cut);
 	if (change->is_known)
-		change->before = describe(&taking.taken, &change->note);
+		change->before = describe(&cut.taken, &change->note);
 }
 
 void mappings_changed(struct mappings_change *change, uintptr_t address,
@@ -191,7 +191,7 @@ void mappings_changed(struct mappings_change *change, uintptr_t address,
 	after.note = &note;
 	if (address)
 		RAISE(remapping, &change->before, &after);
-	keep(&after);
+	store_mapping(&after);
 }
 
 void mappings_break_moved(uintptr_t before, uintptr_t after)
@@ -201,30 +201,30 @@ void mappings_break_moved(uintptr_t before, uintptr_t after)
 
 /* --- roots of the leak scan --- */
 
-struct looking {
+struct next_search {
 	uintptr_t at, low, high;
 };
 
-static int find_next(void *argument)
+static int find_next_locked(void *argument)
 {
-	struct looking *looking = argument;
+	struct next_search *search = argument;
 
 	for (size_t i = 0; i < count; i++)
-		if (entries[i].high > looking->at &&
+		if (entries[i].high > search->at &&
 		    (entries[i].protection & PROT_WRITE) &&
-		    (looking->high == 0 || entries[i].low < looking->low)) {
-			looking->low = entries[i].low;
-			looking->high = entries[i].high;
+		    (search->high == 0 || entries[i].low < search->low)) {
+			search->low = entries[i].low;
+			search->high = entries[i].high;
 		}
 	return 0;
 }
 
 uintptr_t mappings_next(uintptr_t at, uintptr_t *low)
 {
-	struct looking looking = { .at = at };
+	struct next_search search = { .at = at };
 
-	if (state_slowly(find_next, &looking) < 0)
+	if (state_slowly(find_next_locked, &search) < 0)
 		return 0;
-	*low = looking.low;
-	return looking.high;
+	*low = search.low;
+	return search.high;
 }

@@ -2,10 +2,10 @@
  * Poisson sampling of bytes, without floating point: the gaps between samples, and the
  * weight of a sampled block.
  *
- * Each byte is sampled with the same small probability, independently of the others.
- * So the gaps are exponential, and a block of s bytes is sampled with probability 1 -
- * exp(-s / period).  Each sampled block counts as 1 over that, so that sums over any
- * blocks are right on average.
+ * Each byte is sampled with the same small probability, independently of the others. So
+ * the gaps are exponential, and a block of s bytes is sampled with probability 1 -
+ * exp(-s / period).  Each sampled block has the inverse of that probability as its
+ * weight, so that the sums of any blocks are right on average.
  */
 #ifndef SHIM_POISSON_H
 #define SHIM_POISSON_H
