@@ -26,18 +26,18 @@ unsigned floating_size(uint8_t format)
 
 /* --- long numbers --- */
 
-static void trim(struct print_big *big)
+static void drop_zero_words(struct print_big *big)
 {
 	while (big->count > 0 && big->words[big->count - 1] == 0)
 		big->count--;
 }
 
-static void set(struct print_big *big, const uint32_t words[4])
+static void set_words(struct print_big *big, const uint32_t words[4])
 {
 	big->count = 4;
 	for (unsigned i = 0; i < 4; i++)
 		big->words[i] = words[i];
-	trim(big);
+	drop_zero_words(big);
 }
 
 static void multiply(struct print_big *big, uint32_t factor)
@@ -75,7 +75,7 @@ static void shift_left(struct print_big *big, unsigned bits)
 	big->count += words;
 }
 
-static uint32_t word(const struct print_big *big, uint32_t index)
+static uint32_t word_at(const struct print_big *big, uint32_t index)
 {
 	return index < big->count ? big->words[index] : 0;
 }
@@ -90,13 +90,13 @@ static int compare(const struct print_big *a, const struct print_big *b,
 	if (b && b->count > count)
 		count = b->count;
 	for (uint32_t i = count; i-- > 0;) {
-		rest = rest * ((int64_t)1 << 32) + word(a, i) +
-		       (b ? word(b, i) : 0) - word(c, i);
+		rest = rest * ((int64_t)1 << 32) + word_at(a, i) +
+		       (b ? word_at(b, i) : 0) - word_at(c, i);
 		/* Lower words cannot change the sign any more. */
 		if (rest > 1 || rest < -1)
 			break;
 	}
-	/* A rest of -1 is final here: the loop has seen all words. */
+	/* A rest of -1 is final here, because the loop has compared all words. */
 	return rest > 0 ? 1 : rest < 0 ? -1 : 0;
 }
 
@@ -105,18 +105,19 @@ static void subtract(struct print_big *big, const struct print_big *other)
 	uint64_t borrow = 0;
 
 	for (uint32_t i = 0; i < big->count; i++) {
-		uint64_t rest = (uint64_t)big->words[i] - word(other, i) -
+		uint64_t rest = (uint64_t)big->words[i] - word_at(other, i) -
 				borrow;
 
 		big->words[i] = (uint32_t)rest;
 		borrow = rest >> 63;
 	}
-	trim(big);
+	drop_zero_words(big);
 }
 
 /* --- numbers --- */
 
-static uint32_t take_bits(const uint32_t words[4], unsigned bit, unsigned bits)
+static uint32_t extract_bits(const uint32_t words[4], unsigned bit,
+			     unsigned bits)
 {
 	uint64_t pair = words[bit / 32];
 
@@ -130,7 +131,7 @@ bool floating_is_zero(const uint32_t words[4])
 	return (words[0] | words[1] | words[2] | words[3]) == 0;
 }
 
-static void keep_bits(uint32_t words[4], unsigned bits)
+static void mask_bits(uint32_t words[4], unsigned bits)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned first = i * 32;
@@ -148,22 +149,22 @@ void floating_take_apart(uint8_t format, const uint32_t words[4],
 	const struct layout *layout = &layouts[format];
 	uint32_t all = (1u << layout->exponent_bits) - 1;
 	unsigned bits = layout->mantissa_bits;
-	uint32_t exponent = take_bits(words, bits, layout->exponent_bits);
+	uint32_t exponent = extract_bits(words, bits, layout->exponent_bits);
 	unsigned one = layout->has_one ? bits - 1 : bits;
 	uint32_t *mantissa = number->mantissa;
 	bool has_one;
 
-	number->is_negative = take_bits(words, bits + layout->exponent_bits,
-					1) != 0;
+	number->is_negative = extract_bits(words, bits + layout->exponent_bits,
+					   1) != 0;
 	for (unsigned i = 0; i < 4; i++)
 		mantissa[i] = words[i];
-	keep_bits(mantissa, bits);
-	has_one = layout->has_one ? take_bits(mantissa, one, 1) != 0 :
+	mask_bits(mantissa, bits);
+	has_one = layout->has_one ? extract_bits(mantissa, one, 1) != 0 :
 				    exponent != 0;
-	keep_bits(mantissa, one);
+	mask_bits(mantissa, one);
 	number->is_infinite = exponent == all && floating_is_zero(mantissa) &&
 			      has_one;
-	/* An x87 number without its leading 1 is invalid: treated as NaN. */
+	/* An x87 number without its leading 1 is invalid, and is treated as NaN. */
 	number->is_nan = (exponent == all && !number->is_infinite) ||
 			 (exponent != 0 && !has_one);
 	number->is_edge = exponent > 1 && floating_is_zero(mantissa);
@@ -177,7 +178,7 @@ static int bit_length(const uint32_t words[4])
 {
 	int length = 128;
 
-	while (length > 0 && !take_bits(words, (unsigned)length - 1, 1))
+	while (length > 0 && !extract_bits(words, (unsigned)length - 1, 1))
 		length--;
 	return length;
 }
@@ -191,21 +192,22 @@ static int estimate_power(int x)
 
 /*
  * Computes value / scale, which is the number divided by 10^power, and the distances
- * above and below it within which a decimal reads back as the same number (Steele and
- * White's algorithm, with exact integers).  Returns the power; value / scale is about
- * 0.1 to 1.
+ * above and below it within which a decimal reads back as the same number.  The
+ * algorithm is Steele and White's, with exact integers.  Returns the power; value /
+ * scale is about 0.1 to 1.
  */
-static int prepare(struct print_space *space, const struct floating *number)
+static int scale_number(struct print_space *space,
+			const struct floating *number)
 {
 	static const uint32_t one[4] = { 1 };
 	unsigned edge = number->is_edge;
 	int power = estimate_power(number->exponent +
 				   bit_length(number->mantissa) - 1);
 
-	set(&space->value, number->mantissa);
-	set(&space->scale, one);
-	set(&space->above, one);
-	set(&space->below, one);
+	set_words(&space->value, number->mantissa);
+	set_words(&space->scale, one);
+	set_words(&space->above, one);
+	set_words(&space->below, one);
 	shift_left(&space->value, 1 + edge);
 	shift_left(&space->scale, 1 + edge);
 	shift_left(&space->above, edge);
@@ -242,7 +244,7 @@ unsigned floating_digits(struct print_space *space,
 	bool is_low, is_high;
 	unsigned n = 0;
 
-	*power = prepare(space, number);
+	*power = scale_number(space, number);
 	if (compare(&space->value, &space->above, &space->scale) >= limit)
 		++*power;
 	else

@@ -1,5 +1,5 @@
-/* Splits binary floating point numbers of any format, and converts them to decimal
- * digits. */
+/* Splits binary floating-point numbers of any format into sign, mantissa and exponent,
+ * and converts them to decimal digits. */
 #ifndef SHIM_FLOATING_H
 #define SHIM_FLOATING_H
 
@@ -22,9 +22,9 @@ void floating_take_apart(uint8_t format, const uint32_t words[4],
 bool floating_is_zero(const uint32_t words[4]);
 
 /*
- * The shortest @digits that read back as @number, and of these the nearest.  @number is
- * finite and not 0.  Returns the count of digits; the number is 0.DIGITS times
- * 10^*@power.  Uses @space as working memory.
+ * Stores the shortest @digits that read back as @number; among these, the ones nearest
+ * to it.  @number is finite and not 0.  Returns the count of digits; the number is
+ * 0.DIGITS times 10^*@power.  Uses @space as working memory.
  */
 unsigned floating_digits(struct print_space *space,
 			 const struct floating *number, char digits[40],

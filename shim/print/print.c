@@ -26,7 +26,8 @@ static size_t text_max(const struct printer *printer)
 	return printer->is_long ? PRINT_TEXT_MAX : SHORT_TEXT;
 }
 
-/* Reads as many bytes as possible, at most @wanted, and with @to_nul up to the NUL. */
+/* Reads as many bytes as can be read, at most @wanted; with @to_nul, only the bytes
+ * before the NUL. */
 static size_t get_text(struct printer *printer, struct place place,
 		       size_t wanted, bool to_nul, bool *has_end)
 {
@@ -68,7 +69,8 @@ static size_t cut_text(const unsigned char *text, size_t size, size_t max)
 	return (text[max - back] & 0xc0) == 0x80 ? max : max - back;
 }
 
-/* @length: the bytes of the string, or TO_NUL; @room: the most bytes there can be. */
+/* @length: the bytes of the string, or TO_NUL; @room: the most bytes that the string
+ * can have. */
 static void print_text(struct printer *printer, struct place place,
 		       uint64_t length, uint64_t room)
 {
@@ -84,7 +86,7 @@ static void print_text(struct printer *printer, struct place place,
 		printer_put_unreadable(printer, place.address);
 		return;
 	}
-	/* A full array has no NUL. */
+	/* A character array that is full has no NUL. */
 	is_cut = !has_end && got != length && got != room;
 	shown = cut_text(printer->space->text, got, max);
 	is_cut |= shown < got;
@@ -279,8 +281,8 @@ static void print_class(struct printer *printer,
 
 /* --- classes of the C++ library --- */
 
-static struct place place_of(const struct shim_typetree_part *part,
-			     struct place place)
+static struct place part_place(const struct shim_typetree_part *part,
+			       struct place place)
 {
 	return place_at(place, (uint64_t)part->value);
 }
@@ -297,11 +299,12 @@ static void print_string_class(struct printer *printer,
 		printer_put_elision(printer);
 		return;
 	}
-	if (!get_address(printer, place_of(&parts[0], place), &text.address)) {
+	if (!get_address(printer, part_place(&parts[0], place),
+			 &text.address)) {
 		printer_put_unreadable(printer, place.address);
 		return;
 	}
-	length_place = place_of(
+	length_place = part_place(
 		&parts[1],
 		parts[1].flags & SHIM_TYPETREE_INDIRECT ? text : place);
 	if (!number_get(printer, &printer->nodes[parts[1].node], length_place,
@@ -322,12 +325,12 @@ static void print_short_string_class(struct printer *printer,
 	if (printer->is_plain)
 		printer_put_elision(printer);
 	else if (!number_get(printer, &printer->nodes[parts[2].node],
-			     place_of(&parts[2], place), &size))
+			     part_place(&parts[2], place), &size))
 		printer_put_unreadable(printer, place.address);
 	else if (size.low & 1)
 		print_string_class(printer, node, place);
 	else
-		print_text(printer, place_of(&parts[3], place),
+		print_text(printer, part_place(&parts[3], place),
 			   (size.low & 0xff) >> 1,
 			   node->size - (uint64_t)parts[3].value);
 }
@@ -344,12 +347,14 @@ static void print_sequence(struct printer *printer,
 		printer_put_elision(printer);
 		return;
 	}
-	if (!get_address(printer, place_of(&parts[0], place), &first.address) ||
-	    !get_address(printer, place_of(&parts[1], place), &last.address)) {
+	if (!get_address(printer, part_place(&parts[0], place),
+			 &first.address) ||
+	    !get_address(printer, part_place(&parts[1], place),
+			 &last.address)) {
 		printer_put_unreadable(printer, place.address);
 		return;
 	}
-	/* The container is not yet constructed, or destroyed. */
+	/* The container is not constructed yet, or is already destroyed. */
 	if (last.address < first.address ||
 	    (last.address - first.address) % size != 0) {
 		printer_put_elision(printer);
@@ -371,10 +376,11 @@ static void print_optional(struct printer *printer,
 	struct integer is_there;
 
 	if (!number_get(printer, &printer->nodes[parts[1].node],
-			place_of(&parts[1], place), &is_there))
+			part_place(&parts[1], place), &is_there))
 		printer_put_unreadable(printer, place.address);
 	else if (is_there.low & 1)
-		print_node(printer, parts[0].node, place_of(&parts[0], place));
+		print_node(printer, parts[0].node,
+			   part_place(&parts[0], place));
 	else
 		printer_put_either(printer, "nullopt", "null");
 }
@@ -399,7 +405,8 @@ static bool print_form(struct printer *printer,
 		print_optional(printer, node, place);
 		break;
 	case SHIM_TYPETREE_WRAPPER:
-		print_node(printer, parts[0].node, place_of(&parts[0], place));
+		print_node(printer, parts[0].node,
+			   part_place(&parts[0], place));
 		break;
 	default: return false;
 	}

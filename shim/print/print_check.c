@@ -1,6 +1,4 @@
-/*
- * Checks a type tree of any bytes, so that print.c can use it without checks.
- */
+/* Checks a type tree of any bytes, so that print.c can trust it. */
 #include "print/floating.h"
 #include "print/print.h"
 
@@ -13,7 +11,7 @@ struct check {
 };
 
 /* Nodes lead to later nodes only, so that there is no cycle. */
-static bool leads_on(const struct check *check, uint32_t from, uint32_t to)
+static bool is_later_node(const struct check *check, uint32_t from, uint32_t to)
 {
 	return to > from && to < check->tree->node_count;
 }
@@ -76,7 +74,7 @@ static bool is_part_valid(const struct check *check, uint32_t node,
 		return false;
 	if (check->nodes[node].kind == SHIM_TYPE_ENUM)
 		return true;
-	if (!leads_on(check, node, part->node) || part->bit > 7 ||
+	if (!is_later_node(check, node, part->node) || part->bit > 7 ||
 	    part->bits > 64)
 		return false;
 	inner = &check->nodes[part->node];
@@ -106,7 +104,7 @@ static bool is_node_valid(const struct check *check, uint32_t index)
 	    node->form > SHIM_TYPETREE_SHORT_TEXT || node->count < needed ||
 	    node->first > check->tree->part_count ||
 	    node->count > check->tree->part_count - node->first ||
-	    (node->inner && !leads_on(check, index, node->inner)))
+	    (node->inner && !is_later_node(check, index, node->inner)))
 		return false;
 	for (uint32_t i = 0; i < node->count; i++)
 		if (!is_part_valid(check, index,

@@ -1,5 +1,6 @@
 /*
- * Numbers as text: integers, characters, enumerators, floating point.
+ * Converts numbers to text: integers, characters, enumerators and floating-point
+ * numbers.
  */
 #ifndef SHIM_PRINT_NUMBER_H
 #define SHIM_PRINT_NUMBER_H

@@ -20,7 +20,7 @@ struct printer {
 	unsigned depth;
 	char *text;
 	size_t size, length;
-	bool is_cut; /* nothing more fits */
+	bool is_cut; /* the text has reached its limit */
 };
 
 /* Bytes of the value itself, or of memory that the callback reads. */
@@ -37,12 +37,12 @@ static inline struct place place_at(struct place place, uint64_t offset)
 
 /* --- text --- */
 
-/* Appends @bytes, one character, as a whole or not at all. */
+/* Appends @bytes, which are one character, completely or not at all. */
 void printer_put(struct printer *printer, const char *bytes, size_t size);
 
 void printer_put_string(struct printer *printer, const char *string);
 
-/* Appends the string for the format in use. */
+/* Appends @plain, or @json if the text is JSON. */
 void printer_put_either(struct printer *printer, const char *plain,
 			const char *json);
 
@@ -65,13 +65,13 @@ void printer_put_name(struct printer *printer, const char *name);
 /* Appends a word: bare in text, a string in JSON. */
 void printer_put_word(struct printer *printer, const char *word);
 
-/* Appends what stands for memory at @address that cannot be read. */
+/* Appends a note that the memory at @address cannot be read. */
 void printer_put_unreadable(struct printer *printer, uintptr_t address);
 
-/* Appends what stands for a class that is too deep. */
+/* Appends "{...}" in place of a class that is nested too deeply. */
 void printer_put_elision(struct printer *printer);
 
-/* Whether the text is so long that lists end. */
+/* Whether the text has the length at which lists end. */
 bool printer_is_full(const struct printer *printer);
 
 /* Stores @c in UTF-8 and returns its length. */
@@ -84,7 +84,7 @@ void printer_copy(void *to, const void *from, size_t size);
 /* The number of bytes from @address to the end of its page. */
 size_t printer_left_in_page(uintptr_t address);
 
-/* Reads memory of the process whose value it is; @size bytes of one page. */
+/* Reads memory of the process that has the value; the @size bytes are in one page. */
 bool printer_read(struct printer *printer, uintptr_t from, void *to,
 		  size_t size);
 

@@ -1,4 +1,5 @@
-/* The texts for reasons why a value is unavailable, shared by shim and the report. */
+/* The texts for the reasons why a value is unavailable.  shim and the report share
+ * them. */
 #include <shim/values.h>
 #include <stddef.h>
 
