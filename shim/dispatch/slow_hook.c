@@ -40,7 +40,7 @@ describe_arguments(const struct plan_entry *entry,
 
 	return (entry->handle->mask & SHIM_ENABLE_FUNCTION_ARGS) && self &&
 			       self->frame == frame ?
-		       values_tell(self, frame) :
+		       values_answer(self, frame) :
 		       NULL;
 }
 
@@ -436,8 +436,8 @@ enum shim_result shim_get_frame_instance(shim_frame_info frame,
 	if (frame == 0 || frame != (shim_frame_info)self->frame->info ||
 	    !output_is_valid(count, name))
 		return SHIM_E_INVALIDARG;
-	r = info_tell_instance(self->frame->function, ip_of(self->frame),
-			       (uintptr_t)self->frame->site, &start, &output);
+	r = info_output_instance(self->frame->function, ip_of(self->frame),
+				 (uintptr_t)self->frame->site, &start, &output);
 	if (r == SHIM_OK && code)
 		*code = start;
 	return r;

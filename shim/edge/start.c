@@ -68,7 +68,7 @@ void *edge_main_begins(void)
 	/* A constructor may have enabled it. */
 	coverage_scan_new();
 	coverage_watch_loader();
-	prefetch_look();
+	prefetch_new_images();
 	RAISE(runtime_initialized);
 	state_begin_main();
 	return program_main;
@@ -165,7 +165,7 @@ static void start(void)
 	edge_allocations_decide(false);
 	edge_locks_decide(false);
 	coverage_begin_at_start();
-	prefetch_look();
+	prefetch_new_images();
 	image_raise_pending();
 	edge_asked_load();
 	edge_monitor_load();

@@ -1,6 +1,6 @@
 /*
- * The values that a caller has put into argument registers, from its debug information
- * or its code.  libshim-debuginfo.so and libshim-code.so describe them, and
+ * The values that a caller has put into argument registers, by its debug information or
+ * its code.  libshim-debuginfo.so and libshim-code.so describe the values, and
  * shim/inspect/values.c computes them.
  */
 #ifndef SHIM_CALLSITE_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Argument registers with their second eightbytes, from the code; and from debug
- * information. */
+/* The most values: argument registers and their second eightbytes, once from the code
+ * and once from debug information. */
 #define CALLSITE_VALUES_MAX (22 + 14)
 #define CALLSITE_UPPER	    16
 #define CALLSITE_STEPS_MAX  8
@@ -51,11 +51,11 @@ struct callsite_value {
 };
 
 struct callsite {
-	/* The compiler of the caller did not see the function, so the caller passes
-	 * all arguments, used or not. */
+	/* The function was not visible to the compiler of the caller, so the caller
+	 * passes all arguments, used or not. */
 	bool is_complete;
-	/* From clang: it names the source of a copy, which may have changed before
-	 * the call. */
+	/* clang has written the values.  clang names the source of a copy, which may
+	 * have changed before the call. */
 	bool is_loose;
 	uint64_t caller; /* start of the calling function */
 	uint32_t count;

@@ -1,7 +1,7 @@
 /*
  * Queries about the program's code that need a disassembler: how a function ends, and
- * the registers at a call.  libshim-code.so (decode/) answers them; shim opens it from
- * the directory of libshim.so at the first query.
+ * the registers at a call.  libshim-code.so (decode/) answers them; shim opens the
+ * library from the directory of libshim.so at the first query.
  */
 #define _GNU_SOURCE
 #include "inspect/code.h"
@@ -39,8 +39,8 @@ static void *open_beside_us(void)
 	text_init(&text, path, sizeof(path));
 	text_add_part(&text, self.dli_fname, (size_t)(base - self.dli_fname));
 	text_add(&text, FILE_NAME);
-	/* Bypasses shim's wrapper of dlopen, which would raise events.  A
-	 * namespace of its own, because the program may have another Zydis. */
+	/* Bypasses shim's wrapper of dlopen, which would raise events.  The library
+	 * gets a namespace of its own, because the program may have another Zydis. */
 	open = (void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
 	return text.cut || !open ?
 		       NULL :
@@ -108,7 +108,7 @@ static const struct site *find_site(const struct sites *in, uintptr_t address)
 	return NULL;
 }
 
-static void put(struct sites *in, const struct site *given)
+static void insert_site(struct sites *in, const struct site *given)
 {
 	uint32_t i = hash(given->address);
 
@@ -138,13 +138,13 @@ static void add_site(const struct site *site)
 		larger->mask = room - 1;
 		for (uint32_t i = 0; sites && i <= sites->mask; i++)
 			if (sites->sites[i].address)
-				put(larger, &sites->sites[i]);
+				insert_site(larger, &sites->sites[i]);
 		__atomic_store_n(&sites, larger, __ATOMIC_RELEASE);
 	}
-	put(sites, site);
+	insert_site(sites, site);
 }
 
-static int forget(void *unused)
+static int drop_answers(void *unused)
 {
 	(void)unused;
 	if (sites) {
@@ -161,7 +161,7 @@ static int forget(void *unused)
 void code_closed(void)
 {
 	if (__atomic_load_n(&sites, __ATOMIC_ACQUIRE))
-		state_slowly(forget, NULL);
+		state_slowly(drop_answers, NULL);
 	NOTIFY(code_forgotten);
 }
 
@@ -172,7 +172,7 @@ struct job {
 	struct site site;
 };
 
-static int decide(void *argument)
+static int answer_query(void *argument)
 {
 	static const enum code_leave kinds[] = {
 		[DECODE_UNKNOWN] = CODE_DEPENDS,
@@ -217,7 +217,7 @@ enum code_leave code_leave_kind(const struct plan_call *call, uintptr_t *target)
 	site = find_site(__atomic_load_n(&sites, __ATOMIC_ACQUIRE),
 			 call->return_address);
 	if (!site) {
-		state_slowly(decide, &job);
+		state_slowly(answer_query, &job);
 		site = &job.site;
 	}
 	*target = site->target;

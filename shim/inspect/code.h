@@ -1,5 +1,6 @@
 /*
- * What the program's code does after a leave hook, found by decoding the code.
+ * What the program's code does after a leave hook.  shim finds out by decoding the
+ * code.
  */
 #ifndef SHIM_CODE_H
 #define SHIM_CODE_H
@@ -17,23 +18,23 @@ enum code_leave {
 };
 
 /*
- * Opens the decoder, libshim-code.so, if there is one for this processor; until then
- * every answer is CODE_DEPENDS.  Called before the first plan that tracks calls; may be
+ * Opens the decoder, libshim-code.so, if this processor has one.  Until then every
+ * answer is CODE_DEPENDS.  Called before the first plan that tracks calls; may be
  * called again.  Takes the loader's lock; the caller must not hold the state lock.
  */
 void code_start(void);
 
 /*
- * What the code does at @call->return_address, to which a leave hook returns that its
- * function called from inside.  *@target gets the function that a tail call jumps to,
- * or 0 if unknown.  The answer for each address is stored.  Async; the first time for
- * an address, it blocks signals and takes the state lock.
+ * Decides what the code does after a leave hook that the function itself has called: at
+ * @call->return_address.  *@target receives the function to which a tail call jumps, or
+ * 0 if unknown.  The answer for each address is stored.  Async.  The first query for an
+ * address blocks signals and takes the state lock.
  */
 enum code_leave code_leave_kind(const struct plan_call *call,
 				uintptr_t *target);
 
-/* See decode/decode.h.  Without a decoder @places stay unchanged; false if there may be
- * a decoder later.  State lock held. */
+/* See decode/decode.h.  Without a decoder, @places stay unchanged.  False if a decoder
+ * may be opened later.  State lock held. */
 bool code_find_arguments(const struct decode_location *location,
 			 struct decode_frame *frame,
 			 struct decode_places *places);
@@ -42,7 +43,7 @@ bool code_find_arguments(const struct decode_location *location,
 bool code_calls(struct decode_call *call);
 bool code_way(struct decode_way *way);
 bool code_passed(struct decode_passed *passed);
-/* The decoder; NULL if there is none, and *@may_come says whether one may come. */
+/* The decoder; NULL without one.  *@may_come says whether it may be opened later. */
 const struct decode *code_decoder(bool *may_come);
 
 /* Stored answers about the code are no longer valid. */

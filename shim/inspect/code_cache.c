@@ -1,6 +1,7 @@
 /*
- * Tables for facts about the program's code.  An entry is complete when its pointer is
- * stored, so readers take no lock.  A full table is replaced by a larger one.
+ * Tables of answers about the program's code.  A table receives the pointer to an entry
+ * after the entry is complete, so readers take no lock.  A larger table replaces a full
+ * one.
  */
 #include "inspect/code_cache.h"
 
@@ -25,8 +26,8 @@ void code_cache_closed(void)
 			__atomic_store_n(&front[i], NULL, __ATOMIC_SEQ_CST);
 }
 
-/* If an object is closed meanwhile, either the closing thread removes the entry, or
- * this function sees the new age. */
+/* If the program closes an object meanwhile, either the closing thread removes the
+ * entry, or this function reads the new age. */
 void code_cache_put_in_front(enum code_cache_front front,
 			     const struct code_cache_entry *entry)
 {
@@ -63,9 +64,9 @@ void *code_cache_allocate(size_t size)
 	return memory;
 }
 
-/* The place of the entry with the same key, or the free place for it. */
-static struct code_cache_entry **
-find_place(struct code_cache_slots *in, const struct code_cache_entry *entry)
+/* The slot of the entry with the same key, or a free slot for it. */
+static struct code_cache_entry **find_slot(struct code_cache_slots *in,
+					   const struct code_cache_entry *entry)
 {
 	for (uint32_t i = code_cache_start(entry->address, entry->site);; i++) {
 		struct code_cache_entry **place = &in->entries[i & in->mask];
@@ -77,7 +78,7 @@ find_place(struct code_cache_slots *in, const struct code_cache_entry *entry)
 }
 
 /* The old slots are never freed, because a reader may still use them. */
-static bool make_room(struct code_cache *table)
+static bool grow_table(struct code_cache *table)
 {
 	struct code_cache_slots *slots = table->slots, *larger;
 	uint32_t room = slots ? (slots->mask + 1) * 2 : ROOM_FIRST;
@@ -93,7 +94,7 @@ static bool make_room(struct code_cache *table)
 
 		if (!old)
 			continue;
-		*find_place(larger, old) = old;
+		*find_slot(larger, old) = old;
 		larger->used++;
 	}
 	__atomic_store_n(&table->slots, larger, __ATOMIC_RELEASE);
@@ -121,9 +122,9 @@ bool code_cache_publish(struct code_cache *table,
 	struct code_cache_entry **place;
 
 	ASSERT_LOCKED();
-	if (!make_room(table))
+	if (!grow_table(table))
 		return false;
-	place = find_place(table->slots, entry);
+	place = find_slot(table->slots, entry);
 	__atomic_store_n(&table->slots->used, table->slots->used + !*place,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(place, entry, __ATOMIC_RELEASE);
@@ -133,9 +134,9 @@ bool code_cache_publish(struct code_cache *table,
 const struct code_cache_entry *
 code_cache_keep(struct code_cache *table, const struct code_cache_entry *draft)
 {
-	struct code_cache_entry *old = table->slots ? *find_place(table->slots,
-								  draft) :
-						      NULL;
+	struct code_cache_entry *old = table->slots ?
+					       *find_slot(table->slots, draft) :
+					       NULL;
 	struct code_cache_entry *kept;
 
 	ASSERT_LOCKED();

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Begins every entry. */
+/* The beginning of every entry. */
 struct code_cache_entry {
 	uintptr_t address, function; /* the key, with @site */
 	uintptr_t site;		     /* the call site; 0: any */
@@ -28,7 +28,7 @@ struct code_cache {
 	struct code_cache_slots *slots;
 };
 
-/* Entries of another age may describe code that was unloaded.  They are never freed,
+/* Entries of another age may describe code that was unloaded.  Entries are never freed,
  * because a thread may be reading them. */
 extern uint32_t code_cache_current_age;
 
@@ -50,7 +50,7 @@ static inline bool code_cache_is(const struct code_cache_entry *entry,
 	       entry->site == site;
 }
 
-/* NULL if there is no valid entry. */
+/* Returns NULL if the table has no valid entry. */
 static inline const struct code_cache_entry *
 code_cache_find(const struct code_cache *table, uintptr_t address,
 		uintptr_t function, uintptr_t site)
@@ -75,20 +75,20 @@ code_cache_find(const struct code_cache *table, uintptr_t address,
 }
 
 /*
- * Stores a copy of @draft.  If there is an equal entry, it becomes valid again, because
- * the same library is often opened and closed many times; the comparison includes the
- * padding.  Returns the entry, or NULL without memory.  State lock held.
+ * Stores a copy of @draft.  If the table has an equal entry, that one becomes valid
+ * again: programs often open and close the same library many times.  The comparison
+ * includes the padding.  Returns the entry, or NULL without memory.  State lock held.
  */
 const struct code_cache_entry *
 code_cache_keep(struct code_cache *table, const struct code_cache_entry *draft);
 
-/* Publishes @entry, which must stay valid memory.  False if there is no memory.  State
- * lock held. */
+/* Publishes @entry, whose memory must stay valid.  False without memory for the table.
+ * State lock held. */
 bool code_cache_publish(struct code_cache *table,
 			struct code_cache_entry *entry);
 
-/* The front tables, for entries that each call needs: each address has one place, which
- * entry.S reads, too, and a later entry replaces an earlier one. */
+/* The front tables, for entries that each call needs.  Each address has one slot, which
+ * entry.S reads, too.  A later entry replaces an earlier one. */
 #define KNOWN_FRONT_SIZE (1u << (32 - LAYOUT_FRONT_SHIFT))
 
 enum code_cache_front { KNOWN_ENTERS, KNOWN_LEAVES };
@@ -102,7 +102,7 @@ static inline uint32_t code_cache_front_place(uintptr_t address)
 	       LAYOUT_FRONT_SHIFT;
 }
 
-/* NULL if the front table has no entry; the table itself may have one. */
+/* Returns NULL if the front table has no entry; the table itself may have one. */
 static inline const struct code_cache_entry *
 code_cache_find_in_front(enum code_cache_front front, uintptr_t address,
 			 uintptr_t function)
@@ -128,7 +128,7 @@ static inline uint32_t code_cache_count(const struct code_cache *table)
 	return slots ? __atomic_load_n(&slots->used, __ATOMIC_RELAXED) : 0;
 }
 
-/* Allocates memory that is never freed; NULL if there is none.  State lock held. */
+/* Allocates memory that is never freed; NULL on failure.  State lock held. */
 void *code_cache_allocate(size_t size);
 
 /* The program has closed an object, so its addresses may be reused. */

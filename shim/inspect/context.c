@@ -1,7 +1,7 @@
 /*
- * Call contexts.  A context is a number with a generation: it leads to its
- * call only through the guard of the callback that got it, so a context that
- * is used later or elsewhere finds nothing.
+ * Call contexts.  A context is a number with a generation: the context leads to its
+ * call only through the guard of the callback that received it.  So a context that a
+ * profiler uses later or elsewhere leads to no call.
  */
 #include "inspect/context.h"
 
@@ -34,7 +34,7 @@ enum shim_result shim_profiler_enable_call_context_introspection(
 
 /* --- contexts --- */
 
-/* A thread's record is reused for other threads, but its context numbers go on. */
+/* A thread's record is reused for other threads, but its context numbers continue. */
 struct shim_call_context *context_begin(struct guard *guard,
 					const struct plan_call *call)
 {
@@ -47,7 +47,7 @@ struct shim_call_context *context_begin(struct guard *guard,
 	return (struct shim_call_context *)guard->context;
 }
 
-/* NULL in a signal handler that interrupts the callback. */
+/* Returns NULL in a signal handler that interrupts the callback. */
 static const struct plan_call *
 find_call(const struct shim_call_context *context)
 {
@@ -76,7 +76,7 @@ struct value {
 	const char *name;
 };
 
-/* Whether the function jumped to its leave hook, so that its frame is gone. */
+/* Whether the function jumped to its leave hook, after it had removed its frame. */
 static bool was_jumped_to(const struct plan_call *call)
 {
 	return call->event == PLAN_LEAVE &&
@@ -85,8 +85,8 @@ static bool was_jumped_to(const struct plan_call *call)
 
 /* The number of the argument at @position among all declared parameters, of which the
  * first may be `this`. */
-static bool find_passed(enum shim_call_value kind, uint32_t position,
-			bool has_this, uint32_t count, uint32_t *number)
+static bool find_parameter(enum shim_call_value kind, uint32_t position,
+			   bool has_this, uint32_t count, uint32_t *number)
 {
 	if (kind == SHIM_CALL_THIS) {
 		*number = 0;
@@ -108,8 +108,8 @@ static enum shim_result find_at_enter(const struct plan_call *call,
 
 	if (r != SHIM_OK)
 		return r;
-	if (!find_passed(kind, position, values_has_this(recipe),
-			 values_count(recipe), &number))
+	if (!find_parameter(kind, position, values_has_this(recipe),
+			    values_count(recipe), &number))
 		return SHIM_OK;
 	value->reason = values_get(thread_current, call->registers, recipe,
 				   number, &range);
@@ -118,9 +118,9 @@ static enum shim_result find_at_enter(const struct plan_call *call,
 	return SHIM_OK;
 }
 
-static void tell_variable(const struct plan_call *call,
-			  const struct locals *locals, uint32_t number,
-			  struct value *value)
+static void describe_variable(const struct plan_call *call,
+			      const struct locals *locals, uint32_t number,
+			      struct value *value)
 {
 	const struct variables *variables = locals_variables(locals);
 	const struct variable *variable = &variables->variables[number];
@@ -139,7 +139,8 @@ static void tell_variable(const struct plan_call *call,
 		value->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
 }
 
-static uint32_t count_passed(const struct variables *variables, bool *has_this)
+static uint32_t count_parameters(const struct variables *variables,
+				 bool *has_this)
 {
 	uint32_t count = 0;
 
@@ -166,12 +167,12 @@ static enum shim_result find_at_leave(const struct plan_call *call,
 	variables = locals_variables(locals);
 	if (variables->lacks_parameters)
 		return SHIM_E_FUNCTION_NOT_IL;
-	count = count_passed(variables, &has_this);
-	if (!find_passed(kind, position, has_this, count, &number))
+	count = count_parameters(variables, &has_this);
+	if (!find_parameter(kind, position, has_this, count, &number))
 		return SHIM_OK;
 	for (uint32_t i = 0; i < variables->parameter_count; i++)
 		if (!variables->variables[i].is_hidden && number-- == 0)
-			tell_variable(call, locals, i, value);
+			describe_variable(call, locals, i, value);
 	return SHIM_OK;
 }
 
@@ -186,8 +187,8 @@ static enum shim_result find_local(const struct plan_call *call,
 		return r;
 	variables = locals_variables(locals);
 	if (position < variables->count - variables->parameter_count)
-		tell_variable(call, locals,
-			      variables->parameter_count + position, value);
+		describe_variable(call, locals,
+				  variables->parameter_count + position, value);
 	return SHIM_OK;
 }
 
@@ -257,8 +258,8 @@ static void *copy_value(const struct plan_call *call, struct value *value)
 	return NULL;
 }
 
-static void *get(const struct shim_call_context *context,
-		 enum shim_call_value kind, uint32_t position)
+static void *get_value(const struct shim_call_context *context,
+		       enum shim_call_value kind, uint32_t position)
 {
 	const struct plan_call *call = find_call(context);
 	struct value value;
@@ -279,24 +280,26 @@ static bool is_allowed(const char *function, const void *caller)
 
 void *shim_call_context_get_this(struct shim_call_context *context)
 {
-	return IS_ALLOWED ? get(context, SHIM_CALL_THIS, 0) : NULL;
+	return IS_ALLOWED ? get_value(context, SHIM_CALL_THIS, 0) : NULL;
 }
 
 void *shim_call_context_get_argument(struct shim_call_context *context,
 				     uint32_t position)
 {
-	return IS_ALLOWED ? get(context, SHIM_CALL_ARGUMENT, position) : NULL;
+	return IS_ALLOWED ? get_value(context, SHIM_CALL_ARGUMENT, position) :
+			    NULL;
 }
 
 void *shim_call_context_get_local(struct shim_call_context *context,
 				  uint32_t position)
 {
-	return IS_ALLOWED ? get(context, SHIM_CALL_LOCAL, position) : NULL;
+	return IS_ALLOWED ? get_value(context, SHIM_CALL_LOCAL, position) :
+			    NULL;
 }
 
 void *shim_call_context_get_result(struct shim_call_context *context)
 {
-	return IS_ALLOWED ? get(context, SHIM_CALL_RESULT, 0) : NULL;
+	return IS_ALLOWED ? get_value(context, SHIM_CALL_RESULT, 0) : NULL;
 }
 
 void shim_call_context_free_buffer(void *buffer)
@@ -332,7 +335,7 @@ static enum shim_result count_arguments(const struct plan_call *call,
 		return r;
 	if (locals_variables(locals)->lacks_parameters)
 		return SHIM_E_FUNCTION_NOT_IL;
-	*count = count_passed(locals_variables(locals), has_this);
+	*count = count_parameters(locals_variables(locals), has_this);
 	return SHIM_OK;
 }
 
@@ -384,7 +387,7 @@ enum shim_result shim_call_context_get_count(struct shim_call_context *context,
 }
 
 /* Reads the value once, to find out whether it can be read. */
-static void try(const struct plan_call *call, struct value *value)
+static void try_to_read(const struct plan_call *call, struct value *value)
 {
 	void *buffer = value->locals ? copy_value(call, value) : NULL;
 
@@ -408,7 +411,7 @@ enum shim_result shim_call_context_get_info(struct shim_call_context *context,
 	r = find_value(call, kind, position, &value);
 	if (r != SHIM_OK)
 		return r;
-	try(call, &value);
+	try_to_read(call, &value);
 	if (size)
 		*size = value.size;
 	if (reason)
@@ -437,7 +440,7 @@ shim_call_context_get_local_info(struct shim_call_context *context,
 		return SHIM_E_FUNCTION_NOT_IL;
 	if (!value.name)
 		return SHIM_E_INVALIDARG;
-	try(call, &value);
+	try_to_read(call, &value);
 	if (size)
 		*size = value.size;
 	if (reason)

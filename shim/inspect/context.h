@@ -1,9 +1,9 @@
 /*
- * Call contexts: a callback for a call queries the call through one (rows M-57 to
- * M-65).
+ * Call contexts, through which a callback queries its call (rows M-57 to M-65).
  *
  * A context is a number that is used once.  It leads to the call only through the guard
- * of the callback that got it.  So a use in another callback or later finds nothing.
+ * of the callback that received it.  So a use in another callback, or later, leads to
+ * no call.
  */
 #ifndef SHIM_CONTEXT_H
 #define SHIM_CONTEXT_H
@@ -17,7 +17,7 @@
 bool context_is_enabled(void);
 
 /* Returns the context of @call for the callback that is about to run in @guard; NULL if
- * it cannot query. */
+ * that callback cannot query. */
 struct shim_call_context *context_begin(struct guard *guard,
 					const struct plan_call *call);
 

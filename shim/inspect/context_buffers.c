@@ -1,8 +1,8 @@
 /*
- * One region, in equal parts for blocks of each size.  The free blocks of a size are a
- * list, whose head is changed by compare-and-swap.  The head contains a count of
- * changes, against the ABA problem.  The state of blocks is in a separate table, so
- * writes of a profiler past its buffer do not reach it.
+ * Allocates buffers from one region, which has an equal part for each size of block.
+ * The free blocks of a size form a list, whose head is changed by compare-and-swap.
+ * The head contains a count of changes, against the ABA problem.  The state of blocks
+ * is in a separate table, so writes of a profiler beyond its buffer do not reach it.
  */
 #include "inspect/context_buffers.h"
 
@@ -14,7 +14,7 @@
 #include <shim/banned.h>
 
 #define PART	 ((size_t)4 << 20)
-#define SMALLEST 5 /* 32 bytes; the next ones are 4 times as large */
+#define SMALLEST 5 /* 2^5 bytes; each further size is 4 times as large */
 #define PARTS	 8
 
 /* 32 bytes to 512 KiB. */
@@ -24,8 +24,8 @@ static unsigned shift_of(unsigned part)
 }
 
 struct block {
-	uint32_t size; /* bytes that the caller wants; 0: free, */
-	uint32_t next; /* and this is the next free one, from 1 */
+	uint32_t size; /* bytes that the caller wants; 0: free */
+	uint32_t next; /* of a free block: the next free one, from 1 */
 };
 
 struct part {
@@ -46,14 +46,14 @@ static uint32_t count_of(unsigned part)
 	return (uint32_t)(PART >> shift_of(part));
 }
 
-/* Each smaller size is a quarter as large, and has four times as many blocks. */
+/* Each smaller size has four times as many blocks as the next one. */
 #define TABLE_SIZE \
 	(sizeof(struct pool) + \
 	 (PART >> SMALLEST) * sizeof(struct block) * 4 / 3)
 
-/* Maps the pool; pages take memory when they are touched.  If two threads map one, the
- * second is dropped. */
-static struct pool *get(void)
+/* Maps the pool; its pages take memory when they are touched.  If two threads map a
+ * pool at once, the second mapping is dropped. */
+static struct pool *get_pool(void)
 {
 	struct pool *made = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
 	struct pool *before = NULL;
@@ -78,7 +78,7 @@ static struct pool *get(void)
 	return before;
 }
 
-/* Takes a block from the list, counted from 1; 0 if there is none. */
+/* Takes a block from the list.  Returns its number from 1; 0 if the list is empty. */
 static uint32_t pop(struct part *part, const struct block *blocks)
 {
 	uint64_t head = __atomic_load_n(&part->head, __ATOMIC_ACQUIRE), next;
@@ -123,16 +123,16 @@ static uint32_t take_fresh(struct part *part, uint32_t count)
 	return fresh + 1;
 }
 
-static void complain(uint32_t *complained, const char *what)
+static void log_once(uint32_t *is_logged, const char *what)
 {
-	if (!__atomic_exchange_n(complained, 1, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(is_logged, 1, __ATOMIC_RELAXED))
 		log_line("call contexts: %s", what);
 }
 
 void *context_buffer_take(size_t size)
 {
-	static uint32_t complained;
-	struct pool *in = size > CONTEXT_BUFFER_MAX ? NULL : get();
+	static uint32_t is_logged;
+	struct pool *in = size > CONTEXT_BUFFER_MAX ? NULL : get_pool();
 
 	for (unsigned i = 0; in && i < PARTS; i++) {
 		uint32_t number;
@@ -150,12 +150,13 @@ void *context_buffer_take(size_t size)
 		       ((size_t)(number - 1) << shift_of(i));
 	}
 	if (in)
-		complain(&complained, "no buffer is left: they are not given "
-				      "back");
+		log_once(&is_logged, "no buffer is left: profilers do not "
+				     "release them");
 	return NULL;
 }
 
-/* The block that begins at @buffer, with its part and number; NULL if there is none. */
+/* The block that begins at @buffer, with its part and number; NULL if @buffer is no
+ * buffer. */
 static struct block *find_block(const void *buffer, unsigned *part,
 				uint32_t *number)
 {
@@ -175,14 +176,14 @@ static struct block *find_block(const void *buffer, unsigned *part,
 
 bool context_buffer_give_back(void *buffer)
 {
-	static uint32_t complained;
+	static uint32_t is_logged;
 	uint32_t number;
 	unsigned part;
 	struct block *block = find_block(buffer, &part, &number);
 
 	if (!block ||
 	    __atomic_exchange_n(&block->size, 0, __ATOMIC_ACQ_REL) == 0) {
-		complain(&complained,
+		log_once(&is_logged,
 			 "a profiler released a buffer that is not in use");
 		return false;
 	}

@@ -1,6 +1,6 @@
 /*
- * Opens debug information of images before a hook needs it, at the start and
- * at the end of dlopen.
+ * Opens debug information of images before a hook needs it: at the start, and at the
+ * end of dlopen.
  */
 #include "inspect/debuginfo_prefetch.h"
 
@@ -36,23 +36,23 @@ shim_profiler_enable_values(struct shim_profiler_handle *handle)
 	return SHIM_OK;
 }
 
-static void take_nothing(const struct debuginfo_answer *answer, void *unused)
+static void ignore_answer(const struct debuginfo_answer *answer, void *unused)
 {
 	(void)answer;
 	(void)unused;
 }
 
-static void open(const struct image_entry *image)
+static void open_debuginfo(const struct image_entry *image)
 {
 	struct debuginfo_question question;
 
 	if (!__atomic_load_n(&image->has_hooks, __ATOMIC_ACQUIRE))
 		return;
 	info_describe(image, &question);
-	helper_ask(HELPER_OPEN_IMAGE, &question, NULL, take_nothing, NULL);
+	helper_ask(HELPER_OPEN_IMAGE, &question, NULL, ignore_answer, NULL);
 }
 
-void prefetch_look(void)
+void prefetch_new_images(void)
 {
 	struct image_entry *const *images;
 	uint32_t count;
@@ -65,6 +65,6 @@ void prefetch_look(void)
 		if (images[i]->id != 0 &&
 		    !__atomic_exchange_n(&images[i]->is_opened, true,
 					 __ATOMIC_ACQ_REL))
-			open(images[i]);
+			open_debuginfo(images[i]);
 	image_unpin();
 }

@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* Prefetches from now on: shim_profiler_enable_values. */
+/* Prefetches from now on (shim_profiler_enable_values). */
 void prefetch_enable(void);
 bool prefetch_is_on(void);
 
-/* Opens the debug information of new images with hooks.  Takes the locks of helper_ask,
+/* Opens the debug information of new images with hooks.  Takes the locks of helper_ask
  * and the state lock, which the caller must not hold. */
-void prefetch_look(void);
+void prefetch_new_images(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Calls functions of libshim-debuginfo.so.  It is loaded in a namespace of its own
- * (dlmopen), so its libdw and malloc are not the program's.  Calls run one at a time,
- * on a stack of shim, with all signals blocked.
+ * Calls functions of libshim-debuginfo.so.  The library is loaded in a namespace of its
+ * own (dlmopen), so it has its own libdw and malloc.  Calls run one at a time, on a
+ * stack of shim, with all signals blocked.
  */
 #define _GNU_SOURCE
 #include "inspect/helper.h"
@@ -24,8 +24,8 @@
 #define SIGNAL_STACK_SIZE (64u << 10)
 #define WAIT_MAX	  20000	      /* yields; a second or more */
 #define LIBRARY_SIZE	  (16u << 20) /* with its dependencies */
-#define FAULTS_MAX	  8	      /* then shim stops using it */
-#define FAULTS_OF_TIMEOUT 4	      /* a timeout counts as this many */
+#define FAULTS_MAX	  8 /* after these, shim stops using the library */
+#define FAULTS_OF_TIMEOUT 4 /* a timeout counts as this many */
 #define HELPER_FILE_NAME  "libshim-debuginfo.so"
 
 enum helper_state {
@@ -63,8 +63,8 @@ static bool find_path(char *path, size_t size)
 	return found;
 }
 
-/* Calls glibc's dlmopen: shim's wrapper would raise events, here with signals blocked.
- * A libc without dlmopen has no helper. */
+/* Calls glibc's dlmopen: shim's wrapper would raise events, but signals are blocked
+ * here.  Without dlmopen in libc, shim has no helper. */
 static void *open_file(const char *path)
 {
 	void *(*open)(Lmid_t, const char *,
@@ -74,7 +74,7 @@ static void *open_file(const char *path)
 	return open ? open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* The loader does not tell whether it failed for lack of memory. */
+/* The loader does not report whether it failed for lack of memory. */
 static bool has_memory(void)
 {
 	void *memory;
@@ -131,7 +131,7 @@ static void set_state(enum helper_state next)
 	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
 }
 
-/* If there is no memory, the next query tries again. */
+/* Without memory, the next query tries again. */
 static enum helper_state open_now(int self)
 {
 	bool before = thread_ours_begins();
@@ -141,7 +141,7 @@ static enum helper_state open_now(int self)
 	__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
 	r = make_stack() ? arch_call_on_stack(open_helper, NULL, stack_top) :
 			   -ENOMEM;
-	/* Once here, so that not each fork child does it. */
+	/* Reads this once here, so that fork children need not do it. */
 	if (r == 0)
 		image_look_again();
 	if (r == 0 || r == -ENOMEM)
@@ -154,7 +154,7 @@ static enum helper_state open_now(int self)
 
 /*
  * The opener may wait for the loader's lock, whose owner may be in a constructor whose
- * hook makes a query.  So other threads wait for the opener for a limited time only.
+ * hook makes a query.  So other threads wait only for a limited time.
  */
 static enum shim_result open_once(int self)
 {
@@ -201,7 +201,7 @@ void helper_prepare(void)
 
 /* --- queries --- */
 
-static enum shim_result lock(int self)
+static enum shim_result take_lock(int self)
 {
 	for (unsigned i = 0; i < WAIT_MAX; i++) {
 		int holder = 0;
@@ -213,8 +213,8 @@ static enum shim_result lock(int self)
 		if (holder == self)
 			return SHIM_E_NOT_YET_AVAILABLE;
 		if (!sys_is_alive(sys_getpid(), holder)) {
-			/* In a fork child: the thread that held the lock does
-			 * not exist here. */
+			/* This is a fork child, in which the thread that held the lock
+			 * does not exist. */
 			set_state(HELPER_MISSING);
 			return SHIM_E_FUNCTION_NOT_IL;
 		}
@@ -241,7 +241,7 @@ static int demangle(struct job *job)
 	return 0;
 }
 
-static int work(void *argument)
+static int run_query(void *argument)
 {
 	struct job *job = argument;
 
@@ -267,7 +267,7 @@ static int work(void *argument)
 	return -EINVAL;
 }
 
-static void note_refusal(int error)
+static void log_refusal(int error)
 {
 	static bool noted;
 
@@ -280,22 +280,22 @@ static void note_refusal(int error)
 }
 
 /* Debug information may be damaged, and libdw may crash on it, so the query runs in an
- * isolated call.  That has the thread-local storage of the calling thread, which is
- * marked so that nothing it does raises events. */
-static int work_apart(void *job)
+ * isolated call.  That call shares the thread-local storage of the calling thread.
+ * shim marks the thread, so that the call raises no events. */
+static int run_query_isolated(void *job)
 {
 	bool before = thread_ours_begins();
-	int result = 0,
-	    r = isolated_call(work, job, stack_top, SIGNAL_STACK_SIZE, &result);
+	int result = 0, r = isolated_call(run_query, job, stack_top,
+					  SIGNAL_STACK_SIZE, &result);
 
 	thread_ours_ends(before);
 	if (r < 0 && r != -EFAULT && r != -ETIME)
-		note_refusal(r);
+		log_refusal(r);
 	return r < 0 ? r : result;
 }
 
 /* Notes that a query crashed or timed out. */
-static void note_fault(const struct job *job, int error)
+static void count_fault(const struct job *job, int error)
 {
 	const char *about = job->question ? job->question->path : job->name;
 
@@ -312,13 +312,13 @@ static void note_fault(const struct job *job, int error)
 		set_state(HELPER_MISSING);
 }
 
-static enum shim_result translate(const struct job *job, int r)
+static enum shim_result result_of(const struct job *job, int r)
 {
 	switch (r) {
 	case 0: return SHIM_OK;
 	case -ENOMEM: return SHIM_E_OUTOFMEMORY;
 	case -EFAULT:
-	case -ETIME: note_fault(job, r); break;
+	case -ETIME: count_fault(job, r); break;
 	case -EAGAIN: return SHIM_E_NOT_YET_AVAILABLE;
 	}
 	return SHIM_E_FUNCTION_NOT_IL;
@@ -333,13 +333,13 @@ query(struct job *job,
 	enum shim_result result = open_once(self);
 
 	if (result == SHIM_OK)
-		result = lock(self);
+		result = take_lock(self);
 	if (result != SHIM_OK)
 		return result;
-	r = arch_call_on_stack(work_apart, job, stack_top);
+	r = arch_call_on_stack(run_query_isolated, job, stack_top);
 	if (r == 0)
 		take(&job->answer, argument);
-	result = translate(job, r);
+	result = result_of(job, r);
 	if (job->answer.trouble && job->question)
 		log_line("no debug information, %s: no lines, no arguments: %s",
 			 job->answer.trouble, job->question->path);
@@ -358,7 +358,7 @@ helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
 	uint64_t signals;
 	int before = errno;
 
-	/* A handler of the program must neither leave this by longjmp nor make a
+	/* A handler of the program must not leave this function by longjmp, or make a
 	 * query on the stack that is in use. */
 	if (sys_is_forbidden())
 		return SHIM_E_FUNCTION_NOT_IL;

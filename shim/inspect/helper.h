@@ -1,9 +1,9 @@
 /*
  * Calls libshim-debuginfo.so (debuginfo/debuginfo.h).
  *
- * A call takes time, stack, and a lock of its own, so it is for SHIM_MAY_BLOCK
- * functions; the caller must not hold the state lock.  The query runs on a stack of
- * shim with all signals blocked.
+ * A call takes time, stack, and a lock of its own, so only SHIM_MAY_BLOCK functions may
+ * call it.  The caller must not hold the state lock.  The query runs on a stack of shim
+ * with all signals blocked.
  */
 #ifndef SHIM_HELPER_H
 #define SHIM_HELPER_H
@@ -23,18 +23,18 @@ enum helper_verb {
 	HELPER_SIGNATURE,
 	HELPER_LOCALS,
 	HELPER_LINETABLE,
-	HELPER_OPEN_IMAGE, /* no answer; later queries take less time */
+	HELPER_OPEN_IMAGE, /* has no answer; makes later queries faster */
 	HELPER_DEMANGLE,   /* @name; the answer counts its NUL */
 };
 
-/* Opens it if it is not open, for callers that may not open an object later. */
+/* Opens the library if it is not open, for callers that cannot open an object later. */
 void helper_prepare(void);
-/* Whether it is open. */
+/* Whether the library is open. */
 bool helper_is_open(void);
 
 /*
  * Makes the query, and calls take(answer, argument) with the lock held.  Returns
- * SHIM_OK; SHIM_E_FUNCTION_NOT_IL if there is no helper or no answer;
+ * SHIM_OK; SHIM_E_FUNCTION_NOT_IL without a helper or an answer;
  * SHIM_E_NOT_YET_AVAILABLE if another thread holds the lock for long.
  */
 enum shim_result

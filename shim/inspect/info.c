@@ -1,6 +1,6 @@
 /*
- * Queries of profilers about images and functions.  Async functions use what is in
- * memory (image.h, symbols.h); the others may read files first.
+ * Queries of profilers about images and functions.  Async functions use the data that
+ * is already in memory (image.h, symbols.h); other functions may read files first.
  */
 #include "image/enumeration.h"
 #include "image/image.h"
@@ -19,13 +19,13 @@
 
 #include <shim/banned.h>
 
-/* --- finding the place of a query; the image must be pinned --- */
+/* --- finding the image and the function of a query; the image must be pinned --- */
 
-struct place {
+struct location {
 	struct image_entry *image;
-	uint64_t address;			 /* in the file */
+	uint64_t address;			 /* as the file has it */
 	const struct symbols *symbols;		 /* NULL: not read yet */
-	const struct symbols_function *function; /* NULL: it has no symbol */
+	const struct symbols_function *function; /* NULL: no symbol */
 };
 
 static enum shim_result find_image(shim_image id, struct image_entry **image)
@@ -38,9 +38,9 @@ static enum shim_result find_image(shim_image id, struct image_entry **image)
 	return has_been ? SHIM_E_DATAINCOMPLETE : SHIM_E_INVALIDARG;
 }
 
-/* The image of @address may be loaded without shim's knowledge.  A caller that shim
- * called with the state lock held cannot search for it. */
-static void look_for(uintptr_t address)
+/* The image of @address may be loaded without shim's knowledge.  A callback that shim
+ * called with the state lock held cannot search for the image. */
+static void scan_for(uintptr_t address)
 {
 	bool found;
 
@@ -51,42 +51,45 @@ static void look_for(uintptr_t address)
 		image_look_for(address);
 }
 
-static enum shim_result find_address(uintptr_t address, struct place *place)
+static enum shim_result find_address(uintptr_t address,
+				     struct location *location)
 {
-	*place = (struct place){ .image = image_find(address) };
-	if (!place->image)
+	*location = (struct location){ .image = image_find(address) };
+	if (!location->image)
 		return image_was_at(address) ? SHIM_E_DATAINCOMPLETE :
 					       SHIM_E_INVALIDARG;
-	place->address = address - place->image->bias;
-	place->symbols = __atomic_load_n(&place->image->symbols,
-					 __ATOMIC_ACQUIRE);
-	if (place->symbols)
-		place->function = symbols_find(place->symbols, place->address);
+	location->address = address - location->image->bias;
+	location->symbols = __atomic_load_n(&location->image->symbols,
+					    __ATOMIC_ACQUIRE);
+	if (location->symbols)
+		location->function = symbols_find(location->symbols,
+						  location->address);
 	return SHIM_OK;
 }
 
-/* Interior addresses are no functions. */
+/* An address inside a function is not a function. */
 static enum shim_result find_function(shim_function function,
-				      struct place *place)
+				      struct location *location)
 {
-	enum shim_result r = find_address(function, place);
+	enum shim_result r = find_address(function, location);
 
-	if (r == SHIM_OK && place->function &&
-	    place->function->start != place->address)
+	if (r == SHIM_OK && location->function &&
+	    location->function->start != location->address)
 		return SHIM_E_INVALIDARG;
 	return r;
 }
 
-/* The same; the function must have a symbol. */
-static enum shim_result find_symbol(shim_function function, struct place *place)
+/* Like find_function, but the function must have a symbol. */
+static enum shim_result find_symbol(shim_function function,
+				    struct location *location)
 {
-	enum shim_result r = find_function(function, place);
+	enum shim_result r = find_function(function, location);
 
 	if (r != SHIM_OK)
 		return r;
-	if (!place->symbols)
+	if (!location->symbols)
 		return SHIM_E_NOT_YET_AVAILABLE;
-	return place->function ? SHIM_OK : SHIM_E_FAIL;
+	return location->function ? SHIM_OK : SHIM_E_FAIL;
 }
 
 static int read_at(void *address)
@@ -106,12 +109,13 @@ static int read_at(void *address)
 /* If symbols cannot be read, the failure surfaces at the next lookup. */
 static enum shim_result read_symbols(uintptr_t address)
 {
-	struct place place;
+	struct location location;
 	bool is_read;
 	int r = 0;
 
 	image_pin();
-	is_read = find_address(address, &place) == SHIM_OK && place.symbols;
+	is_read = find_address(address, &location) == SHIM_OK &&
+		  location.symbols;
 	image_unpin();
 	if (!is_read)
 		r = state_slowly(read_at, (void *)address);
@@ -126,7 +130,8 @@ struct request {
 	enum shim_result result;
 };
 
-/* Scans first, so that images are listed that were loaded without shim's knowledge. */
+/* Scans first, so that the list has images that were loaded without shim's
+ * knowledge. */
 static int list_images(void *argument)
 {
 	struct request *request = argument;
@@ -273,17 +278,17 @@ enum shim_result shim_image_build_id(shim_image image, uint32_t count,
 
 enum shim_result shim_image_from_address(const void *address, shim_image *image)
 {
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	ENTRY_ASYNC();
 	if (!image || !address)
 		return SHIM_E_INVALIDARG;
-	look_for((uintptr_t)address);
+	scan_for((uintptr_t)address);
 	image_pin();
-	r = find_address((uintptr_t)address, &place);
+	r = find_address((uintptr_t)address, &location);
 	if (r == SHIM_OK)
-		*image = place.image->id;
+		*image = location.image->id;
 	image_unpin();
 	return r == SHIM_E_INVALIDARG ? SHIM_E_FAIL : r;
 }
@@ -301,18 +306,18 @@ shim_profiler_enable_symbols(struct shim_profiler_handle *handle)
 static enum shim_result function_at(const void *address,
 				    shim_function *function)
 {
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
-	look_for((uintptr_t)address);
+	scan_for((uintptr_t)address);
 	image_pin();
-	r = find_address((uintptr_t)address, &place);
-	if (r == SHIM_OK && !place.symbols)
+	r = find_address((uintptr_t)address, &location);
+	if (r == SHIM_OK && !location.symbols)
 		r = SHIM_E_NOT_YET_AVAILABLE;
-	else if (r == SHIM_E_INVALIDARG || (r == SHIM_OK && !place.function))
+	else if (r == SHIM_E_INVALIDARG || (r == SHIM_OK && !location.function))
 		r = SHIM_E_FAIL;
 	else if (r == SHIM_OK)
-		*function = place.function->start + place.image->bias;
+		*function = location.function->start + location.image->bias;
 	image_unpin();
 	return r;
 }
@@ -371,43 +376,44 @@ enum shim_result shim_function_from_address2(const void *address,
 enum shim_result shim_function_info(shim_function function, shim_image *image,
 				    uint64_t *offset)
 {
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	ENTRY_ASYNC();
-	look_for(function);
+	scan_for(function);
 	image_pin();
-	r = find_function(function, &place);
+	r = find_function(function, &location);
 	if (r == SHIM_OK) {
 		if (image)
-			*image = place.image->id;
+			*image = location.image->id;
 		if (offset)
-			*offset = place.address;
+			*offset = location.address;
 	}
 	image_unpin();
 	return r;
 }
 
-static const char *names_of(const struct place *place)
+static const char *names_of(const struct location *location)
 {
-	return place->symbols->text + place->function->names;
+	return location->symbols->text + location->function->names;
 }
 
 enum shim_result shim_function_name(shim_function function, uint32_t count,
 				    uint32_t *total, char *name)
 {
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, name))
 		return SHIM_E_INVALIDARG;
-	look_for(function);
+	scan_for(function);
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_OK)
-		output_text(names_of(&place), text_length(names_of(&place)) + 1,
-			    count, total, name);
+		output_text(names_of(&location),
+			    text_length(names_of(&location)) + 1, count, total,
+			    name);
 	image_unpin();
 	return r;
 }
@@ -415,7 +421,7 @@ enum shim_result shim_function_name(shim_function function, uint32_t count,
 enum shim_result shim_function_aliases(shim_function function, uint32_t count,
 				       uint32_t *total, char *names)
 {
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	ENTRY_MAY_BLOCK();
@@ -425,10 +431,10 @@ enum shim_result shim_function_aliases(shim_function function, uint32_t count,
 	if (r != SHIM_OK)
 		return r;
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_OK)
-		output_text(names_of(&place), place.function->names_size, count,
-			    total, names);
+		output_text(names_of(&location), location.function->names_size,
+			    count, total, names);
 	image_unpin();
 	return r;
 }
@@ -436,18 +442,18 @@ enum shim_result shim_function_aliases(shim_function function, uint32_t count,
 enum shim_result shim_function_code(shim_function function, const void **start,
 				    uint32_t *size)
 {
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	ENTRY_ASYNC();
-	look_for(function);
+	scan_for(function);
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_OK) {
 		if (start)
 			*start = (const void *)function;
 		if (size)
-			*size = place.function->size;
+			*size = location.function->size;
 	}
 	image_unpin();
 	return r;
@@ -457,30 +463,31 @@ enum shim_result shim_function_ranges(shim_function function, uint32_t count,
 				      uint32_t *total,
 				      struct shim_code_range *ranges)
 {
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, ranges))
 		return SHIM_E_INVALIDARG;
-	look_for(function);
+	scan_for(function);
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_OK) {
-		uint32_t fill = output_count(1ull + place.function->part_count,
-					     count, total);
+		uint32_t fill = output_count(
+			1ull + location.function->part_count, count, total);
 
 		if (fill > 0)
 			ranges[0] = (struct shim_code_range){
-				function, place.function->size
+				function, location.function->size
 			};
 		for (uint32_t i = 1; i < fill; i++) {
 			const struct symbols_range *part =
-				&place.symbols
-					 ->parts[place.function->part + i - 1];
+				&location.symbols
+					 ->parts[location.function->part + i -
+						 1];
 
 			ranges[i] = (struct shim_code_range){
-				part->start + place.image->bias, part->size
+				part->start + location.image->bias, part->size
 			};
 		}
 	}
@@ -515,12 +522,12 @@ void info_describe(const struct image_entry *image,
 	question->inlined = NULL;
 }
 
-static void describe(const struct place *place,
+static void describe(const struct location *location,
 		     struct debuginfo_question *question)
 {
-	const struct symbols_function *function = place->function;
+	const struct symbols_function *function = location->function;
 
-	info_describe(place->image, question);
+	info_describe(location->image, question);
 	question->ranges[0] = (struct debuginfo_range){ function->start,
 							function->size };
 	question->range_count = 1;
@@ -528,28 +535,28 @@ static void describe(const struct place *place,
 			     question->range_count < DEBUGINFO_RANGES;
 	     i++) {
 		const struct symbols_range *part =
-			&place->symbols->parts[function->part + i];
+			&location->symbols->parts[function->part + i];
 
 		question->ranges[question->range_count++] =
 			(struct debuginfo_range){ part->start, part->size };
 	}
 }
 
-/* Debug information cannot be queried without a symbol; logs that once for each
- * image. */
-static void note_no_symbol(const struct place *place)
+/* Logs once for each image that a function has no symbol, without which shim cannot
+ * query debug information. */
+static void log_no_symbol(const struct location *location)
 {
-	shim_image id = place->image->id;
+	shim_image id = location->image->id;
 
-	if (__atomic_exchange_n(&place->image->logged_id, id,
+	if (__atomic_exchange_n(&location->image->logged_id, id,
 				__ATOMIC_RELAXED) == id)
 		return;
 	log_line("no symbol for a function, %s: no lines, no arguments: %s",
-		 place->symbols->function_count > 0 ?
+		 location->symbols->function_count > 0 ?
 			 "it was stripped" :
 			 "the file was stripped or differs from the loaded "
 			 "object",
-		 place->image->path);
+		 location->image->path);
 }
 
 /* The image stays pinned during the query. */
@@ -559,21 +566,21 @@ info_ask_at(enum helper_verb verb, shim_function function, uintptr_t site,
 	    void *argument)
 {
 	struct debuginfo_question question;
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	r = read_symbols(function);
 	if (r != SHIM_OK)
 		return r;
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_E_FAIL) {
-		note_no_symbol(&place);
+		log_no_symbol(&location);
 		r = SHIM_E_FUNCTION_NOT_IL;
 	}
 	if (r == SHIM_OK) {
-		describe(&place, &question);
-		question.site = site - place.image->bias;
+		describe(&location, &question);
+		question.site = site - location.image->bias;
 		r = helper_ask(verb, &question, NULL, use, argument);
 	}
 	image_unpin();
@@ -581,12 +588,13 @@ info_ask_at(enum helper_verb verb, shim_function function, uintptr_t site,
 }
 
 /*
- * Whether a function of an object without hooks was inlined into another object, whose
- * hook runs (clang, functions in headers).  The debug information of the other object
- * describes it, so shim need not read the function's own, which may be large (libc).
+ * Whether a function of an object without hooks was inlined into the object whose hook
+ * runs (clang, functions in headers).  The debug information of the second object
+ * describes the function.  So shim need not read that of the first object, which may be
+ * large (libc).
  */
-static bool is_inlined_elsewhere(const struct place *function,
-				 const struct place *hook)
+static bool is_inlined_elsewhere(const struct location *function,
+				 const struct location *hook)
 {
 	return hook->image && hook->image != function->image &&
 	       !__atomic_load_n(&function->image->has_hooks, __ATOMIC_ACQUIRE);
@@ -598,18 +606,19 @@ enum shim_result info_ask_prototype(
 	void *argument)
 {
 	struct debuginfo_question question;
-	struct place place, hook;
+	struct location location, hook;
 	enum shim_result r;
 
 	read_symbols(function);
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_OK && find_address(return_address, &hook) == SHIM_OK &&
-	    is_inlined_elsewhere(&place, &hook)) {
+	    is_inlined_elsewhere(&location, &hook)) {
 		info_describe(hook.image, &question);
 		question.site = hook.address;
-		question.inlined = place.symbols->text + place.function->names;
-		question.inlined_size = place.function->names_size;
+		question.inlined = location.symbols->text +
+				   location.function->names;
+		question.inlined_size = location.function->names_size;
 		r = helper_ask(HELPER_PROTOTYPE, &question, NULL, use,
 			       argument);
 		image_unpin();
@@ -622,18 +631,18 @@ enum shim_result info_ask_prototype(
 bool info_is_called_from_outside(uintptr_t site, shim_function function,
 				 uintptr_t *caller)
 {
-	struct place place, called;
+	struct location location, target;
 	bool is_outside;
 
 	read_symbols(site - 1);
 	image_pin();
-	is_outside = find_address(site - 1, &place) == SHIM_OK &&
-		     find_address(function, &called) == SHIM_OK &&
-		     place.image != called.image && place.function &&
-		     !__atomic_load_n(&place.image->has_hooks,
+	is_outside = find_address(site - 1, &location) == SHIM_OK &&
+		     find_address(function, &target) == SHIM_OK &&
+		     location.image != target.image && location.function &&
+		     !__atomic_load_n(&location.image->has_hooks,
 				      __ATOMIC_ACQUIRE);
 	if (is_outside)
-		*caller = place.function->start + place.image->bias;
+		*caller = location.function->start + location.image->bias;
 	image_unpin();
 	return is_outside;
 }
@@ -645,24 +654,24 @@ enum shim_result info_ask_callsite(
 	void *argument)
 {
 	struct debuginfo_question question;
-	struct place place, called;
+	struct location location, target;
 	enum shim_result r;
 
 	r = read_symbols(site - 1);
 	if (r != SHIM_OK)
 		return r;
 	image_pin();
-	r = find_address(site - 1, &place);
-	if (r == SHIM_OK && !place.function)
+	r = find_address(site - 1, &location);
+	if (r == SHIM_OK && !location.function)
 		r = SHIM_E_FUNCTION_NOT_IL;
 	if (r == SHIM_OK) {
-		describe(&place, &question);
-		question.bias = place.image->bias;
-		question.site = site - place.image->bias;
+		describe(&location, &question);
+		question.bias = location.image->bias;
+		question.site = site - location.image->bias;
 		question.callee = 0;
-		if (find_address(function, &called) != SHIM_OK ||
-		    called.image == place.image)
-			question.callee = function - place.image->bias;
+		if (find_address(function, &target) != SHIM_OK ||
+		    target.image == location.image)
+			question.callee = function - location.image->bias;
 		r = helper_ask(verb, &question, NULL, use, argument);
 	}
 	image_unpin();
@@ -704,42 +713,43 @@ bool info_image(shim_function function, uintptr_t *start, uintptr_t *end,
 
 uintptr_t info_code_end(shim_function function)
 {
-	struct place place;
+	struct location location;
 	uintptr_t end = 0;
 
 	image_pin();
-	if (find_symbol(function, &place) == SHIM_OK)
-		end = function + place.function->size;
+	if (find_symbol(function, &location) == SHIM_OK)
+		end = function + location.function->size;
 	image_unpin();
 	return end;
 }
 
-static const char *name_place(const struct place *place, uint64_t *offset)
+static const char *output_name(const struct location *location,
+			       uint64_t *offset)
 {
-	if (!place->function) {
-		*offset = place->address + place->image->bias -
-			  place->image->start;
-		return text_base(place->image->path);
+	if (!location->function) {
+		*offset = location->address + location->image->bias -
+			  location->image->start;
+		return text_base(location->image->path);
 	}
-	*offset = place->address - place->function->start;
-	return names_of(place);
+	*offset = location->address - location->function->start;
+	return names_of(location);
 }
 
 bool info_name_address(uintptr_t address, bool may_read, char *name,
 		       size_t size, uint64_t *offset)
 {
-	struct place place;
+	struct location location;
 	bool is_known;
 
 	image_pin();
-	is_known = find_address(address, &place) == SHIM_OK;
+	is_known = find_address(address, &location) == SHIM_OK;
 	image_unpin();
-	if (is_known && !place.symbols && may_read)
+	if (is_known && !location.symbols && may_read)
 		state_slowly(read_at, (void *)address);
 	image_pin();
-	is_known = is_known && find_address(address, &place) == SHIM_OK;
+	is_known = is_known && find_address(address, &location) == SHIM_OK;
 	if (is_known) {
-		const char *found = name_place(&place, offset);
+		const char *found = output_name(&location, offset);
 
 		output_text(found, text_length(found) + 1, (uint32_t)size, NULL,
 			    name);
@@ -752,12 +762,12 @@ uint32_t info_code_ranges(shim_function function, uint32_t room,
 			  struct decode_range *ranges)
 {
 	struct debuginfo_question question = { .range_count = 0 };
-	struct place place;
+	struct location location;
 	uint32_t count = 0;
 
 	image_pin();
-	if (find_symbol(function, &place) == SHIM_OK)
-		describe(&place, &question);
+	if (find_symbol(function, &location) == SHIM_OK)
+		describe(&location, &question);
 	image_unpin();
 	for (; count < question.range_count && count < room; count++) {
 		ranges[count].start = function + question.ranges[count].start -
@@ -796,8 +806,8 @@ enum shim_result shim_function_template_arguments(shim_function function,
 	return query_debuginfo(HELPER_TEMPLATE_ARGUMENTS, function, &output);
 }
 
-static enum shim_result tell_demangled(const char *name,
-				       const struct output *output)
+static enum shim_result output_demangled(const char *name,
+					 const struct output *output)
 {
 	enum shim_result r = SHIM_E_FUNCTION_NOT_IL;
 
@@ -816,7 +826,7 @@ enum shim_result shim_function_demangled_name(shim_function function,
 					      char *name)
 {
 	struct output output = { 0, count, total, name };
-	struct place place;
+	struct location location;
 	enum shim_result r;
 
 	ENTRY_MAY_BLOCK();
@@ -826,85 +836,88 @@ enum shim_result shim_function_demangled_name(shim_function function,
 	if (r != SHIM_OK)
 		return r;
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_OK)
-		r = tell_demangled(names_of(&place), &output);
+		r = output_demangled(names_of(&location), &output);
 	image_unpin();
 	return r;
 }
 
 /* --- instances --- */
 
-struct called {
+struct call_target {
 	shim_function function;
-	uint32_t name; /* its place among the names of its address */
+	uint32_t name; /* its index among the names of its address */
 };
 
-/* The linker merges functions with the same code. */
-static void find_called(const struct debuginfo_answer *answer, void *argument)
+/* The linker merges functions with the same code, so an address may have several
+ * names. */
+static void choose_name(const struct debuginfo_answer *answer, void *argument)
 {
-	struct called *called = argument;
-	struct place place;
+	struct call_target *target = argument;
+	struct location location;
 	const char *names;
 
 	image_pin();
-	if (find_symbol(called->function, &place) == SHIM_OK) {
-		names = names_of(&place);
-		for (uint32_t at = 0; at < place.function->names_size;
+	if (find_symbol(target->function, &location) == SHIM_OK) {
+		names = names_of(&location);
+		for (uint32_t at = 0; at < location.function->names_size;
 		     at += (uint32_t)text_length(names + at) + 1)
 			if (text_equal(names + at, answer->data))
-				called->name = at;
+				target->name = at;
 	}
 	image_unpin();
 }
 
 static bool has_several_names(shim_function function)
 {
-	struct place place;
+	struct location location;
 	bool has_several;
 
 	image_pin();
-	has_several = find_symbol(function, &place) == SHIM_OK &&
-		      text_length(names_of(&place)) + 1 <
-			      place.function->names_size;
+	has_several = find_symbol(function, &location) == SHIM_OK &&
+		      text_length(names_of(&location)) + 1 <
+			      location.function->names_size;
 	image_unpin();
 	return has_several;
 }
 
 /* The compiler's copies of a function for some callers append a dot to its name. */
-static const char *name_copy(const char *name, uintptr_t code)
+static const char *output_copy_name(const char *name, uintptr_t code)
 {
-	struct place place;
+	struct location location;
 	const char *rest;
 
-	if (find_symbol(code, &place) != SHIM_OK)
+	if (find_symbol(code, &location) != SHIM_OK)
 		return name;
-	rest = text_after(names_of(&place), name);
-	return rest && *rest == '.' ? names_of(&place) : name;
+	rest = text_after(names_of(&location), name);
+	return rest && *rest == '.' ? names_of(&location) : name;
 }
 
-enum shim_result info_tell_instance(shim_function function, uintptr_t ip,
-				    uintptr_t site, uintptr_t *code,
-				    const struct output *name)
+enum shim_result info_output_instance(shim_function function, uintptr_t ip,
+				      uintptr_t site, uintptr_t *code,
+				      const struct output *name)
 {
-	struct called called = { .function = function };
-	struct place place;
+	struct call_target target = { .function = function };
+	struct location location;
 	enum shim_result r = read_symbols(function);
 
 	if (r != SHIM_OK)
 		return r;
 	read_symbols(ip - 1);
 	if (has_several_names(function))
-		info_ask_callsite(HELPER_CALLED, site, function, find_called,
-				  &called);
+		info_ask_callsite(HELPER_CALLED, site, function, choose_name,
+				  &target);
 	image_pin();
-	r = find_symbol(function, &place);
+	r = find_symbol(function, &location);
 	if (r == SHIM_OK) {
 		if (ip == 0 ||
 		    function_at((const void *)(ip - 1), code) != SHIM_OK)
 			*code = function;
-		r = tell_demangled(
-			name_copy(names_of(&place) + called.name, *code), name);
+		r = output_demangled(
+			output_copy_name(names_of(&location) + target.name,
+					 *code),
+			name);
 	}
 	image_unpin();
 	return r;

@@ -1,6 +1,4 @@
-/*
- * Queries of profilers about threads and the process.
- */
+/* Answers queries of profilers about threads and the process. */
 #define _GNU_SOURCE
 #include "image/enumeration.h"
 #include "image/image.h"
@@ -24,9 +22,9 @@ static bool is_of_program(const struct thread *thread)
 	return !(state & (THREAD_OWN | THREAD_ENDED));
 }
 
-/* False also if the thread ended without shim's knowledge, or if another thread has
- * taken the record meanwhile. */
-static bool is_there(const struct thread *thread, shim_thread id)
+/* Whether @id still runs.  False also if it ended without shim's knowledge, or if
+ * another thread uses the record meanwhile. */
+static bool is_running(const struct thread *thread, shim_thread id)
 {
 	return is_of_program(thread) &&
 	       sys_is_alive(sys_getpid(), (int)thread->tid) &&
@@ -46,7 +44,7 @@ enum shim_result shim_thread_current(shim_thread *thread)
 	return SHIM_OK;
 }
 
-/* Reads the thread's current name; its first name if that cannot be read. */
+/* Reads the thread's current name.  Stores its first name if that fails. */
 static void read_name(const struct thread *thread, char name[16])
 {
 	char path[48];
@@ -93,7 +91,7 @@ enum shim_result shim_thread_info(shim_thread thread, uint32_t *tid,
 	id = found->tid;
 	handle = found->pthread;
 	read_name(found, now);
-	if (!is_there(found, thread))
+	if (!is_running(found, thread))
 		return SHIM_E_DATAINCOMPLETE;
 	if (tid)
 		*tid = id;
@@ -113,7 +111,7 @@ static bool add_thread(struct thread *thread, void *argument)
 	struct threads *threads = argument;
 	shim_thread id = __atomic_load_n(&thread->id, __ATOMIC_ACQUIRE);
 
-	if (id == 0 || !is_there(thread, id))
+	if (id == 0 || !is_running(thread, id))
 		return true;
 	if (threads->count < threads->room)
 		threads->ids[threads->count] = id;

@@ -1,7 +1,6 @@
 /*
- * Calls a function in a child that shares the memory of the process
- * (CLONE_VM).  If the function faults, the child dies and the program does
- * not.
+ * Calls a function in a child that shares the memory of the process (CLONE_VM).  If the
+ * function faults, only the child dies.
  */
 #define _GNU_SOURCE
 #include "inspect/isolated_call.h"
@@ -17,9 +16,10 @@
 
 #include <shim/banned.h>
 
-#define CPU_SECONDS_MAX	 4
-#define TRIES		 3
-#define REAL_SECONDS_MAX 30 /* it may wait for a lock that stays locked */
+#define CPU_SECONDS_MAX 4
+#define TRIES		3
+#define REAL_SECONDS_MAX \
+	30 /* the function may wait for a lock that stays locked */
 
 enum end { END_UNKNOWN, END_RETURNED, END_CRASHED, END_LATE };
 
@@ -40,9 +40,9 @@ static struct {
 static const int ends[] = { SIGSEGV, SIGBUS, SIGFPE,  SIGILL, SIGABRT,
 			    SIGTRAP, SIGSYS, SIGPROF, SIGALRM };
 
-static void leave(void) __attribute__((noreturn));
+static void exit_child(void) __attribute__((noreturn));
 
-static void leave(void)
+static void exit_child(void)
 {
 	sys_end_process(work.end != END_RETURNED);
 }
@@ -51,10 +51,10 @@ static void on_signal(int number)
 {
 	work.end = number == SIGPROF || number == SIGALRM ? END_LATE :
 							    END_CRASHED;
-	leave();
+	exit_child();
 }
 
-static void never(void)
+static void ignore_signal(void)
 {
 }
 
@@ -64,7 +64,7 @@ static void catch_signals(void)
 	struct sys_action action = {
 		.handler = (void *)on_signal,
 		.flags = SA_ONSTACK | 0x04000000 /* SA_RESTORER */,
-		.restorer = never,
+		.restorer = ignore_signal,
 		.mask = ~0ull,
 	};
 	uint64_t blocked = ~0ull;
@@ -77,19 +77,20 @@ static void catch_signals(void)
 	sys_restore_signals(blocked);
 }
 
-/* The child must not return from this frame: its parent uses the one above. */
-static void be_process(void) __attribute__((noreturn, noinline));
+/* The child must not return from this frame, because its parent uses the frame above
+ * it. */
+static void run_child(void) __attribute__((noreturn, noinline));
 
-static void be_process(void)
+static void run_child(void)
 {
-	/* Ends with the thread that waits. */
+	/* The child ends if the waiting thread does. */
 	sys_end_with_parent();
 	catch_signals();
 	sys_limit_time(ITIMER_PROF, CPU_SECONDS_MAX);
 	sys_limit_time(ITIMER_REAL, REAL_SECONDS_MAX);
 	work.result = work.call(work.argument);
 	work.end = END_RETURNED;
-	leave();
+	exit_child();
 }
 #endif
 
@@ -103,7 +104,7 @@ static bool is_equal(const char *a, const char *b, long size)
 }
 
 /* After unshare(CLONE_NEWPID) the first child becomes the init of the new namespace,
- * and the program must be the one to create it. */
+ * which the program itself must create. */
 static bool is_namespace_ours(void)
 {
 	char now[64], next[64];
@@ -115,25 +116,25 @@ static bool is_namespace_ours(void)
 }
 
 #ifdef ARCH_NO_APART
-static int run(int *result)
+static int run_isolated(int *result)
 {
 	*result = work.call(work.argument);
 	return 0;
 }
 #else
-static int run(int *result)
+static int run_isolated(int *result)
 {
 	long pid = -EINTR, r = -EINTR;
 	int status = -1;
 
 	for (int i = 0; i < TRIES && pid < 0; i++)
-		pid = sys_run_sharing(be_process);
+		pid = sys_run_sharing(run_child);
 	if (pid < 0)
 		return (int)pid;
 	for (int i = 0; i < TRIES && r < 0; i++)
 		r = sys_wait_process(pid, &status);
-	/* Emulators give the child a copy of the memory, so its result is lost; but
-	 * the call did not crash, so the parent can make it. */
+	/* Emulators give the child a copy of the memory, so its result is lost.  But
+	 * the function did not crash, so the parent can call it. */
 	if (work.end == END_UNKNOWN && status == 0) {
 		*result = work.call(work.argument);
 		return 0;
@@ -157,5 +158,5 @@ int isolated_call(int (*call)(void *argument), void *argument, void *stack,
 	work.end = END_UNKNOWN;
 	if (sys_is_forbidden() || !is_namespace_ours())
 		return -EPERM;
-	return run(result);
+	return run_isolated(result);
 }

@@ -1,7 +1,7 @@
 /*
- * Values of local variables at a hook.  At the first query at a call site, debug
- * information gives the place of each variable; later queries read registers and memory
- * by that list.
+ * Values of local variables at a hook.  At the first query at a call site, shim gets
+ * the location of each variable from debug information.  Later queries read registers
+ * and memory by that list.
  */
 #include "inspect/locals.h"
 
@@ -36,7 +36,7 @@ struct job {
 };
 
 /* State lock held. */
-static int keep(void *argument)
+static int store_locals(void *argument)
 {
 	struct job *job = argument;
 	size_t more = job->variables ?
@@ -66,17 +66,17 @@ static int keep(void *argument)
 	return 0;
 }
 
-static void take_answer(const struct debuginfo_answer *answer, void *argument)
+static void keep_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct job *job = argument;
 
 	job->variables = answer->data;
 	job->result = SHIM_OK;
-	state_slowly(keep, job);
+	state_slowly(store_locals, job);
 }
 
-static enum shim_result make(const struct arch_frame *frame,
-			     const struct locals **locals)
+static enum shim_result read_locals(const struct arch_frame *frame,
+				    const struct locals **locals)
 {
 	struct job job = {
 		.frame = frame,
@@ -88,13 +88,13 @@ static enum shim_result make(const struct arch_frame *frame,
 	if (!info_image(frame->function, &job.start, &job.end, &job.bias))
 		return SHIM_E_FUNCTION_NOT_IL;
 	r = info_ask_at(HELPER_LOCALS, frame->function, frame->return_address,
-			take_answer, &job);
+			keep_answer, &job);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
 	if (r == SHIM_E_OUTOFMEMORY)
 		return SHIM_E_UNEXPECTED;
 	if (r != SHIM_OK)
-		state_slowly(keep, &job);
+		state_slowly(store_locals, &job);
 	if (!job.made)
 		return SHIM_E_UNEXPECTED;
 	*locals = job.made;
@@ -106,7 +106,7 @@ enum shim_result locals_find(const struct arch_frame *frame,
 {
 	*locals = (const void *)code_cache_find(&table, frame->return_address,
 						frame->function, 0);
-	return *locals ? (*locals)->result : make(frame, locals);
+	return *locals ? (*locals)->result : read_locals(frame, locals);
 }
 
 const struct variables *locals_variables(const struct locals *locals)
@@ -124,7 +124,7 @@ struct unwind {
 	unsigned count;
 	unsigned char *value;
 	uint32_t left;
-	bool is_computed; /* a step has loaded memory: trusts no address */
+	bool is_computed; /* a step has loaded memory, so addresses may be invalid */
 	bool has_failed;
 };
 
@@ -145,7 +145,8 @@ static void push(struct unwind *walk, uint64_t number)
 		walk->numbers[walk->count++] = number;
 }
 
-static void copy(unsigned char *to, const unsigned char *from, size_t size)
+static void copy_bytes(unsigned char *to, const unsigned char *from,
+		       size_t size)
 {
 	while (size >= 8) {
 		uint64_t part;
@@ -160,7 +161,7 @@ static void copy(unsigned char *to, const unsigned char *from, size_t size)
 		*to++ = *from++;
 }
 
-/* Memory below the stack pointer is not in use. */
+/* Memory below the stack pointer is unused, and signals overwrite it. */
 static bool is_on_stack(const struct unwind *walk, uintptr_t address,
 			size_t size)
 {
@@ -179,17 +180,18 @@ static bool is_in_image(const struct unwind *walk, uintptr_t address,
 	       size <= walk->locals->end - address;
 }
 
-static void read(struct unwind *walk, uintptr_t address, void *to, size_t size)
+static void read_memory(struct unwind *walk, uintptr_t address, void *to,
+			size_t size)
 {
 	if (is_on_stack(walk, address, size) ||
 	    (!walk->is_computed && is_in_image(walk, address, size)))
-		copy(to, (const unsigned char *)address, size);
+		copy_bytes(to, (const unsigned char *)address, size);
 	else if (walk->has_failed ||
 		 sys_peek((const void *)address, to, size) < 0)
 		walk->has_failed = true;
 }
 
-static void take_bytes(struct unwind *walk, const struct variable_step *step)
+static void append_bytes(struct unwind *walk, const struct variable_step *step)
 {
 	uint64_t number = pop(walk);
 	uint32_t size = (uint32_t)step->value;
@@ -200,9 +202,9 @@ static void take_bytes(struct unwind *walk, const struct variable_step *step)
 		return;
 	}
 	if (step->kind == VARIABLE_TAKE_NUMBER)
-		copy(walk->value, (const unsigned char *)&number, size);
+		copy_bytes(walk->value, (const unsigned char *)&number, size);
 	else
-		read(walk, number, walk->value, size);
+		read_memory(walk, number, walk->value, size);
 	walk->value += size;
 	walk->left -= size;
 }
@@ -219,8 +221,8 @@ static uint64_t read_register(struct unwind *walk, unsigned number)
 	return value;
 }
 
-static uint64_t calculate(enum variable_step_kind kind, uint64_t lower,
-			  uint64_t upper)
+static uint64_t combine(enum variable_step_kind kind, uint64_t lower,
+			uint64_t upper)
 {
 	switch (kind) {
 	case VARIABLE_ADD: return lower + upper;
@@ -235,15 +237,15 @@ static uint64_t calculate(enum variable_step_kind kind, uint64_t lower,
 	}
 }
 
-static void load(struct unwind *walk, unsigned size)
+static void load_number(struct unwind *walk, unsigned size)
 {
 	uint64_t number = 0;
 
-	read(walk, pop(walk), &number, size <= 8 ? size : 8);
+	read_memory(walk, pop(walk), &number, size <= 8 ? size : 8);
 	push(walk, number);
 }
 
-static void follow(struct unwind *walk, const struct variable_step *step)
+static void run_step(struct unwind *walk, const struct variable_step *step)
 {
 	uint64_t upper, lower;
 
@@ -257,7 +259,7 @@ static void follow(struct unwind *walk, const struct variable_step *step)
 		push(walk, walk->locals->bias + (uint64_t)step->value);
 		return;
 	case VARIABLE_LOAD:
-		load(walk, step->number);
+		load_number(walk, step->number);
 		walk->is_computed = true;
 		return;
 	case VARIABLE_PICK:
@@ -277,11 +279,11 @@ static void follow(struct unwind *walk, const struct variable_step *step)
 	case VARIABLE_NEGATE: push(walk, -pop(walk)); return;
 	case VARIABLE_INVERT: push(walk, ~pop(walk)); return;
 	case VARIABLE_TAKE_MEMORY:
-	case VARIABLE_TAKE_NUMBER: take_bytes(walk, step); return;
+	case VARIABLE_TAKE_NUMBER: append_bytes(walk, step); return;
 	default:
 		upper = pop(walk);
 		lower = pop(walk);
-		push(walk, calculate(step->kind, lower, upper));
+		push(walk, combine(step->kind, lower, upper));
 	}
 }
 
@@ -304,7 +306,7 @@ enum shim_unavailable locals_read_value(const struct thread *self,
 	if (variable->reason != SHIM_AVAILABLE)
 		return variable->reason;
 	for (uint32_t i = 0; i < variable->step_count && !walk.has_failed; i++)
-		follow(&walk, &steps[i]);
+		run_step(&walk, &steps[i]);
 	return walk.has_failed || walk.left > 0 ? SHIM_UNAVAILABLE_CLOBBERED :
 						  SHIM_AVAILABLE;
 }

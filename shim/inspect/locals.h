@@ -1,6 +1,6 @@
 /*
- * The values of a function's variables while a hook of it runs; at the leave hook, the
- * current values of its locals and parameters.
+ * The values of a function's variables while one of its hooks runs.  At the leave hook
+ * these are the current values of locals and parameters.
  *
  * shim reads debug information once for each call of a hook, and stores the result
  * (variables.h).
@@ -21,8 +21,8 @@ struct thread;
  * Finds the variables at the call of the hook that runs on @frame.  Returns SHIM_OK;
  * SHIM_E_FUNCTION_NOT_IL without debug information for the function;
  * SHIM_E_NOT_YET_AVAILABLE while another thread takes long to read it;
- * SHIM_E_UNEXPECTED without memory.  The first time it takes the locks of helper_ask,
- * and the state lock.
+ * SHIM_E_UNEXPECTED without memory.  The first call takes the locks of helper_ask and
+ * the state lock.
  */
 enum shim_result locals_find(const struct arch_frame *frame,
 			     const struct locals **locals);
@@ -31,8 +31,8 @@ const struct variables *locals_variables(const struct locals *locals);
 
 /*
  * Copies the value of variable @number to @value, which has room for the variable's
- * size.  Memory on the program's stack is read directly, other memory by a system call,
- * because it may be unmapped.
+ * size.  It reads the program's stack directly, and other memory by a system call,
+ * because that memory may be unmapped.
  */
 enum shim_unavailable locals_read_value(const struct thread *self,
 					const struct arch_frame *frame,

@@ -13,7 +13,7 @@
 
 #define FLAGS (SHIM_PRINT_JSON | SHIM_PRINT_LONG | SHIM_PRINT_PLAIN)
 
-/* --- working memory, for threads that print at the same time --- */
+/* --- working memory: one space for each thread that prints --- */
 
 #define SPACES 32
 

@@ -1,7 +1,7 @@
 /*
  * How a function passes its parameters and result, by its debug information and the
- * calling convention.  libshim-debuginfo.so describes it, and libshim-code.so finds the
- * values in the code.
+ * calling convention.  libshim-debuginfo.so describes the function, and libshim-code.so
+ * finds the values in the code.
  */
 #ifndef SHIM_PROTOTYPE_H
 #define SHIM_PROTOTYPE_H
@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 enum prototype_kind {
-	/* Unknown, so the places of the later parameters are unknown, too. */
+	/* Unknown, so the locations of all later parameters are unknown, too. */
 	PROTOTYPE_UNKNOWN,
-	PROTOTYPE_NOTHING,   /* an empty class, or void: not passed */
-	PROTOTYPE_REGISTERS, /* if enough are left; otherwise in memory */
+	PROTOTYPE_NOTHING, /* an empty class, or void: not passed */
+	PROTOTYPE_REGISTERS, /* if enough registers are left; otherwise in memory */
 	PROTOTYPE_MEMORY, /* on the stack; a result: at the caller's address */
 	PROTOTYPE_X87,	  /* on the stack; a result: in st0 */
 	PROTOTYPE_REFERENCE, /* the address of a C++ object is passed */
@@ -29,19 +29,19 @@ struct prototype_value {
 	uint8_t is_aligned; /* to 16 bytes, on the stack */
 	uint8_t is_whole;   /* both eightbytes in one register */
 	uint8_t is_split;   /* eightbytes may be in registers and memory */
-	uint8_t is_odd; /* compilers disagree about its place on the stack */
+	uint8_t is_odd; /* compilers disagree about its location on the stack */
 	/* Callers may omit it if the function never reads it. */
 	uint8_t is_optional;
 	uint8_t is_this;
 	uint8_t is_hidden;     /* the compiler added it */
-	uint8_t may_tail_call; /* result: the function may make tail calls */
-	/* Passed in an unknown way, but the code shows its 32 bytes: a vector, or a
-	 * complex number in clang. */
+	uint8_t may_tail_call; /* of the result: the function may make tail calls */
+	/* Passed in an unknown way, but its 32 bytes can be found in the code: a
+	 * vector, or a complex number in clang. */
 	uint8_t is_wide;
 	/* A vector of 32 or 64 bytes, in one register if the function is compiled
 	 * for a processor that has such registers. */
 	uint8_t is_vector;
-	/* Result: its parameters are missing. */
+	/* Of the result: debug information lacks the parameters. */
 	uint8_t is_alone;
 };
 

@@ -1,5 +1,5 @@
 /*
- * The checked mode (SHIM_CHECK=1): logs which calls of profilers were refused, and
+ * The checked mode (SHIM_CHECK=1): logs calls of profilers that shim has refused, and
  * their callers.
  */
 #include "runtime/contract.h"
@@ -11,28 +11,28 @@
 
 #include <shim/banned.h>
 
-/* Each place is logged once.  The log has no room for more. */
-#define PLACES_MAX 48
+/* Each caller is logged once, and no more than this, because the log is small. */
+#define CALLERS_MAX 48
 
-static uintptr_t places[PLACES_MAX];
+static uintptr_t callers[CALLERS_MAX];
 
 /* True if the place is logged now. */
-static bool is_new(uintptr_t place)
+static bool is_new(uintptr_t caller)
 {
-	for (unsigned i = 0; i < PLACES_MAX; i++) {
+	for (unsigned i = 0; i < CALLERS_MAX; i++) {
 		uintptr_t before = 0;
 
-		if (__atomic_compare_exchange_n(&places[i], &before, place,
+		if (__atomic_compare_exchange_n(&callers[i], &before, caller,
 						false, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED))
 			return true;
-		if (before == place)
+		if (before == caller)
 			return false;
 	}
 	return false;
 }
 
-static void add_place(struct text *text, uintptr_t address)
+static void add_caller(struct text *text, uintptr_t address)
 {
 	char name[160];
 	uint64_t offset;
@@ -56,8 +56,8 @@ static void log_refusal(enum shim_result result, const char *function,
 	if (config.check[0] != '1' || !is_new((uintptr_t)caller))
 		return;
 	text_init(&text, memory, sizeof(memory));
-	/* @caller is a return address; the call is before it. */
-	add_place(&text, (uintptr_t)caller - 1);
+	/* @caller is a return address, and the call is before it. */
+	add_caller(&text, (uintptr_t)caller - 1);
 	log_line("SHIM_CHECK: %s called by %s: %s (%s)", function, memory,
 		 shim_result_name(result), why ? why : "");
 }

@@ -1,7 +1,7 @@
 /*
- * Results of functions at their leave hooks.  A recipe contains how the code after the
- * hook computes the result.  Running it on the saved registers gives the result before
- * the program has computed it.
+ * Results of functions at their leave hooks.  A recipe describes how the code after the
+ * hook computes the result.  shim runs the recipe on the saved registers, and so has
+ * the result before the program has computed it.
  */
 #include "inspect/results.h"
 
@@ -27,7 +27,8 @@ struct recipe {
 	struct decode_recipe code;
 };
 
-/* Memory of a thread from its first query on: the program's stack may be small. */
+/* Memory of a thread, from its first query on.  The program's stack may be too
+ * small. */
 struct results_space {
 	uint32_t generation; /* number of runs of recipes */
 	bool is_known; /* whether @value is set, from the last prototype */
@@ -55,7 +56,7 @@ struct job {
 static _Alignas(struct recipe) unsigned char draft[DRAFT_SIZE];
 
 /* Makes the recipe from the code, for functions with a result. */
-static void decode(const struct job *job, struct recipe *recipe)
+static void decode_code(const struct job *job, struct recipe *recipe)
 {
 	static struct decode_range ranges[RANGES_MAX];
 	struct decode_leaving leaving = {
@@ -69,7 +70,7 @@ static void decode(const struct job *job, struct recipe *recipe)
 
 	recipe->code.reason = SHIM_UNAVAILABLE_CODE;
 	if (!decoder) {
-		/* The decoder may come later; the next query tries again. */
+		/* The decoder may be opened later, so the next query tries again. */
 		if (may_come)
 			recipe->cached.age = 0;
 		return;
@@ -85,7 +86,7 @@ static void decode(const struct job *job, struct recipe *recipe)
 				      recipe->code.size;
 }
 
-static void draw_up(const struct job *job, struct recipe *recipe)
+static void make_recipe(const struct job *job, struct recipe *recipe)
 {
 	const struct results_space *space = job->space;
 
@@ -107,7 +108,7 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 		 !space->value.is_wide)
 		recipe->code.reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
 	else
-		decode(job, recipe);
+		decode_code(job, recipe);
 }
 
 static bool set_base(const struct arch_frame *frame, unsigned number,
@@ -125,7 +126,7 @@ static bool set_base(const struct arch_frame *frame, unsigned number,
 	return at;
 }
 
-/* Stores the simple form of the recipe as places in the frame. */
+/* Stores the simple form of the recipe: its locations in the frame. */
 static bool set_place(const struct arch_frame *frame,
 		      const struct recipe *recipe, struct results_near *near)
 {
@@ -170,20 +171,20 @@ static void keep_near(const struct arch_frame *frame,
 }
 
 /* State lock held. */
-static int keep(void *argument)
+static int store_recipe(void *argument)
 {
 	struct job *job = argument;
 	struct recipe *recipe = (struct recipe *)draft;
 
 	ASSERT_LOCKED();
-	draw_up(job, recipe);
+	make_recipe(job, recipe);
 	job->made = (const void *)code_cache_keep(&recipes, &recipe->cached);
 	if (job->made)
 		keep_near(job->frame, job->made);
 	return job->made ? 0 : -1;
 }
 
-static void take_answer(const struct debuginfo_answer *answer, void *argument)
+static void keep_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct results_space *space = argument;
 
@@ -191,9 +192,9 @@ static void take_answer(const struct debuginfo_answer *answer, void *argument)
 	space->value = *(const struct prototype_value *)answer->data;
 }
 
-static enum shim_result make(struct thread *self,
-			     const struct arch_frame *frame,
-			     const struct recipe **recipe)
+static enum shim_result find_new(struct thread *self,
+				 const struct arch_frame *frame,
+				 const struct recipe **recipe)
 {
 	struct job job = {
 		.frame = frame,
@@ -204,10 +205,10 @@ static enum shim_result make(struct thread *self,
 
 	self->results->is_known = false;
 	r = info_ask_prototype(frame->function, frame->return_address,
-			       take_answer, self->results);
+			       keep_answer, self->results);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
-	if (r == SHIM_E_OUTOFMEMORY || state_slowly(keep, &job) < 0 ||
+	if (r == SHIM_E_OUTOFMEMORY || state_slowly(store_recipe, &job) < 0 ||
 	    !job.made)
 		return SHIM_E_UNEXPECTED;
 	*recipe = job.made;
@@ -227,20 +228,20 @@ static inline uintptr_t read_register(const struct arch_frame *frame,
 	return value;
 }
 
-#define TAKE(number) registers[number] = read_register(frame, number)
+#define COPY(number) registers[number] = read_register(frame, number)
 
-static void take_registers(const struct arch_frame *frame, uint64_t *registers)
+static void copy_registers(const struct arch_frame *frame, uint64_t *registers)
 {
-	TAKE(3);
-	TAKE(DECODE_SP);
-	TAKE(5);
-	TAKE(12);
-	TAKE(13);
-	TAKE(14);
-	TAKE(15);
+	COPY(3);
+	COPY(DECODE_SP);
+	COPY(5);
+	COPY(12);
+	COPY(13);
+	COPY(14);
+	COPY(15);
 }
 
-static uint64_t load(uintptr_t address, uint32_t size)
+static uint64_t load_number(uintptr_t address, uint32_t size)
 {
 	switch (size) {
 	case 1: return *(const volatile uint8_t *)address;
@@ -250,7 +251,7 @@ static uint64_t load(uintptr_t address, uint32_t size)
 	}
 }
 
-/* As run(), for recipes of the simple form. */
+/* Like run_recipe(), for recipes of the simple form. */
 static inline void run_simple(struct results_space *space,
 			      const struct arch_frame *frame,
 			      const struct recipe *recipe,
@@ -270,7 +271,7 @@ static inline void run_simple(struct results_space *space,
 	if (simple->number)
 		result += read_register(frame, simple->number);
 	if (simple->is_loaded)
-		result = load(result, simple->size);
+		result = load_number(result, simple->size);
 	value->start = result;
 	if (recipe->code.is_address)
 		return;
@@ -280,8 +281,9 @@ static inline void run_simple(struct results_space *space,
 }
 
 /* Runs the recipe again if a signal handler has run one in the same memory. */
-static void run(struct results_space *space, const struct arch_frame *frame,
-		const struct recipe *recipe, struct results_value *value)
+static void run_recipe(struct results_space *space,
+		       const struct arch_frame *frame,
+		       const struct recipe *recipe, struct results_value *value)
 {
 	bool may_come;
 	const struct decode *decoder = code_decoder(&may_come);
@@ -290,7 +292,7 @@ static void run(struct results_space *space, const struct arch_frame *frame,
 	do {
 		generation = ++space->generation;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		take_registers(frame, &space->machine.registers[REGISTER_KEPT]);
+		copy_registers(frame, &space->machine.registers[REGISTER_KEPT]);
 		value->reason = decoder->run(&recipe->code, &space->machine,
 					     (uintptr_t)frame->site,
 					     &value->start);
@@ -300,8 +302,8 @@ static void run(struct results_space *space, const struct arch_frame *frame,
 }
 
 static __attribute__((noinline)) enum shim_result
-find_slowly(struct thread *self, const struct arch_frame *frame,
-	    const struct recipe *recipe, struct results_value *value)
+find_complete(struct thread *self, const struct arch_frame *frame,
+	      const struct recipe *recipe, struct results_value *value)
 {
 	enum shim_result r;
 
@@ -311,14 +313,14 @@ find_slowly(struct thread *self, const struct arch_frame *frame,
 	if (!self->results)
 		return SHIM_E_UNEXPECTED;
 	if (!recipe) {
-		r = make(self, frame, &recipe);
+		r = find_new(self, frame, &recipe);
 		if (r != SHIM_OK)
 			return r;
 	}
 	value->length = recipe->length;
 	value->reason = recipe->code.reason;
 	if (value->reason == SHIM_AVAILABLE && frame->has_registers)
-		run(self->results, frame, recipe, value);
+		run_recipe(self->results, frame, recipe, value);
 	else if (value->reason == SHIM_AVAILABLE)
 		value->reason = SHIM_UNAVAILABLE_CODE;
 	return recipe->result;
@@ -333,7 +335,7 @@ enum shim_result results_find(struct thread *self,
 
 	if (!recipe || !self->results || !recipe->code.simple.is_simple ||
 	    !frame->has_registers)
-		return find_slowly(self, frame, recipe, value);
+		return find_complete(self, frame, recipe, value);
 	value->length = recipe->length;
 	run_simple(self->results, frame, recipe, value);
 	return SHIM_OK;

@@ -2,8 +2,8 @@
  * The results of functions, at their leave hooks.
  *
  * shim finds out once for each call of a hook how the code computes the result, from
- * debug information (prototype.h) and the code after the call (decode/).  It stores
- * that as a recipe, and runs the recipe at each query.
+ * debug information (prototype.h) and the code after the call (decode/).  shim stores
+ * the answer as a recipe, and runs the recipe at each query.
  */
 #ifndef SHIM_RESULTS_INTERNAL_H
 #define SHIM_RESULTS_INTERNAL_H
@@ -30,23 +30,24 @@ struct results_value {
  * for the function; SHIM_E_NOT_YET_AVAILABLE while another thread takes long to read
  * it; SHIM_E_UNEXPECTED without memory.  Always writes *@value.
  *
- * The first time at a call of a hook it takes the locks of helper_ask, and then the
- * state lock; later it takes no lock and makes no system call.  A signal handler may
- * interrupt it and query, too.
+ * The first query at a call of a hook takes the locks of helper_ask, and then the state
+ * lock.  Later queries take no lock and make no system call.  A signal handler may
+ * interrupt a query and make one, too.
  */
 enum shim_result results_find(struct thread *self,
 			      const struct arch_frame *frame,
 			      struct results_value *value);
 
-/* An offset from the frame; with a @base, from the address stored @base from the
- * frame. */
+/* A location: the address at @offset from the frame; with a @base, at @offset from the
+ * address that is stored at @base from the frame. */
 struct results_place {
 	int32_t base, offset;
 };
 
 /*
- * The simple form of most recipes: the result is a saved register, or in memory that
- * one points to.  It has an entry of its own, for profilers that query at each call.
+ * The simple form of most recipes: the result is in a saved register, or in memory to
+ * which a saved register points.  The simple form has a separate entry, for profilers
+ * that query at each call.
  */
 struct results_near {
 	struct code_cache_entry cached;
@@ -64,7 +65,7 @@ static inline uintptr_t results_look(const struct arch_frame *frame,
 	return from + (uintptr_t)place->offset;
 }
 
-/* False if there is no entry; results_find has the answer.  @frame has registers. */
+/* False without an entry; then results_find has the answer.  @frame has registers. */
 static inline bool results_find_in_front(const struct arch_frame *frame,
 					 struct shim_argument_range *range)
 {
@@ -72,7 +73,7 @@ static inline bool results_find_in_front(const struct arch_frame *frame,
 		code_cache_find_in_front(KNOWN_LEAVES, frame->return_address,
 					 frame->function);
 
-	/* (If the call was inlined, another function returns.) */
+	/* After an inlined call, another function returns. */
 	if (!near ||
 	    *(const uintptr_t *)results_look(frame, &near->return_place) !=
 		    (uintptr_t)frame->site)

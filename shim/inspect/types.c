@@ -1,6 +1,6 @@
 /*
- * Types and names from debug information, stored for the life of the process.  Equal
- * types are stored once, and found by a hash of their description.
+ * Stores types and names from debug information for the life of the process.  Equal
+ * types are stored once; a hash of the description finds them.
  */
 #include "inspect/types.h"
 
@@ -41,7 +41,7 @@ static bool is_equal(const void *a, const void *b, size_t size)
 	return true;
 }
 
-static void copy(void *to, const void *from, size_t size)
+static void copy_bytes(void *to, const void *from, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		((char *)to)[i] = ((const char *)from)[i];
@@ -74,16 +74,16 @@ static shim_type add_type(const struct shim_typetree *tree)
 	kept = *chunk ? code_cache_allocate(tree->size) : NULL;
 	if (!kept)
 		return 0;
-	copy(kept, tree, tree->size);
+	copy_bytes(kept, tree, tree->size);
 	(*chunk)[type_count % CHUNK] = kept;
 	__atomic_store_n(&type_count, type_count + 1, __ATOMIC_RELEASE);
 	return type_count;
 }
 
-/* The types by content: open addressing, entries are never removed. */
+/* The types by content, with open addressing.  Entries are never removed. */
 static struct {
 	uint32_t mask;
-	uint32_t *types; /* 0: none */
+	uint32_t *types; /* 0: free */
 } contents;
 
 static uint32_t *find_content(uint32_t *types, uint32_t mask,
@@ -99,7 +99,7 @@ static uint32_t *find_content(uint32_t *types, uint32_t mask,
 	}
 }
 
-static bool make_content_room(void)
+static bool grow_contents(void)
 {
 	uint32_t room = contents.types ? (contents.mask + 1) * 2 : 1024;
 	void *memory;
@@ -123,7 +123,7 @@ shim_type types_keep(const struct shim_typetree *tree, size_t size)
 	uint32_t *place;
 
 	ASSERT_LOCKED();
-	if (!print_is_valid(tree, size) || !make_content_room())
+	if (!print_is_valid(tree, size) || !grow_contents())
 		return 0;
 	place = find_content(contents.types, contents.mask, tree);
 	if (*place == 0)
@@ -142,7 +142,7 @@ struct signature {
 	struct code_cache_entry cached; /* @address is also the function */
 	enum shim_result result;
 	uint32_t value_count;  /* the result, the parameters */
-	struct value values[]; /* then the text */
+	struct value values[]; /* followed by the text */
 };
 
 static struct code_cache signatures;
@@ -197,14 +197,15 @@ static bool keep_values(const struct job *job, struct signature *draft)
 			return false;
 		value->name = used;
 		value->name_size = from->name_size;
-		copy(text + used, typetree_name_of(from), from->name_size);
+		copy_bytes(text + used, typetree_name_of(from),
+			   from->name_size);
 		used += from->name_size;
 		value++;
 	}
 	return true;
 }
 
-static struct signature *draw_up(const struct job *job)
+static struct signature *make_draft(const struct job *job)
 {
 	struct signature *draft = (void *)(job->memory + job->size);
 	size_t text_size;
@@ -223,10 +224,10 @@ static struct signature *draw_up(const struct job *job)
 }
 
 /* State lock held. */
-static int keep(void *argument)
+static int store_signature(void *argument)
 {
 	struct job *job = argument;
-	struct signature *draft = draw_up(job);
+	struct signature *draft = make_draft(job);
 
 	ASSERT_LOCKED();
 	if (draft)
@@ -235,7 +236,7 @@ static int keep(void *argument)
 	return job->made ? 0 : -ENOMEM;
 }
 
-static bool map(struct job *job, size_t size)
+static bool map_memory(struct job *job, size_t size)
 {
 	void *memory;
 
@@ -247,31 +248,31 @@ static bool map(struct job *job, size_t size)
 	return true;
 }
 
-/* The lock of queries is held here, so the answer is stored later. */
-static void take_answer(const struct debuginfo_answer *answer, void *argument)
+/* The lock of queries is held here, so store_signature() runs later. */
+static void keep_answer(const struct debuginfo_answer *answer, void *argument)
 {
 	struct job *job = argument;
 
-	if (map(job, answer->count))
-		copy(job->memory, answer->data, answer->count);
+	if (map_memory(job, answer->count))
+		copy_bytes(job->memory, answer->data, answer->count);
 }
 
-static enum shim_result make(shim_function function,
-			     const struct signature **signature)
+static enum shim_result read_signature(shim_function function,
+				       const struct signature **signature)
 {
 	struct job job = {
 		.function = function,
 		.age = code_cache_age(),
 	};
 
-	job.result = info_ask(HELPER_SIGNATURE, function, take_answer, &job);
+	job.result = info_ask(HELPER_SIGNATURE, function, keep_answer, &job);
 	if (job.result != SHIM_OK && job.result != SHIM_E_FUNCTION_NOT_IL)
 		return job.result;
 	if (job.result != SHIM_OK)
-		map(&job, 0);
+		map_memory(&job, 0);
 	if (!job.memory)
 		return SHIM_E_OUTOFMEMORY;
-	if (state_slowly(keep, &job) < 0)
+	if (state_slowly(store_signature, &job) < 0)
 		job.result = SHIM_E_OUTOFMEMORY;
 	sys_unmap(job.memory, job.room);
 	*signature = job.made;
@@ -282,7 +283,8 @@ static enum shim_result find_signature(shim_function function,
 				       const struct signature **signature)
 {
 	*signature = find_stored(function);
-	return *signature ? (*signature)->result : make(function, signature);
+	return *signature ? (*signature)->result :
+			    read_signature(function, signature);
 }
 
 /* --- queries of profilers --- */

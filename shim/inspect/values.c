@@ -1,6 +1,6 @@
 /*
- * Arguments at enter hooks.  At the first query at a call site, shim finds the place of
- * each parameter and stores it as a recipe, which later queries use.
+ * Arguments at enter hooks.  At the first query at a call site, shim finds the location
+ * of each parameter and stores it in a recipe, which later queries use.
  */
 #include "inspect/values.h"
 
@@ -36,7 +36,7 @@ struct part {
 struct recipe {
 	struct code_cache_entry cached;
 	enum shim_result result;
-	/* For a site whose caller adds nothing: the recipe to use. */
+	/* Of a site whose caller adds no values: the recipe to use. */
 	const struct recipe *same;
 	bool asks_caller; /* each site has a recipe of its own */
 	bool may_tail_call;
@@ -47,13 +47,14 @@ struct recipe {
 	struct part parts[];
 };
 
-/* Memory of a thread from its first query on: the program's stack may be small. */
+/* Memory of a thread, from its first query on.  The program's stack may be too
+ * small. */
 struct values_space {
 	unsigned char spilled[PROTOTYPE_VALUES_MAX][REGISTER_MAX];
 	struct prototype_value values[PROTOTYPE_VALUES_MAX];
 	uint32_t value_count; /* 0: no debug information */
 	struct callsite callsite;
-	/* The answer of values_tell(). */
+	/* The answer of values_answer(). */
 	union {
 		struct shim_argument_info info;
 		unsigned char bytes[sizeof(struct shim_argument_info) +
@@ -91,7 +92,7 @@ static size_t size_of(const struct recipe *recipe)
 	return sizeof(*recipe) + recipe->count * sizeof(recipe->parts[0]);
 }
 
-/* The argument's address if it is in the program's memory, or 0; the address of an
+/* The argument's address if it is in the program's memory, or 0.  The address of an
  * object may be in a register. */
 static uintptr_t find_memory(const struct arch_frame *frame,
 			     const struct recipe *recipe,
@@ -126,7 +127,7 @@ static uint8_t reason_of(const struct recipe *recipe, const struct part *part)
 	return SHIM_AVAILABLE;
 }
 
-/* The simple form uses only places at a fixed distance from the hook's frame. */
+/* The simple form uses only locations at a fixed distance from the hook's frame. */
 static bool find_near(const struct arch_frame *frame,
 		      const struct recipe *recipe, const struct part *part,
 		      uintptr_t *address)
@@ -160,8 +161,8 @@ static bool find_near(const struct arch_frame *frame,
 	}
 }
 
-static bool draw_up_near(const struct arch_frame *frame,
-			 const struct recipe *recipe, struct values_near *near)
+static bool make_near(const struct arch_frame *frame,
+		      const struct recipe *recipe, struct values_near *near)
 {
 	uintptr_t address;
 
@@ -173,7 +174,7 @@ static bool draw_up_near(const struct arch_frame *frame,
 		if (!find_near(frame, recipe, &recipe->parts[i], &address))
 			return false;
 		near->parts[i].distance = (int32_t)(address - (uintptr_t)frame);
-		/* arch_arguments, which are below the frame, must exist. */
+		/* arch_arguments, which are below the frame, exist only with registers. */
 		if (address < (uintptr_t)frame)
 			near->has_registers = ARCH_FRAME_ALL;
 		near->parts[i].length = recipe->parts[i].value.size;
@@ -202,14 +203,14 @@ static void keep_near(const struct arch_frame *frame,
 	__builtin_memset(&near_draft, 0, sizeof(near_draft));
 	if (recipe->result != SHIM_OK || recipe->asks_caller ||
 	    !frame->has_registers || recipe->cached.age == 0 ||
-	    !draw_up_near(frame, recipe, &near_draft.near))
+	    !make_near(frame, recipe, &near_draft.near))
 		return;
 	kept = code_cache_keep(&near_table, &near_draft.near.cached);
 	if (kept && near_draft.near.has_registers == 1)
 		code_cache_put_in_front(KNOWN_ENTERS, kept);
 }
 
-/* The caller's debug information may help with arguments that the function does not
+/* The caller's debug information may describe arguments that the function does not
  * use. */
 static void set_reasons(struct recipe *recipe)
 {
@@ -222,9 +223,9 @@ static void set_reasons(struct recipe *recipe)
 	}
 }
 
-/* Damaged debug information may give wrong sizes and classes; the first query detects
- * memory that cannot be read. */
-static void doubt(const struct job *job, struct recipe *recipe)
+/* Rejects wrong sizes and classes, which damaged debug information may have.  The first
+ * query detects memory that cannot be read. */
+static void reject_damaged(const struct job *job, struct recipe *recipe)
 {
 	for (uint32_t i = 0; i < recipe->count; i++) {
 		struct part *part = &recipe->parts[i];
@@ -240,7 +241,7 @@ static void doubt(const struct job *job, struct recipe *recipe)
 	}
 }
 
-static void locate(const struct job *job, struct recipe *recipe)
+static void locate_parameters(const struct job *job, struct recipe *recipe)
 {
 	static struct decode_places places[PROTOTYPE_VALUES_MAX];
 	const struct values_space *space = job->space;
@@ -255,16 +256,16 @@ static void locate(const struct job *job, struct recipe *recipe)
 	__builtin_memset(places, 0, sizeof(places));
 	for (uint32_t i = 0; i < PROTOTYPE_VALUES_MAX; i++)
 		places[i].reason = SHIM_UNAVAILABLE_CODE;
-	/* The decoder may come later; the next query tries again. */
+	/* The decoder may be opened later, so the next query tries again. */
 	if (!code_find_arguments(&location, &recipe->frame, places))
 		recipe->cached.age = 0;
 	for (uint32_t i = 0; i < recipe->count; i++)
 		recipe->parts[i].places = places[i + 1];
 	set_reasons(recipe);
-	doubt(job, recipe);
+	reject_damaged(job, recipe);
 }
 
-static void draw_up(const struct job *job, struct recipe *recipe)
+static void make_recipe(const struct job *job, struct recipe *recipe)
 {
 	const struct values_space *space = job->space;
 
@@ -289,10 +290,10 @@ static void draw_up(const struct job *job, struct recipe *recipe)
 		recipe->declared_count++;
 		recipe->total_size += value->size;
 	}
-	locate(job, recipe);
+	locate_parameters(job, recipe);
 }
 
-/* --- what the caller passed --- */
+/* --- the arguments that the caller passed --- */
 
 static int kept_index(unsigned number)
 {
@@ -305,8 +306,8 @@ static int kept_index(unsigned number)
 }
 
 /* Whether the hook can read all operands of the expression. */
-static bool is_within_reach(const struct recipe *recipe,
-			    const struct callsite_value *value)
+static bool can_read_operands(const struct recipe *recipe,
+			      const struct callsite_value *value)
 {
 	for (uint32_t i = 0; i < value->count; i++) {
 		const struct callsite_step *step = &value->steps[i];
@@ -334,7 +335,7 @@ static bool is_source(const struct decode_way *way, unsigned entry,
 
 /* Whether the operands of the expression have not changed since the argument's register
  * was written from them.  In clang's expressions, a sum with memory stands for the
- * value loaded from there. */
+ * value loaded from that address. */
 static bool is_unchanged(const struct decode_way *way,
 			 const struct callsite_value *value)
 {
@@ -354,7 +355,7 @@ static bool is_unchanged(const struct decode_way *way,
 }
 
 /* Drops clang's expressions whose operands may have changed. */
-static void check(struct callsite *callsite, uintptr_t site)
+static void drop_changed(struct callsite *callsite, uintptr_t site)
 {
 	static struct decode_way way;
 	uint32_t kept = 0;
@@ -370,8 +371,8 @@ static void check(struct callsite *callsite, uintptr_t site)
 	callsite->count = kept;
 }
 
-/* The caller's code has precedence over its debug information, because the code is what
- * runs. */
+/* The caller's code has precedence over its debug information, because only the code is
+ * certain. */
 static void add_passed(struct callsite *callsite, uintptr_t site, uint32_t age)
 {
 	static struct decode_range ranges[DEBUGINFO_RANGES];
@@ -382,7 +383,7 @@ static void add_passed(struct callsite *callsite, uintptr_t site, uint32_t age)
 	passed.ranges = ranges;
 	passed.range_count = info_code_ranges(callsite->caller,
 					      DEBUGINFO_RANGES, ranges);
-	/* The caller may have more ranges. */
+	/* The caller may have more ranges than these. */
 	if (passed.range_count == DEBUGINFO_RANGES || !code_passed(&passed))
 		return;
 	for (uint32_t i = 0;
@@ -402,7 +403,7 @@ static bool has_passed(const struct recipe *recipe,
 		const struct callsite_value *value = &callsite->values[i];
 
 		if (entry == 0 || value->entry != entry || value->size < size ||
-		    !is_within_reach(recipe, value))
+		    !can_read_operands(recipe, value))
 			continue;
 		*passed = *value;
 		return true;
@@ -425,8 +426,8 @@ static uint32_t eightbyte_size(const struct part *part, int i)
 }
 
 /* Returns whether the argument is available now. */
-static bool complete(const struct recipe *recipe,
-		     const struct callsite *callsite, struct part *part)
+static bool set_passed(const struct recipe *recipe,
+		       const struct callsite *callsite, struct part *part)
 {
 	for (int i = 0; i < 2; i++) {
 		struct decode_place *place = &part->places.eightbytes[i];
@@ -444,15 +445,16 @@ static bool complete(const struct recipe *recipe,
 }
 
 /*
- * The caller's values are valid only if this call is proven to be one of this function:
- * by the instruction before the return address, and because the function makes no tail
- * calls, whose callees might jump back with other arguments and the same return
+ * The caller's values are valid only if the site certainly calls this function.  The
+ * instruction before the return address must call it, and the function must not make
+ * tail calls: their callees might jump back with other arguments and the same return
  * address.
  *
  * Callers compiled together with the function may omit arguments, and parts of objects,
- * that it does not use; then debug information describes whatever is in the register.
+ * that it does not use.  Then debug information describes a register with another
+ * value.
  */
-static void draw_up_site(const struct job *job, struct recipe *recipe)
+static void make_site_recipe(const struct job *job, struct recipe *recipe)
 {
 	const struct recipe *primary = job->primary;
 	struct callsite *callsite = &job->space->callsite;
@@ -471,15 +473,15 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 	recipe->cached.site = (uintptr_t)job->frame->site;
 	if (code_calls(&call)) {
 		recipe->guard = call.number;
-		check(callsite, call.site);
+		drop_changed(callsite, call.site);
 		add_passed(callsite, call.site, job->age);
 		for (uint32_t i = 0; i < recipe->count; i++)
 			if (recipe->parts[i].places.reason ==
 				    SHIM_UNAVAILABLE_OPTIMIZED_OUT &&
 			    (callsite->is_complete ||
 			     is_passed(&recipe->parts[i])))
-				is_better |= complete(recipe, callsite,
-						      &recipe->parts[i]);
+				is_better |= set_passed(recipe, callsite,
+							&recipe->parts[i]);
 	}
 	if (is_better)
 		return;
@@ -489,16 +491,16 @@ static void draw_up_site(const struct job *job, struct recipe *recipe)
 }
 
 /* State lock held. */
-static int keep(void *argument)
+static int store_recipe(void *argument)
 {
 	struct job *job = argument;
 	struct recipe *recipe = (struct recipe *)draft;
 
 	ASSERT_LOCKED();
 	if (job->primary)
-		draw_up_site(job, recipe);
+		make_site_recipe(job, recipe);
 	else
-		draw_up(job, recipe);
+		make_recipe(job, recipe);
 	recipe->cached.size = (uint32_t)size_of(recipe);
 	job->made = (const void *)code_cache_keep(
 		job->primary ? &site_recipes : &recipes, &recipe->cached);
@@ -507,7 +509,8 @@ static int keep(void *argument)
 	return job->made ? 0 : -1;
 }
 
-static void take_answer(const struct debuginfo_answer *answer, void *argument)
+static void keep_prototype(const struct debuginfo_answer *answer,
+			   void *argument)
 {
 	struct values_space *space = argument;
 	const struct prototype_value *result = answer->data;
@@ -519,7 +522,7 @@ static void take_answer(const struct debuginfo_answer *answer, void *argument)
 			 answer->count * sizeof(space->values[0]));
 }
 
-static void take_callsite(const struct debuginfo_answer *answer, void *argument)
+static void keep_callsite(const struct debuginfo_answer *answer, void *argument)
 {
 	struct values_space *space = argument;
 
@@ -534,24 +537,24 @@ static enum shim_result query_recipe(const struct job *job,
 		space->value_count = 0;
 		return info_ask_prototype(job->frame->function,
 					  job->frame->return_address,
-					  take_answer, space);
+					  keep_prototype, space);
 	}
 	space->callsite = (struct callsite){ .is_complete = true };
-	/* The caller's code shows what it passes; a hook should not wait for
-	 * libc's debug information to be opened. */
+	/* The caller's code shows the arguments that it passes.  A hook should not wait
+	 * until libc's debug information is open. */
 	if (info_is_called_from_outside((uintptr_t)job->frame->site,
 					job->frame->function,
 					&space->callsite.caller))
 		return SHIM_OK;
 	space->callsite.is_complete = false;
 	return info_ask_callsite(HELPER_CALLSITE, (uintptr_t)job->frame->site,
-				 job->frame->function, take_callsite, space);
+				 job->frame->function, keep_callsite, space);
 }
 
-static enum shim_result make(struct thread *self,
-			     const struct arch_frame *frame,
-			     const struct recipe *primary,
-			     const struct recipe **recipe)
+static enum shim_result find_new(struct thread *self,
+				 const struct arch_frame *frame,
+				 const struct recipe *primary,
+				 const struct recipe **recipe)
 {
 	struct job job = {
 		.frame = frame,
@@ -568,19 +571,19 @@ static enum shim_result make(struct thread *self,
 	r = query_recipe(&job, self->values);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
-	if (r == SHIM_E_OUTOFMEMORY || state_slowly(keep, &job) < 0 ||
+	if (r == SHIM_E_OUTOFMEMORY || state_slowly(store_recipe, &job) < 0 ||
 	    !job.made)
 		return SHIM_E_UNEXPECTED;
 	*recipe = job.made;
 	return job.made->result;
 }
 
-/* Whether the register with the callee's address confirms the call; the function has
- * saved the caller's registers. */
+/* Whether the caller's register with the callee's address, which the function has
+ * saved, confirms the call. */
 static bool is_called_by(const struct arch_frame *frame,
 			 const struct recipe *recipe);
 
-/* If there is no recipe for the site, the primary recipe is used. */
+/* Uses the primary recipe if the site has none. */
 static const struct recipe *find_site(struct thread *self,
 				      const struct arch_frame *frame,
 				      const struct recipe *primary)
@@ -592,7 +595,7 @@ static const struct recipe *find_site(struct thread *self,
 
 	if (!recipe &&
 	    (site == 0 || code_cache_count(&site_recipes) >= SITES_MAX ||
-	     make(self, frame, primary, &recipe) != SHIM_OK))
+	     find_new(self, frame, primary, &recipe) != SHIM_OK))
 		return primary;
 	if (recipe->same)
 		return primary;
@@ -608,7 +611,7 @@ enum shim_result values_find(struct thread *self,
 	*recipe = find_recipe(&recipes, frame->return_address, frame->function,
 			      0);
 	if (!*recipe || !self->values) {
-		r = make(self, frame, NULL, recipe);
+		r = find_new(self, frame, NULL, recipe);
 		if (r != SHIM_OK)
 			return r;
 	}
@@ -687,7 +690,7 @@ static bool read_place(const struct reader *reader,
 	}
 }
 
-static void start_reader(struct reader *reader, const struct arch_frame *frame,
+static void begin_reader(struct reader *reader, const struct arch_frame *frame,
 			 const struct recipe *recipe)
 {
 	reader->frame = frame;
@@ -706,7 +709,7 @@ static bool is_called_by(const struct arch_frame *frame,
 
 	if (recipe->guard == 0)
 		return true;
-	start_reader(&reader, frame, recipe);
+	begin_reader(&reader, frame, recipe);
 	return read_place(&reader,
 			  &recipe->frame.kept[kept_index(recipe->guard)],
 			  &value) &&
@@ -733,7 +736,7 @@ static uintptr_t combine(const struct callsite_step *step, uintptr_t a,
 }
 
 /* libshim-debuginfo.so has checked that the address is in the frame. */
-static uintptr_t load(uintptr_t address, uint32_t size)
+static uintptr_t load_number(uintptr_t address, uint32_t size)
 {
 	uintptr_t value = 0;
 
@@ -742,8 +745,8 @@ static uintptr_t load(uintptr_t address, uint32_t size)
 }
 
 /* Stores the number that @step pushes in *@value; false if it is unavailable. */
-static bool put_in(const struct reader *reader,
-		   const struct callsite_step *step, uintptr_t *value)
+static bool read_operand(const struct reader *reader,
+			 const struct callsite_step *step, uintptr_t *value)
 {
 	const struct decode_place *kept = reader->recipe->frame.kept;
 
@@ -771,11 +774,12 @@ static bool evaluate(const struct reader *reader,
 		case CALLSITE_REGISTER:
 		case CALLSITE_SP:
 			if (depth == CALLSITE_DEPTH_MAX ||
-			    !put_in(reader, step, &stack[depth++]))
+			    !read_operand(reader, step, &stack[depth++]))
 				return false;
 			break;
 		case CALLSITE_LOAD:
-			stack[depth - 1] = load(stack[depth - 1], step->number);
+			stack[depth - 1] = load_number(stack[depth - 1],
+						       step->number);
 			break;
 		case CALLSITE_NEGATE:
 			stack[depth - 1] = -stack[depth - 1];
@@ -811,7 +815,7 @@ static uintptr_t read_part(const struct reader *reader, const struct part *part,
 	if (part->places.reason != SHIM_AVAILABLE)
 		return 0;
 	if (part->value.kind == PROTOTYPE_NOTHING) {
-		/* It consists of padding only. */
+		/* The part consists of padding only. */
 		__builtin_memset(spilled, 0, REGISTER_MAX);
 		return (uintptr_t)spilled;
 	}
@@ -840,7 +844,7 @@ static uintptr_t find_memory(const struct arch_frame *frame,
 
 	if (part->value.kind != PROTOTYPE_REFERENCE && !part->places.in_memory)
 		return 0;
-	start_reader(&reader, frame, recipe);
+	begin_reader(&reader, frame, recipe);
 	return read_part(&reader, part, NULL);
 }
 
@@ -861,7 +865,7 @@ void values_fill(struct thread *self, const struct arch_frame *frame,
 
 	info->ranges_count = recipe->declared_count;
 	info->total_size = recipe->total_size;
-	start_reader(&reader, frame, recipe);
+	begin_reader(&reader, frame, recipe);
 	for (uint32_t i = 0; i < recipe->count; i++)
 		if (!recipe->parts[i].value.is_hidden)
 			read_argument(self, &reader, i, &info->ranges[n++]);
@@ -882,7 +886,7 @@ enum shim_unavailable values_get(struct thread *self,
 			break;
 	if (i == recipe->count)
 		return SHIM_UNAVAILABLE_NONE;
-	start_reader(&reader, frame, recipe);
+	begin_reader(&reader, frame, recipe);
 	read_argument(self, &reader, i, range);
 	part = &recipe->parts[i];
 	if (part->places.reason != SHIM_AVAILABLE)
@@ -890,8 +894,8 @@ enum shim_unavailable values_get(struct thread *self,
 	return range->start ? SHIM_AVAILABLE : SHIM_UNAVAILABLE_CODE;
 }
 
-struct shim_argument_info *values_tell(struct thread *self,
-				       const struct arch_frame *frame)
+struct shim_argument_info *values_answer(struct thread *self,
+					 const struct arch_frame *frame)
 {
 	const struct recipe *recipe;
 

@@ -1,8 +1,9 @@
 /*
  * The arguments of a function, for slow hooks.
  *
- * At the first query at a call site, shim finds their places from debug information
- * (prototype.h) and from the code (decode/), and stores them as a recipe.
+ * At the first query at a call site, shim finds the locations of the arguments from
+ * debug information (prototype.h) and from the code (decode/).  It stores them in a
+ * recipe.
  */
 #ifndef SHIM_VALUES_INTERNAL_H
 #define SHIM_VALUES_INTERNAL_H
@@ -21,8 +22,8 @@ struct thread;
  * Finds the recipe for the hook that runs on @frame.  Returns SHIM_OK;
  * SHIM_E_FUNCTION_NOT_IL without debug information for the function;
  * SHIM_E_NOT_YET_AVAILABLE while another thread takes long to read it;
- * SHIM_E_UNEXPECTED without memory.  The first time it takes the locks of helper_ask,
- * and then the state lock.
+ * SHIM_E_UNEXPECTED without memory.  The first call takes the locks of helper_ask, and
+ * then the state lock.
  */
 enum shim_result values_find(struct thread *self,
 			     const struct arch_frame *frame,
@@ -30,19 +31,19 @@ enum shim_result values_find(struct thread *self,
 
 /* The number of declared arguments. */
 uint32_t values_count(const struct recipe *recipe);
-/* Whether the first of them is `this`. */
+/* Whether the first declared argument is `this`. */
 bool values_has_this(const struct recipe *recipe);
 
-/* Stores the places of the arguments in @info: on the program's stack, or in memory of
- * @self until its next query. */
+/* Stores the addresses of the arguments in @info.  They are on the program's stack, or
+ * in memory of @self until its next query. */
 void values_fill(struct thread *self, const struct arch_frame *frame,
 		 const struct recipe *recipe, struct shim_argument_info *info);
 
 /*
  * The simple form of most recipes: each argument is in one piece, at a fixed distance
- * from the frame, if the frame has these registers.  It has an entry of its own.  If it
- * needs only callee-saved registers, the entry is also in the front table, for
- * profilers that query at each call.
+ * from the frame, if the frame has these registers.  The simple form has a separate
+ * entry.  If the form needs only callee-saved registers, the entry is also in the front
+ * table, for profilers that query at each call.
  */
 struct values_near {
 	struct code_cache_entry cached;
@@ -57,10 +58,10 @@ struct values_near {
 	} parts[]; /* at least one */
 };
 
-/* NULL if there is no entry; values_find has the answer. */
+/* Returns NULL without an entry; then values_find has the answer. */
 const struct values_near *values_find_near(const struct arch_frame *frame);
 
-/* NULL if there is none; values_find_near may have one. */
+/* Returns NULL without an entry; values_find_near may have one. */
 static inline const struct values_near *
 values_find_in_front(const struct arch_frame *frame)
 {
@@ -75,7 +76,7 @@ values_find_in_front(const struct arch_frame *frame)
 #endif
 }
 
-/* @info always has room for one range. */
+/* @info must have room for one range. */
 static inline void values_fill_near(const struct arch_frame *frame,
 				    const struct values_near *near,
 				    struct shim_argument_info *info)
@@ -90,15 +91,16 @@ static inline void values_fill_near(const struct arch_frame *frame,
 	} while (__builtin_expect(++i < near->head.count, 0));
 }
 
-/* As values_fill, for one argument; @position counts as the ranges do.  The length is
- * stored even if the argument is unavailable. */
+/* Does the same as values_fill for the argument with the range @position.  Stores the
+ * length even if the argument is unavailable. */
 enum shim_unavailable values_get(struct thread *self,
 				 const struct arch_frame *frame,
 				 const struct recipe *recipe, uint32_t position,
 				 struct shim_argument_range *range);
 
-/* The whole answer, in memory of @self until its next query; NULL if there is none. */
-struct shim_argument_info *values_tell(struct thread *self,
-				       const struct arch_frame *frame);
+/* The whole answer, in memory of @self until its next query; NULL if values_find
+ * fails. */
+struct shim_argument_info *values_answer(struct thread *self,
+					 const struct arch_frame *frame);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The parameters and locals of a function at one place in its code.
- * libshim-debuginfo.so makes this from debug information, and shim/inspect/locals.c
- * evaluates it whenever the program is at that place.
+ * The parameters and locals of a function at one address in its code.
+ * libshim-debuginfo.so makes this description from debug information, and
+ * shim/inspect/locals.c evaluates it when the program is at that address.
  */
 #ifndef SHIM_VARIABLES_H
 #define SHIM_VARIABLES_H
@@ -13,8 +13,8 @@ enum variable_step_kind {
 	VARIABLE_NUMBER,   /* @value */
 	VARIABLE_REGISTER, /* register @number, plus @value */
 	VARIABLE_ADDRESS,  /* the address in memory of @value in the file */
-	VARIABLE_LOAD,	   /* replaces an address by @number bytes there */
-	VARIABLE_PICK,	   /* copies the number that is @number below the top */
+	VARIABLE_LOAD,	   /* replaces an address by the @number bytes at it */
+	VARIABLE_PICK,	   /* copies the number at depth @number */
 	VARIABLE_DROP,
 	VARIABLE_SWAP,
 	VARIABLE_NEGATE,
@@ -31,7 +31,7 @@ enum variable_step_kind {
 	VARIABLE_SHIFT_SIGNED,
 	/* Remove the top, and append bytes to the variable: */
 	VARIABLE_TAKE_MEMORY, /* @value bytes at that address */
-	VARIABLE_TAKE_NUMBER, /* its @value lowest bytes */
+	VARIABLE_TAKE_NUMBER, /* the @value lowest bytes of that number */
 };
 
 struct variable_step {

@@ -15,7 +15,7 @@ void open_look_again(void)
 {
 	image_look_again();
 	coverage_scan_new();
-	prefetch_look();
+	prefetch_new_images();
 	image_raise_pending();
 }
 
