@@ -1,5 +1,6 @@
 /*
- * Reads attributes of a DIE, or of the DIE that it refers to for them.
+ * Reads attributes of a DIE.  Some attributes are those of another DIE, to which the
+ * DIE refers.
  */
 #ifndef SHIM_DEBUGINFO_ATTRIBUTES_H
 #define SHIM_DEBUGINFO_ATTRIBUTES_H
@@ -10,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* False, without a change of *@number, if there is none or it is no number. */
+/* Returns false and keeps *@number if the attribute is missing or is not a number. */
 static inline bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
 {
 	Dwarf_Attribute attribute;
@@ -23,7 +24,7 @@ static inline bool read_number(Dwarf_Die *die, unsigned name, uint64_t *number)
 	return true;
 }
 
-/* The type of @die, with its qualifiers; false if it is void or not described. */
+/* The type of @die, with its qualifiers; false if the type is void or not described. */
 static inline bool read_type(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
@@ -44,7 +45,8 @@ static inline bool has_flag(Dwarf_Die *die, unsigned name)
 
 /* The first bit of a bit field of @bits bits, counted from the start of its class.
  * DWARF before version 4 counts from the upper end of an integer, which has at most
- * @storage_max bytes; false if it has more, or the field is not inside of it. */
+ * @storage_max bytes.  False if the integer is larger, or does not contain the
+ * field. */
 static inline bool read_bit_offset(Dwarf_Die *field, uint64_t bits,
 				   uint64_t storage_max, uint64_t *first)
 {

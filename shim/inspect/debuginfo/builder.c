@@ -1,14 +1,14 @@
 /*
- * Builds a type tree: nodes, parts and text in arrays that grow, and at the end all of
- * them in sequence.
+ * Builds a type tree.  Nodes, parts and text are in separate arrays that grow; at the
+ * end the arrays are joined.
  */
 #include "inspect/debuginfo/builder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(struct builder *builder, void **memory, size_t *room,
-		      size_t needed, size_t element)
+static bool grow_array(struct builder *builder, void **memory, size_t *room,
+		       size_t needed, size_t element)
 {
 	size_t larger = *room ? *room : 64;
 	void *moved;
@@ -35,8 +35,8 @@ uint32_t builder_add_node(struct builder *builder)
 		builder->is_full = true;
 		return 0;
 	}
-	if (!make_room(builder, (void **)&builder->nodes, &builder->node_room,
-		       at + 1, sizeof(*builder->nodes)))
+	if (!grow_array(builder, (void **)&builder->nodes, &builder->node_room,
+			at + 1, sizeof(*builder->nodes)))
 		return 0;
 	memset(&builder->nodes[at], 0, sizeof(*builder->nodes));
 	builder->nodes[at].kind = SHIM_TYPE_UNKNOWN;
@@ -52,8 +52,8 @@ uint32_t builder_add_parts(struct builder *builder, uint32_t node, size_t count)
 		builder->is_full = true;
 		return 0;
 	}
-	if (!make_room(builder, (void **)&builder->parts, &builder->part_room,
-		       at + count, sizeof(*builder->parts)))
+	if (!grow_array(builder, (void **)&builder->parts, &builder->part_room,
+			at + count, sizeof(*builder->parts)))
 		return 0;
 	memset(&builder->parts[at], 0, count * sizeof(*builder->parts));
 	builder->part_count += count;
@@ -72,8 +72,8 @@ uint32_t builder_add_text(struct builder *builder, const char *text)
 		builder->is_full = true;
 		return 0;
 	}
-	if (!make_room(builder, (void **)&builder->text, &builder->text_room,
-		       at + size, 1))
+	if (!grow_array(builder, (void **)&builder->text, &builder->text_room,
+			at + size, 1))
 		return 0;
 	memcpy(builder->text + at, text, size);
 	builder->text_size += size;
@@ -90,8 +90,8 @@ void builder_begin(struct builder *builder)
 	builder->node_count = builder->part_count = builder->text_size = 0;
 	builder->is_full = builder->has_failed = false;
 	/* The first string is empty. */
-	if (make_room(builder, (void **)&builder->text, &builder->text_room, 1,
-		      1))
+	if (grow_array(builder, (void **)&builder->text, &builder->text_room, 1,
+		       1))
 		builder->text[builder->text_size++] = '\0';
 }
 
@@ -100,7 +100,7 @@ static size_t round_up(size_t size)
 	return (size + 7) / 8 * 8;
 }
 
-static bool make_list_room(struct typetree_list *list, size_t size)
+static bool grow_list(struct typetree_list *list, size_t size)
 {
 	size_t room = list->room ? list->room : 4096;
 	char *larger;
@@ -117,14 +117,15 @@ static bool make_list_room(struct typetree_list *list, size_t size)
 	return true;
 }
 
-static void append(struct typetree_list *list, const void *data, size_t size)
+static void append_bytes(struct typetree_list *list, const void *data,
+			 size_t size)
 {
 	if (size > 0)
 		memcpy(list->memory + list->size, data, size);
 	list->size += size;
 }
 
-static void pad(struct typetree_list *list)
+static void append_padding(struct typetree_list *list)
 {
 	while (list->size % 8 != 0)
 		list->memory[list->size++] = '\0';
@@ -151,15 +152,15 @@ bool builder_append(struct typetree_list *list, const struct builder *builder,
 	value.name_size = (uint32_t)strlen(name) + 1;
 	value.size = (uint32_t)round_up(sizeof(value) + tree.size +
 					value.name_size);
-	if (!make_list_room(list, value.size))
+	if (!grow_list(list, value.size))
 		return false;
-	append(list, &value, sizeof(value));
-	append(list, &tree, sizeof(tree));
-	append(list, builder->nodes, nodes);
-	append(list, builder->parts, parts);
-	append(list, builder->text, builder->text_size);
-	pad(list);
-	append(list, name, value.name_size);
-	pad(list);
+	append_bytes(list, &value, sizeof(value));
+	append_bytes(list, &tree, sizeof(tree));
+	append_bytes(list, builder->nodes, nodes);
+	append_bytes(list, builder->parts, parts);
+	append_bytes(list, builder->text, builder->text_size);
+	append_padding(list);
+	append_bytes(list, name, value.name_size);
+	append_padding(list);
 	return true;
 }

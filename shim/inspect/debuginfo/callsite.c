@@ -1,11 +1,10 @@
 /*
  * Finds the values that a caller passes from its call_site_parameters: expressions of
- * callee-saved registers.  A parameter whose expression contains anything else is left
- * out.
+ * callee-saved registers.  Parameters with other expressions are left out.
  *
- * Expressions read memory only in the caller's frame, as its unwind rule gives it.
- * Since the call only the first instructions of the function have run there; other
- * memory may have been written by other threads.
+ * Expressions read memory only in the caller's frame, as its unwind rule describes the
+ * frame.  Since the call, only the first instructions of the function have run on that
+ * stack.  Other threads may have written other memory.
  */
 #include "inspect/debuginfo/callsite.h"
 
@@ -72,7 +71,7 @@ struct frame {
 	int64_t base;
 };
 
-/* Finds the CFA at the call, which is before the return address. */
+/* Finds the CFA at the call: at the address before the return address. */
 static void find_cfa(const struct callsite_place *place, struct frame *frame)
 {
 	Dwarf_CFI *tables[2] = { dwarf_getcfi_elf(place->elf),
@@ -125,7 +124,7 @@ static void find_base(Dwarf_Die *caller, struct frame *frame)
 /* --- expressions --- */
 
 /* The processor's number of a callee-saved register, or -1. */
-static int kept_register(uint64_t number)
+static int saved_register_number(uint64_t number)
 {
 	switch (number) {
 	case 3: return 3;
@@ -154,7 +153,7 @@ static bool add_step(struct callsite_value *value, unsigned operation,
 static bool add_register(struct callsite_value *value, uint64_t number,
 			 int64_t offset)
 {
-	int kept = kept_register(number);
+	int kept = saved_register_number(number);
 
 	if (number == SP)
 		return add_step(value, CALLSITE_SP, 0, offset);
@@ -176,8 +175,8 @@ static bool is_in_frame(const struct frame *frame,
 	if (is_sp && frame->cfa_register == SP)
 		return last->value >= 0 &&
 		       last->value + (int64_t)size <= frame->cfa;
-	/* The frame's lower end is unknown; slots up to a page below rbp are
-	 * trusted. */
+	/* The frame's lower end is unknown.  Slots up to a page below rbp are assumed
+	 * to be in the frame. */
 	return is_bp && frame->cfa_register == BP && last->value < 0 &&
 	       last->value >= -4096;
 }
@@ -255,7 +254,7 @@ static bool add_operation(const struct frame *frame,
 	}
 }
 
-/* Checks the depth of the stack at each step; one value is left at the end. */
+/* Checks the depth of the stack at each step; exactly one value must remain. */
 static bool is_balanced(const struct callsite_value *value)
 {
 	int depth = 0;
@@ -376,11 +375,11 @@ const char *callsite_called(Dwarf_Die *caller, uint64_t address)
 	return name ? name : dwarf_diename(&called);
 }
 
-/* --- did the compiler see both functions? --- */
+/* --- were both functions visible to the compiler? --- */
 
-/* Identifies the translation of a function.  With clang, units compiled together share
- * a table of abbreviations, also with link-time optimization; with gcc, the unit's name
- * shows it. */
+/* Identifies the translation of a function.  Units that clang compiles together share a
+ * table of abbreviations, also with link-time optimization.  gcc gives such units a
+ * special name. */
 static bool find_translation(Dwarf_Die *function, uint64_t *translation)
 {
 	const char *name;
@@ -396,8 +395,8 @@ static bool find_translation(Dwarf_Die *function, uint64_t *translation)
 	return !name || strcmp(name, "<artificial>") != 0;
 }
 
-static bool is_weak_in(Elf_Scn *section, const GElf_Shdr *header,
-		       uint64_t address)
+static bool is_weak_in_section(Elf_Scn *section, const GElf_Shdr *header,
+			       uint64_t address)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = header->sh_entsize ?
@@ -427,7 +426,7 @@ static bool is_weak(Elf *elf, uint64_t address)
 	while ((section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, &header) &&
 		    header.sh_type == SHT_SYMTAB)
-			return is_weak_in(section, &header, address);
+			return is_weak_in_section(section, &header, address);
 	return false;
 }
 

@@ -39,8 +39,8 @@ static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
 
 /* --- reading --- */
 
-/* Removes qualifiers and typedefs; *@alignment gets an alignment that one of them
- * requires. A class may be in a unit of its own. */
+/* Removes qualifiers and typedefs; *@alignment receives an alignment that a typedef
+ * requires.  A class may be in a type unit. */
 static bool peel(Dwarf_Die *die, uint64_t *alignment)
 {
 	Dwarf_Attribute attribute;
@@ -119,6 +119,7 @@ static unsigned first_declared(Dwarf_Die *function, Dwarf_Die *first)
 	return count;
 }
 
+/* What the functions of a class say about copies of its objects. */
 struct copying {
 	bool by_reference, is_unknown;
 	bool is_declared;  /* has a constructor that copies or moves */
@@ -126,7 +127,8 @@ struct copying {
 	bool assigns_move; /* which deletes implicit copy constructors */
 };
 
-/* Whether the program defines it; others are trivial if all fields are. */
+/* Whether the program defines the function.  A function that the compiler defines is
+ * trivial if it is trivial for all fields. */
 static bool is_provided(Dwarf_Die *function)
 {
 	uint64_t defaulted = DW_DEFAULTED_no;
@@ -136,9 +138,8 @@ static bool is_provided(Dwarf_Die *function)
 	       !has_flag(function, DW_AT_artificial);
 }
 
-static void look_at_function(Dwarf_Die *class, const char *base,
-			     size_t base_size, Dwarf_Die *function,
-			     struct copying *copying)
+static void note_function(Dwarf_Die *class, const char *base, size_t base_size,
+			  Dwarf_Die *function, struct copying *copying)
 {
 	const char *name = dwarf_diename(function);
 	bool is_rvalue = false;
@@ -165,7 +166,7 @@ static void look_at_function(Dwarf_Die *class, const char *base,
 	if (strncmp(name, base, base_size) != 0 ||
 	    (name[base_size] != '\0' && name[base_size] != '<'))
 		return;
-	/* The other parameters may have default arguments. */
+	/* The other parameters of a constructor may have default arguments. */
 	if (count > 1) {
 		copying->is_unknown = true;
 		return;
@@ -178,9 +179,9 @@ static void look_at_function(Dwarf_Die *class, const char *base,
 		copying->by_reference = true;
 }
 
-/* gcc 12 does not record how a class is passed, so this applies the rules of the C++
+/* gcc 12 does not record how a class is passed, so shim applies the rules of the C++
  * ABI to its constructors and destructor. */
-static void look_at_class(Dwarf_Die *class, struct type *type)
+static void read_copying(Dwarf_Die *class, struct type *type)
 {
 	const char *name = dwarf_diename(class);
 	struct copying copying = { .is_declared = false };
@@ -198,9 +199,9 @@ static void look_at_class(Dwarf_Die *class, struct type *type)
 		return;
 	do {
 		if (dwarf_tag(&child) == DW_TAG_subprogram)
-			look_at_function(class, name ? name : "",
-					 name ? strcspn(name, "<") : 0, &child,
-					 &copying);
+			note_function(class, name ? name : "",
+				      name ? strcspn(name, "<") : 0, &child,
+				      &copying);
 	} while (dwarf_siblingof(&child, &child) == 0);
 	type->by_reference |= copying.by_reference;
 	type->by_reference |= copying.is_declared && !copying.is_possible;
@@ -219,14 +220,14 @@ static enum eightbyte merge(enum eightbyte a, enum eightbyte b)
 		return b;
 	if (a == INTEGER || b == INTEGER)
 		return INTEGER;
-	/* X87 with anything else is in memory; an X87UP without its X87 gives
-	 * the same. */
+	/* X87 together with another class is in memory; so is an X87UP without its
+	 * X87. */
 	if (a >= X87 || b >= X87)
 		return X87UP;
 	return SSE;
 }
 
-static void use(struct type *type, uint64_t eightbyte, uint64_t end)
+static void extend_used(struct type *type, uint64_t eightbyte, uint64_t end)
 {
 	uint64_t bytes = end - eightbyte * 8 < 8 ? end - eightbyte * 8 : 8;
 
@@ -234,20 +235,20 @@ static void use(struct type *type, uint64_t eightbyte, uint64_t end)
 		type->used[eightbyte] = (uint8_t)bytes;
 }
 
-static void put(struct type *type, uint64_t offset, uint64_t size,
-		enum eightbyte class)
+static void put_class(struct type *type, uint64_t offset, uint64_t size,
+		      enum eightbyte class)
 {
 	if (size == 0)
 		return;
 	for (uint64_t i = offset / 8; i <= (offset + size - 1) / 8 && i < 2;
 	     i++) {
 		type->classes[i] = merge(type->classes[i], class);
-		use(type, i, offset + size);
+		extend_used(type, i, offset + size);
 	}
 }
 
-/* Copies the classes of the eightbytes so far. */
-static void hand_over(const struct type *from, struct type *to)
+/* Copies the classes of the eightbytes that are known so far. */
+static void copy_classes(const struct type *from, struct type *to)
 {
 	for (int i = 0; i < 2; i++) {
 		to->classes[i] = from->classes[i];
@@ -263,7 +264,7 @@ static void put_scalar(struct type *type, uint64_t offset, uint64_t size,
 		type->alignment = alignment;
 	if (alignment == 0 || offset % alignment != 0)
 		type->in_memory = true;
-	put(type, offset, size, class);
+	put_class(type, offset, size, class);
 }
 
 static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
@@ -283,7 +284,7 @@ static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
 			put_scalar(type, offset, size, size, SSE);
 		else if (strcmp(name, "long double") == 0 && size == 16) {
 			put_scalar(type, offset, 8, 16, X87);
-			put(type, offset + 8, 8, X87UP);
+			put_class(type, offset + 8, 8, X87UP);
 			type->size = 16;
 		} else
 			type->is_unknown = true;
@@ -293,9 +294,9 @@ static void classify_base(Dwarf_Die *die, uint64_t offset, struct type *type)
 			put_scalar(type, offset, size, size / 2, SSE);
 		else if (strstr(name, "long double") && size == 32) {
 			put_scalar(type, offset, 8, 16, X87);
-			put(type, offset + 8, 8, X87UP);
+			put_class(type, offset + 8, 8, X87UP);
 			type->size = 32;
-		} else { /* clang gives no name */
+		} else { /* clang omits the name */
 			type->is_unknown = true;
 			type->is_wide = size == 32;
 		}
@@ -342,21 +343,21 @@ static void classify_field(Dwarf_Die *field, uint64_t offset, struct type *type,
 		for (uint64_t i = first_bit / 64;
 		     i <= (first_bit + bits - 1) / 64 && i < 2; i++) {
 			type->classes[i] = merge(type->classes[i], INTEGER);
-			use(type, i, (first_bit + bits + 7) / 8);
+			extend_used(type, i, (first_bit + bits + 7) / 8);
 		}
 		return;
 	}
-	/* A virtual base: its place is an expression. */
+	/* A virtual base: its location is an expression. */
 	if (!read_number(field, DW_AT_data_member_location, &at) &&
 	    dwarf_hasattr(field, DW_AT_data_member_location)) {
 		type->by_reference = true;
 		return;
 	}
-	hand_over(type, &inner);
+	copy_classes(type, &inner);
 	classify(&die, offset + at, &inner, depth + 1);
 	type->steps = inner.steps;
 	read_number(field, DW_AT_alignment, &alignment);
-	hand_over(&inner, type);
+	copy_classes(&inner, type);
 	/* A vector in a structure is not supported. */
 	type->is_unknown |= inner.is_unknown || inner.is_whole;
 	type->in_memory |= inner.in_memory;
@@ -382,7 +383,7 @@ static void classify_class(Dwarf_Die *die, uint64_t offset, struct type *type,
 		type->is_unknown = true;
 		return;
 	}
-	look_at_class(die, type);
+	read_copying(die, type);
 	read_number(die, DW_AT_alignment, &type->alignment);
 	if (dwarf_child(die, &child) != 0)
 		return;
@@ -442,13 +443,13 @@ static void classify_array(Dwarf_Die *die, uint64_t offset, struct type *type,
 		type->alignment = type->size;
 		type->is_whole = type->size == 16;
 		type->in_memory |= type->size && offset % type->size != 0;
-		put(type, offset, type->size, SSE);
+		put_class(type, offset, type->size, SSE);
 		return;
 	}
-	hand_over(type, &element);
+	copy_classes(type, &element);
 	for (uint64_t i = 0; i < count && i < ELEMENTS_MAX; i++)
 		classify(&of, offset + i * element.size, &element, depth + 1);
-	hand_over(&element, type);
+	copy_classes(&element, type);
 	type->steps = element.steps;
 	type->size = element.size * count;
 	type->alignment = element.alignment;
@@ -477,7 +478,7 @@ static void classify(Dwarf_Die *die, uint64_t offset, struct type *type,
 		put_scalar(type, offset, 8, 8, INTEGER);
 		break;
 	case DW_TAG_ptr_to_member_type:
-		/* To a function: its address, and the adjustment of this. */
+		/* A pointer to a member function: its address, and the adjustment of this. */
 		if (!type_of(die, &of, &alignment))
 			type->is_unknown = true;
 		else if (dwarf_tag(&of) == DW_TAG_subroutine_type)
@@ -506,7 +507,7 @@ static bool is_x87(const struct type *type)
 	return type->classes[0] == X87 && type->classes[1] == X87UP;
 }
 
-static void decide(const struct type *type, struct prototype_value *value)
+static void set_value(const struct type *type, struct prototype_value *value)
 {
 	static const uint8_t classes[] = {
 		[INTEGER] = PROTOTYPE_INTEGER, [SSE] = PROTOTYPE_SSE
@@ -539,8 +540,9 @@ static void decide(const struct type *type, struct prototype_value *value)
 	}
 }
 
-/* Before version 18, clang may split it between the last register and memory. */
-static void decide_int128(Dwarf_Die *die, struct prototype_value *value)
+/* Before version 18, clang may split an __int128 between the last register and
+ * memory. */
+static void set_int128(Dwarf_Die *die, struct prototype_value *value)
 {
 	const char *producer = read_producer(die);
 	const char *clang = producer ? strstr(producer, "clang version ") :
@@ -551,9 +553,9 @@ static void decide_int128(Dwarf_Die *die, struct prototype_value *value)
 	value->is_odd = !value->is_split && is_made_by_clang(die);
 }
 
-/* Whether the place is behind an address: one in memory, or in a register other than
- * the frame's. */
-static bool is_behind_address(const Dwarf_Op *place, size_t size)
+/* Whether the location is in memory at an address: one in memory, or in a register
+ * other than the frame's. */
+static bool is_at_address(const Dwarf_Op *place, size_t size)
 {
 	bool is_frame = place[0].atom == DW_OP_fbreg ||
 			place[0].atom == DW_OP_breg6 ||
@@ -566,7 +568,7 @@ static bool is_behind_address(const Dwarf_Op *place, size_t size)
 }
 
 /* clang omits classes that another object should describe, such as std::string.  The
- * place of @parameter shows whether it is passed by reference. */
+ * location of @parameter shows whether it is passed by reference. */
 static bool is_passed_by_address(Dwarf_Die *parameter, Dwarf_Die *class)
 {
 	Dwarf_Attribute attribute;
@@ -583,12 +585,11 @@ static bool is_passed_by_address(Dwarf_Die *parameter, Dwarf_Die *class)
 		return false;
 	if (attribute.form == DW_FORM_exprloc)
 		return dwarf_getlocation(&attribute, &place, &size) == 0 &&
-		       size > 0 && is_behind_address(place, size);
+		       size > 0 && is_at_address(place, size);
 	do {
 		offset = dwarf_getlocations(&attribute, offset, &base, &start,
 					    &end, &place, &size);
-		if (offset > 0 &&
-		    (size == 0 || !is_behind_address(place, size)))
+		if (offset > 0 && (size == 0 || !is_at_address(place, size)))
 			return false;
 	} while (offset > 0);
 	return offset == 0;
@@ -613,19 +614,19 @@ void classify_value(Dwarf_Die *die, struct prototype_value *value)
 	classify(&of, 0, &type, 0);
 	/* `_Complex long double` outside of a class. */
 	if (dwarf_tag(&of) == DW_TAG_base_type && is_x87(&type)) {
-		decide(&type, value);
+		set_value(&type, value);
 		value->kind = type.is_unknown ? PROTOTYPE_UNKNOWN :
 						PROTOTYPE_X87;
 		return;
 	}
-	decide(&type, value);
+	set_value(&type, value);
 	if (type.is_unknown && is_passed_by_address(die, &of)) {
 		value->kind = PROTOTYPE_REFERENCE;
 		value->size = 0;
 	}
 	if (dwarf_tag(&of) == DW_TAG_base_type && type.size == 16 &&
 	    type.classes[0] == INTEGER)
-		decide_int128(die, value);
+		set_int128(die, value);
 	/* A typedef may require another alignment, which scalars do not get. */
 	if (alignment > 8 && alignment != type.alignment &&
 	    dwarf_tag(&of) != DW_TAG_base_type &&
@@ -640,5 +641,5 @@ void classify_type(Dwarf_Die *die, struct prototype_value *value)
 
 	*value = (struct prototype_value){ .kind = PROTOTYPE_NOTHING };
 	classify(die, 0, &type, 0);
-	decide(&type, value);
+	set_value(&type, value);
 }

@@ -5,7 +5,7 @@
 
 #include <elfutils/libdw.h>
 
-/* Stores how a value of type @die is passed, which is neither qualified nor a
+/* Stores how a value of type @die is passed.  @die is neither a qualifier nor a
  * typedef. */
 void classify_type(Dwarf_Die *die, struct prototype_value *value);
 

@@ -1,9 +1,9 @@
 /*
- * libshim-debuginfo.so: lines, files, template arguments and names of functions from
- * libdw.
+ * libshim-debuginfo.so: answers queries about functions with libdw: lines, files,
+ * template arguments, names, prototypes, call sites, types and variables.
  *
- * A thread that did not load this copy of libc lacks some of its thread-local storage;
- * enter() sets it up.
+ * Only the thread that loads this copy of libc has all of its thread-local storage.
+ * enter() sets up the rest in other threads.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/debuginfo.h"
@@ -39,8 +39,8 @@
 
 static locale_t locale;
 
-/* <ctype.h> finds its tables through the thread's locale, which only uselocale sets for
- * a thread of another libc.  Also disables cancellation: libdw reads files, which is a
+/* <ctype.h> finds its tables through the thread's locale.  In a thread of another libc,
+ * only uselocale sets that.  Also disables cancellation: libdw reads files, which is a
  * cancellation point. */
 static int enter(void)
 {
@@ -58,7 +58,8 @@ static void leave(int before)
 	pthread_setcancelstate(before, NULL);
 }
 
-/* Drops what was read without enough memory, so that the next query reads it again. */
+/* If memory ran out, drops the data that was read, so that the next query reads it
+ * again. */
 static int leave_with(int before, const struct debuginfo_question *question,
 		      struct debuginfo_answer *answer, int r)
 {
@@ -115,12 +116,12 @@ static bool add_line(const struct shim_line *line)
 
 /* Adds the rows of the table in @range, which begins @offset bytes into the
  * function. */
-static bool add_lines(Dwarf_Lines *lines, size_t count,
+static bool add_lines(Dwarf_Lines *answer_lines, size_t count,
 		      const struct debuginfo_range *range, uint64_t offset)
 {
 	for (size_t i = 0; i + 1 < count; i++) {
-		Dwarf_Line *row = dwarf_onesrcline(lines, i);
-		Dwarf_Line *next = dwarf_onesrcline(lines, i + 1);
+		Dwarf_Line *row = dwarf_onesrcline(answer_lines, i);
+		Dwarf_Line *next = dwarf_onesrcline(answer_lines, i + 1);
 		Dwarf_Addr start, end, limit = range->start + range->size;
 		int line = 0, column = 0;
 		bool ends = false;
@@ -148,18 +149,19 @@ static int find_lines(const struct debuginfo_question *question,
 		      struct debuginfo_answer *answer)
 {
 	uint64_t offset = 0;
-	Dwarf_Lines *lines;
+	Dwarf_Lines *answer_lines;
 	Dwarf_Die unit;
 	size_t count;
 	int r = find_unit(question, answer, &unit);
 
 	if (r < 0)
 		return r;
-	if (dwarf_getsrclines(&unit, &lines, &count) != 0)
+	if (dwarf_getsrclines(&unit, &answer_lines, &count) != 0)
 		return -ENOENT;
 	found.count = 0;
 	for (uint32_t i = 0; i < question->range_count; i++) {
-		if (!add_lines(lines, count, &question->ranges[i], offset))
+		if (!add_lines(answer_lines, count, &question->ranges[i],
+			       offset))
 			return -ENOMEM;
 		offset += question->ranges[i].size;
 	}
@@ -233,8 +235,8 @@ static bool is_named(Dwarf_Die *function, const char *names, size_t size)
 	return false;
 }
 
-/* Moves @scope to the block or inlined function in it that contains @address; false if
- * there is none. */
+/* Moves @scope to its block or inlined function that contains @address; false if none
+ * contains it. */
 static bool find_within(Dwarf_Die *scope, Dwarf_Addr address)
 {
 	Dwarf_Die die;
@@ -254,8 +256,8 @@ static bool find_within(Dwarf_Die *scope, Dwarf_Addr address)
 	return false;
 }
 
-/* Finds the description of an inlined function, which the compiler shares among all
- * places where it was inlined. */
+/* Finds the description of an inlined function.  All copies of the inlined function
+ * share it. */
 static int find_inlined(const struct debuginfo_question *question,
 			struct debuginfo_answer *answer, Dwarf_Die *unit,
 			Dwarf_Die *function)
@@ -281,9 +283,9 @@ static int find_inlined(const struct debuginfo_question *question,
 	return -ENOENT;
 }
 
-static int find_function_asked(const struct debuginfo_question *question,
-			       struct debuginfo_answer *answer, Dwarf_Die *unit,
-			       Dwarf_Die *function)
+static int find_function_or_inlined(const struct debuginfo_question *question,
+				    struct debuginfo_answer *answer,
+				    Dwarf_Die *unit, Dwarf_Die *function)
 {
 	int r;
 
@@ -304,7 +306,7 @@ static int find_template_arguments(const struct debuginfo_question *question,
 	Dwarf_Die unit, function;
 	size_t size = 0;
 	FILE *out;
-	int r = find_function_asked(question, answer, &unit, &function);
+	int r = find_function_or_inlined(question, answer, &unit, &function);
 
 	if (r < 0)
 		return r;
@@ -325,7 +327,7 @@ static char *(*cxa_demangle)(const char *name, char *buffer, size_t *size,
 			     int *status);
 static char *demangled;
 
-/* Uses any C++ runtime found, because this library must not depend on one. */
+/* Uses any loaded C++ runtime, because this library must not depend on one. */
 static void find_demangler(void)
 {
 	static const char *const libraries[] = { "libstdc++.so.6",
@@ -356,11 +358,11 @@ static char *demangle_function(Dwarf_Die *function)
 
 enum completeness {
 	COMPLETE,
-	BY_NAME, /* the function's name has all parameters */
+	BY_NAME, /* only the function's name has all parameters */
 	LACKING,
 };
 
-/* main always gets numbers and pointers, and its name does not list them. */
+/* main always has integer and pointer parameters, and its name does not list them. */
 static bool is_main(Dwarf_Die *function)
 {
 	const char *name = dwarf_diename(function);
@@ -370,8 +372,8 @@ static bool is_main(Dwarf_Die *function)
 	       !dwarf_hasattr_integrate(function, DW_AT_linkage_name);
 }
 
-/* extern "C" in C++: with optimization clang omits no parameter; without, the name does
- * not show how many there are. */
+/* extern "C" in C++: with optimization, clang omits no parameter.  Without it, the name
+ * does not show the number of parameters. */
 static bool is_described(Dwarf_Die *function)
 {
 	return (dwarf_hasattr_integrate(function, DW_AT_call_all_calls) ||
@@ -380,10 +382,11 @@ static bool is_described(Dwarf_Die *function)
 	       !dwarf_hasattr_integrate(function, DW_AT_linkage_name);
 }
 
-/* The class or the name has parameters that clang omits.  (With optimization, an
- * omitted parameter may not be passed either.) */
-static enum completeness complete(Dwarf_Die *function,
-				  struct prototype_value *values, size_t *count)
+/* Adds parameters that clang omits, from the class or from the name.  (With
+ * optimization, the caller may not pass an omitted parameter.) */
+static enum completeness complete_parameters(Dwarf_Die *function,
+					     struct prototype_value *values,
+					     size_t *count)
 {
 	bool is_method = dwarf_hasattr_integrate(function, DW_AT_specification);
 	bool is_optimized = prototype_is_optional(function);
@@ -412,7 +415,7 @@ static int read_prototype(const struct debuginfo_question *question,
 {
 	static struct prototype_value values[PROTOTYPE_VALUES_MAX];
 	Dwarf_Die unit, function;
-	int r = find_function_asked(question, answer, &unit, &function);
+	int r = find_function_or_inlined(question, answer, &unit, &function);
 
 	if (r < 0)
 		return r;
@@ -421,7 +424,7 @@ static int read_prototype(const struct debuginfo_question *question,
 	answer->count = prototype_read(&function, values, PROTOTYPE_VALUES_MAX);
 	if (answer->count == 0)
 		return -ENOENT;
-	*completeness = complete(&function, values, &answer->count);
+	*completeness = complete_parameters(&function, values, &answer->count);
 	values[0].is_alone = *completeness == LACKING;
 	return 0;
 }
@@ -460,7 +463,7 @@ static int find_callsite(const struct debuginfo_question *question,
 		.address = question->site,
 		.bias = question->bias,
 	};
-	int r = find_function_asked(question, answer, &unit, &caller);
+	int r = find_function_or_inlined(question, answer, &unit, &caller);
 
 	if (r < 0)
 		return r;
@@ -480,7 +483,7 @@ static int find_called(const struct debuginfo_question *question,
 {
 	Dwarf_Die unit, caller;
 	const char *name;
-	int r = find_function_asked(question, answer, &unit, &caller);
+	int r = find_function_or_inlined(question, answer, &unit, &caller);
 
 	if (r < 0)
 		return r;
@@ -522,7 +525,7 @@ static bool add_named_parameters(struct typetree_list *list,
 
 static struct typetree_list list;
 
-/* Answers for functions with a known prototype, with the same parameters. */
+/* Describes the same parameters as the function's prototype does. */
 static int find_signature(const struct debuginfo_question *question,
 			  struct debuginfo_answer *answer)
 {
@@ -533,8 +536,8 @@ static int find_signature(const struct debuginfo_question *question,
 	if (r == 0)
 		r = completeness == LACKING ?
 			    -ENOENT :
-			    find_function_asked(question, answer, &unit,
-						&function);
+			    find_function_or_inlined(question, answer, &unit,
+						     &function);
 	if (r < 0)
 		return r;
 	written = prototype_written(&function);
@@ -553,22 +556,22 @@ static int find_signature(const struct debuginfo_question *question,
 static int find_locals(const struct debuginfo_question *question,
 		       struct debuginfo_answer *answer)
 {
-	struct debuginfo_answer prototype = { .count = 0 };
+	struct debuginfo_answer answer_prototype = { .count = 0 };
 	enum completeness completeness;
 	struct variables *variables;
 	Dwarf_Die unit, function;
-	int r = find_function_asked(question, answer, &unit, &function);
+	int r = find_function_or_inlined(question, answer, &unit, &function);
 
 	if (r < 0)
 		return r;
-	/* The call is before its return address. */
+	/* Asks about the call, which is before its return address. */
 	variables = locals_read(&function, question->site - 1,
 				file_frames(question));
 	if (!variables)
 		return -ENOENT;
-	r = read_prototype(question, &prototype, &completeness);
+	r = read_prototype(question, &answer_prototype, &completeness);
 	variables->lacks_parameters = r < 0 || completeness == LACKING ||
-				      prototype.count - 1 >
+				      answer_prototype.count - 1 >
 					      variables->parameter_count;
 	answer->data = variables;
 	answer->count = 1;
@@ -596,7 +599,7 @@ static void read_large_units(Dwarf *dwarf)
 	}
 }
 
-/* Looks up address 0, which is in no unit, so libdw reads the ranges of all units. */
+/* Looks up address 0.  No unit contains it, so libdw reads the ranges of all units. */
 static int open_image(const struct debuginfo_question *question,
 		      struct debuginfo_answer *answer)
 {
@@ -617,7 +620,7 @@ static void start_helper(void)
 {
 	int before;
 
-	/* The environment of this libc only.  With DEBUGINFOD_URLS, libdw would
+	/* Clears the environment of this libc only.  With DEBUGINFOD_URLS, libdw would
 	 * download missing files. */
 	environ = no_environment;
 	locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -627,8 +630,8 @@ static void start_helper(void)
 	leave(before);
 }
 
-static int lines(const struct debuginfo_question *question,
-		 struct debuginfo_answer *answer)
+static int answer_lines(const struct debuginfo_question *question,
+			struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -636,8 +639,8 @@ static int lines(const struct debuginfo_question *question,
 			  find_lines(question, answer));
 }
 
-static int file(const struct debuginfo_question *question,
-		struct debuginfo_answer *answer)
+static int answer_file(const struct debuginfo_question *question,
+		       struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -645,8 +648,8 @@ static int file(const struct debuginfo_question *question,
 			  find_file(question, answer));
 }
 
-static int template_arguments(const struct debuginfo_question *question,
-			      struct debuginfo_answer *answer)
+static int answer_template_arguments(const struct debuginfo_question *question,
+				     struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -654,8 +657,8 @@ static int template_arguments(const struct debuginfo_question *question,
 			  find_template_arguments(question, answer));
 }
 
-static int prototype(const struct debuginfo_question *question,
-		     struct debuginfo_answer *answer)
+static int answer_prototype(const struct debuginfo_question *question,
+			    struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -663,8 +666,8 @@ static int prototype(const struct debuginfo_question *question,
 			  find_prototype(question, answer));
 }
 
-static int callsite(const struct debuginfo_question *question,
-		    struct debuginfo_answer *answer)
+static int answer_callsite(const struct debuginfo_question *question,
+			   struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -672,8 +675,8 @@ static int callsite(const struct debuginfo_question *question,
 			  find_callsite(question, answer));
 }
 
-static int called(const struct debuginfo_question *question,
-		  struct debuginfo_answer *answer)
+static int answer_called(const struct debuginfo_question *question,
+			 struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -681,8 +684,8 @@ static int called(const struct debuginfo_question *question,
 			  find_called(question, answer));
 }
 
-static int signature(const struct debuginfo_question *question,
-		     struct debuginfo_answer *answer)
+static int answer_signature(const struct debuginfo_question *question,
+			    struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -690,8 +693,8 @@ static int signature(const struct debuginfo_question *question,
 			  find_signature(question, answer));
 }
 
-static int locals(const struct debuginfo_question *question,
-		  struct debuginfo_answer *answer)
+static int answer_locals(const struct debuginfo_question *question,
+			 struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -699,8 +702,8 @@ static int locals(const struct debuginfo_question *question,
 			  find_locals(question, answer));
 }
 
-static int linetable(const struct debuginfo_question *question,
-		     struct debuginfo_answer *answer)
+static int answer_linetable(const struct debuginfo_question *question,
+			    struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -708,8 +711,8 @@ static int linetable(const struct debuginfo_question *question,
 			  linetable_read(question, answer));
 }
 
-static int open_ahead(const struct debuginfo_question *question,
-		      struct debuginfo_answer *answer)
+static int answer_open(const struct debuginfo_question *question,
+		       struct debuginfo_answer *answer)
 {
 	int before = enter();
 
@@ -717,7 +720,7 @@ static int open_ahead(const struct debuginfo_question *question,
 			  open_image(question, answer));
 }
 
-/* Does not touch again memory that was in use when a call failed. */
+/* Never touches the memory again that was in use when a call failed. */
 static void abandon(uint64_t image)
 {
 	file_abandon(image);
@@ -743,16 +746,16 @@ EXPORT extern const struct debuginfo shim_debuginfo;
 const struct debuginfo shim_debuginfo = {
 	.version = DEBUGINFO_VERSION,
 	.start = start_helper,
-	.lines = lines,
-	.file = file,
-	.template_arguments = template_arguments,
-	.prototype = prototype,
-	.callsite = callsite,
-	.called = called,
-	.signature = signature,
-	.linetable = linetable,
-	.locals = locals,
-	.open = open_ahead,
+	.lines = answer_lines,
+	.file = answer_file,
+	.template_arguments = answer_template_arguments,
+	.prototype = answer_prototype,
+	.callsite = answer_callsite,
+	.called = answer_called,
+	.signature = answer_signature,
+	.linetable = answer_linetable,
+	.locals = answer_locals,
+	.open = answer_open,
 	.demangle = demangle,
 	.abandon = abandon,
 };

@@ -1,9 +1,10 @@
 /*
  * The interface of libshim-debuginfo.so.  libshim.so opens it in a namespace of its own
- * when a profiler first needs debug information.  There it may use libdw and malloc:
- * they are copies of its own, separate from the program's.
+ * when a profiler first needs debug information.  The library has its own copies of
+ * libdw and malloc in that namespace.
  *
- * One call at a time.  Returned strings and arrays are valid until the next call.
+ * Only one call may run at a time.  Returned strings and arrays are valid until the
+ * next call.
  */
 #ifndef SHIM_DEBUGINFO_DEBUGINFO_H
 #define SHIM_DEBUGINFO_DEBUGINFO_H
@@ -31,11 +32,11 @@ struct debuginfo_question {
 	uint32_t range_count;	/* ranges[0] starts at the function's start */
 	uint64_t device, inode; /* as in /proc/self/maps */
 	struct debuginfo_range ranges[DEBUGINFO_RANGES];
-	/* For a call by the function: the callee (0: in another file), the return
-	 * address, and the difference of addresses in memory and in the file. */
+	/* Set for a call by the function: the callee (0: in another file), the return
+	 * address, and the difference between addresses in memory and in the file. */
 	uint64_t callee, site, bias;
-	/* Not NULL: the function is from another image, and was inlined where its
-	 * hook returns to @site.  Its linker names, each with its NUL. */
+	/* The linker names, each with its NUL, of a function from another image that
+	 * was inlined: its hook returns to @site.  NULL: another query. */
 	const char *inlined;
 	uint64_t inlined_size;
 };
@@ -43,13 +44,13 @@ struct debuginfo_question {
 struct debuginfo_answer {
 	const void *data;
 	uint64_t count; /* elements */
-	/* Why the whole image has no answers; NULL if it has, or the reason was
-	 * returned before. */
+	/* Why no query about the image can succeed.  NULL if queries can, or after the
+	 * first answer with the reason. */
 	const char *trouble;
 };
 
 /* Rows of an image's line table that begin a statement, by address.  Line 0: the code
- * that follows has no line.  Rows with the same address keep the table's order. */
+ * after the row has no line.  Rows with the same address keep the table's order. */
 struct debuginfo_row {
 	uint64_t address;
 	uint32_t line, file;
@@ -61,7 +62,7 @@ struct debuginfo_lines {
 	const char *files; /* absolute names, each with its NUL */
 	uint64_t row_count;
 	uint32_t file_count, files_size;
-	uint64_t dropped; /* rows of tables that contradict each other */
+	uint64_t dropped; /* rows of tables that contradict others */
 };
 
 /*
@@ -84,15 +85,15 @@ static inline const char *typetree_name_of(const struct typetree_value *value)
 	return (const char *)typetree_of(value) + typetree_of(value)->size;
 }
 
-/* The functions return 0 or -errno: -ENOENT if there is no debug information
- * for the function. */
+/* The functions return 0 or -errno: -ENOENT without debug information for the
+ * function. */
 typedef int debuginfo_call(const struct debuginfo_question *question,
 			   struct debuginfo_answer *answer);
 
 struct debuginfo {
 	uint32_t version;
-	/* Called first, and once: loads the libraries that it may need later,
-	 * because none must be loaded while a lock is held. */
+	/* Called first, and once: loads the libraries that later calls may need,
+	 * because none may be loaded while a lock is held. */
 	void (*start)(void);
 	debuginfo_call *lines;		    /* of struct shim_line */
 	debuginfo_call *file;		    /* of char */
@@ -108,11 +109,11 @@ struct debuginfo {
 	debuginfo_call *linetable;
 	/* At the call that returns to @site: one struct variables. */
 	debuginfo_call *locals;
-	/* The whole image: reads what all other queries need.  No answer. */
+	/* Reads the data of the whole image that all other queries need.  No answer. */
 	debuginfo_call *open;
 	/* The name in the source, or NULL. */
 	const char *(*demangle)(const char *name);
-	/* A call about @image (0: no image) did not return. */
+	/* Called after a call about @image (0: no image) did not return. */
 	void (*abandon)(uint64_t image);
 };
 

@@ -1,9 +1,9 @@
 /*
  * Finds the units that may define a class.  In clang's DWARF 5, names are indices into
- * a table of the unit, so a name that is not in the table is not in the unit.  If the
- * unit has a definition of the name, its bytes contain the code of an abbreviation for
- * definitions, followed by the index.  Bytes that look so by chance only cost time.
- * Units in other formats must be read completely.
+ * a table of the unit, so a unit has no definition of a name that its table lacks.  If
+ * the unit has a definition of the name, its bytes contain the code of an abbreviation
+ * for definitions, followed by the index.  Other bytes that look the same only cost
+ * time. Units in other formats must be read completely.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/definitions.h"
@@ -32,7 +32,7 @@ struct shape {
 	size_t code_size, distance, index_size;
 };
 
-/* The search for one name; a definition found may start a search for another name. */
+/* The search for one name; a found definition may start a search for another name. */
 static struct {
 	Dwarf *dwarf; /* NULL: none */
 	char name[NAME_MAX];
@@ -65,7 +65,7 @@ static struct bytes read_section(Elf_Scn *section, const GElf_Shdr *header)
 		       none;
 }
 
-/* Finds a section, which libdw has loaded. */
+/* Finds a section that libdw has loaded. */
 static struct bytes find_section(Dwarf *dwarf, const char *wanted_name)
 {
 	Elf *elf = dwarf_getelf(dwarf);
@@ -118,8 +118,8 @@ static bool is_wanted(uint32_t string)
 	return false;
 }
 
-/* DIEs are named by parts of the name: "a::b" may be b in a.  The string at @found
- * matches @end, the end of the name; adds each longer match that begins at a part of
+/* A DIE has a part of the name as its own: "a::b" may be b in a.  The string at @found
+ * matches @end, the end of the name.  Adds each longer match that begins at a part of
  * the name. */
 static void add_beginnings(const unsigned char *strings,
 			   const unsigned char *found, const char *end)
@@ -136,7 +136,7 @@ static void add_beginnings(const unsigned char *strings,
 	}
 }
 
-/* Finds all such strings; linkers may let strings share their ends. */
+/* Finds all these strings.  Linkers may let strings share their ends. */
 static void find_strings(struct bytes strings)
 {
 	const unsigned char *at = strings.start, *end = at + strings.size;
@@ -151,7 +151,7 @@ static void find_strings(struct bytes strings)
 		add_beginnings(strings.start, at++, last);
 }
 
-static void look_for(Dwarf *dwarf, const char *name)
+static void begin_search(Dwarf *dwarf, const char *name)
 {
 	struct bytes strings = find_section(dwarf, ".debug_str");
 
@@ -159,7 +159,7 @@ static void look_for(Dwarf *dwarf, const char *name)
 	strcpy(wanted.name, name);
 	wanted.info = find_section(dwarf, ".debug_info");
 	wanted.table = find_section(dwarf, ".debug_str_offsets");
-	/* Checks that these are the bytes that libdw reads. */
+	/* Checks that libdw reads the same bytes. */
 	if (!wanted.info.start || !wanted.table.start || !strings.start ||
 	    (const void *)dwarf_getstring(dwarf, 0, NULL) != strings.start)
 		wanted.is_everywhere = true;
@@ -250,7 +250,7 @@ static void write_code(struct shape *shape, unsigned code)
 	} while (code);
 }
 
-enum reading { READ, OF_NO_USE, NOT_UNDERSTOOD };
+enum reading { READ, NO_DEFINITION, NOT_UNDERSTOOD };
 
 /* Reads an abbreviation of classes; skips declarations and classes without a name. */
 static enum reading read_shape(Dwarf_Abbrev *abbreviation, struct shape *shape)
@@ -267,7 +267,7 @@ static enum reading read_shape(Dwarf_Abbrev *abbreviation, struct shape *shape)
 		    0)
 			return NOT_UNDERSTOOD;
 		if (name == DW_AT_declaration)
-			return OF_NO_USE;
+			return NO_DEFINITION;
 		if (name == DW_AT_specification ||
 		    name == DW_AT_abstract_origin)
 			is_elsewhere = true;
@@ -283,14 +283,14 @@ static enum reading read_shape(Dwarf_Abbrev *abbreviation, struct shape *shape)
 					   distance + size_of(form);
 	}
 	if (!has_name)
-		return is_elsewhere ? NOT_UNDERSTOOD : OF_NO_USE;
+		return is_elsewhere ? NOT_UNDERSTOOD : NO_DEFINITION;
 	return shape->distance == UNKNOWN || shape->index_size == UNKNOWN ?
 		       NOT_UNDERSTOOD :
 		       READ;
 }
 
-/* Stores how definitions of classes in @unit may begin, and returns the number of these
- * shapes; UNKNOWN if one is not supported. */
+/* Stores how definitions of classes in @unit may begin.  Returns the number of these
+ * shapes; UNKNOWN if one of them is not supported. */
 static size_t read_shapes(Dwarf_Die *unit, struct shape *shapes)
 {
 	size_t count = 0, length;
@@ -332,16 +332,16 @@ static bool find_bytes(Dwarf_Die *unit, struct bytes *bytes)
 }
 
 /* Offsets into the bytes of a unit. */
-struct places {
+struct candidates {
 	Dwarf_Off *offsets;
 	size_t count, room;
 };
 
-static void add_place(struct places *places, ptrdiff_t offset)
+static void add_candidate(struct candidates *candidates, ptrdiff_t offset)
 {
-	if (places->count < places->room)
-		places->offsets[places->count] = (Dwarf_Off)offset;
-	places->count++;
+	if (candidates->count < candidates->room)
+		candidates->offsets[candidates->count] = (Dwarf_Off)offset;
+	candidates->count++;
 }
 
 static bool has_shape(const unsigned char *start, const unsigned char *index,
@@ -353,7 +353,7 @@ static bool has_shape(const unsigned char *start, const unsigned char *index,
 	       memcmp(index - before, shape->code, shape->code_size) == 0;
 }
 
-/* As memmem, which is slow for so few bytes. */
+/* Does the same as memmem, which is slow for so few bytes. */
 static const unsigned char *find_text(const unsigned char *at,
 				      const unsigned char *end,
 				      const unsigned char *text, size_t size)
@@ -369,7 +369,7 @@ static const unsigned char *find_text(const unsigned char *at,
 /* Finds DIEs that have @index in @size bytes. */
 static void find_entries(struct bytes bytes, const struct shape *shapes,
 			 size_t count, uint32_t index, size_t size,
-			 struct places *places)
+			 struct candidates *candidates)
 {
 	const unsigned char *at = bytes.start, *end = at + bytes.size;
 	unsigned char text[4];
@@ -382,12 +382,14 @@ static void find_entries(struct bytes bytes, const struct shape *shapes,
 		for (size_t i = 0; i < count; i++)
 			if (shapes[i].index_size == size &&
 			    has_shape(bytes.start, at, &shapes[i]))
-				add_place(places, at - bytes.start -
-							  shapes[i].distance -
-							  shapes[i].code_size);
+				add_candidate(candidates,
+					      at - bytes.start -
+						      shapes[i].distance -
+						      shapes[i].code_size);
 }
 
-static bool uses(const struct shape *shapes, size_t count, size_t size)
+static bool has_index_size(const struct shape *shapes, size_t count,
+			   size_t size)
 {
 	for (size_t i = 0; i < count; i++)
 		if (shapes[i].index_size == size)
@@ -398,7 +400,7 @@ static bool uses(const struct shape *shapes, size_t count, size_t size)
 size_t definitions_find(Dwarf_Die *unit, const char *name, size_t room,
 			Dwarf_Off *offsets)
 {
-	struct places places = { .offsets = offsets, .room = room };
+	struct candidates candidates = { .offsets = offsets, .room = room };
 	Dwarf *dwarf = dwarf_cu_getdwarf(unit->cu);
 	struct shape shapes[SHAPES_MAX];
 	uint32_t indices[INDICES_MAX];
@@ -408,24 +410,24 @@ size_t definitions_find(Dwarf_Die *unit, const char *name, size_t room,
 	if (strlen(name) >= NAME_MAX)
 		return DEFINITIONS_UNKNOWN;
 	if (wanted.dwarf != dwarf || strcmp(wanted.name, name) != 0)
-		look_for(dwarf, name);
+		begin_search(dwarf, name);
 	if (wanted.is_everywhere)
 		return DEFINITIONS_UNKNOWN;
 	if (!find_table(unit, &table) || !find_bytes(unit, &bytes))
 		return DEFINITIONS_UNKNOWN;
 	index_count = find_indices(table, indices);
-	/* A name without an index may be stored in another form. */
+	/* A name without an index may be stored in a form without indices. */
 	count = read_shapes(unit, shapes);
 	if (index_count == UNKNOWN || count == UNKNOWN)
 		return DEFINITIONS_UNKNOWN;
 	for (size_t i = 0; i < index_count; i++)
 		for (size_t size = 1; size <= 4; size++)
-			if (uses(shapes, count, size))
+			if (has_index_size(shapes, count, size))
 				find_entries(bytes, shapes, count, indices[i],
-					     size, &places);
-	if (places.count > room)
+					     size, &candidates);
+	if (candidates.count > room)
 		return DEFINITIONS_UNKNOWN;
-	for (size_t i = 0; i < places.count; i++)
+	for (size_t i = 0; i < candidates.count; i++)
 		offsets[i] += dwarf_dieoffset(unit);
-	return places.count;
+	return candidates.count;
 }

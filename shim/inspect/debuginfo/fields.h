@@ -50,8 +50,8 @@ static inline bool begins_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The offset of a field or a base; false for a virtual base, whose offset is in the
- * object. */
+/* The offset of a field or a base; false for a virtual base, because the object itself
+ * stores that offset. */
 static inline bool read_field_offset(Dwarf_Die *field, uint64_t *offset)
 {
 	uint64_t virtuality = 0;
@@ -65,7 +65,7 @@ static inline bool read_field_offset(Dwarf_Die *field, uint64_t *offset)
 	       read_number(field, DW_AT_data_member_location, offset);
 }
 
-/* Whether it is a field of each object that the source declares, or a base. */
+/* Whether @die is a base, or a field that the source declares and each object has. */
 static inline bool is_field(Dwarf_Die *die)
 {
 	switch (dwarf_tag(die)) {

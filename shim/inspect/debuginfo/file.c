@@ -1,7 +1,8 @@
 /*
  * Finds the file with the debug information of an image: the loaded file, a file beside
- * it, or one in the system's directory.  The build ID, or else the file system and the
- * loaded file, show whether a file belongs to the image in memory.
+ * it, or one in the system's directory.  The build ID shows whether a file belongs to
+ * the image in memory.  Without a build ID, the file system and the loaded file show
+ * it.
  *
  * The contents are kept in memory, and no file stays open.
  */
@@ -25,10 +26,10 @@
 #include <unistd.h>
 
 #define KEPT_MAX      4 /* calls alternate between a program's libraries */
-#define HOPELESS_MAX  256
+#define WITHOUT_MAX   256
 #define SYSTEM_PREFIX "/usr/lib/debug"
 
-/* A file, and the file with parts that it shares with others (dwz). */
+/* A file, and the common file to which dwz moved its parts. */
 struct kept {
 	uint64_t image; /* 0: none */
 	uint64_t used;	/* time of the last use */
@@ -43,8 +44,8 @@ struct kept {
 static struct kept kept[KEPT_MAX];
 
 /* Images without debug information. */
-static uint64_t hopeless[HOPELESS_MAX];
-static unsigned hopeless_count;
+static uint64_t images_without[WITHOUT_MAX];
+static unsigned without_count;
 
 static void close_file(struct kept *file)
 {
@@ -134,7 +135,7 @@ static bool is_linked_file(const struct search *search, int fd, Elf *elf)
 
 /* --- reading --- */
 
-/* Reads the file and does not map it: a mapped file that is truncated would kill the
+/* Reads the file instead of mapping it: a mapped file that is truncated would kill the
  * program. */
 static int open_elf(const char *path, Elf **elf)
 {
@@ -172,7 +173,7 @@ static bool has_section(Elf *elf, const char *wanted)
 	return false;
 }
 
-static void note_link(struct search *search, Elf *elf)
+static void read_link_name(struct search *search, Elf *elf)
 {
 	const char *name = dwelf_elf_gnu_debuglink(elf, &search->checksum);
 
@@ -210,8 +211,8 @@ static void read_common(struct kept *file, const char *beside)
 	close(fd);
 }
 
-/* Queries about callers need more than debug sections: symbols, for weak definitions,
- * and unwind rules. */
+/* Loads the other sections that queries about callers need: symbols, for weak
+ * definitions, and unwind rules. */
 static void load_sections(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -268,7 +269,7 @@ static bool try_file(struct search *search, const char *path,
 		return false;
 	if (is_right(search, fd, elf)) {
 		if (is_right == is_loaded_file)
-			note_link(search, elf);
+			read_link_name(search, elf);
 		if (read_dwarf(search, fd, elf, path))
 			return true;
 	} else {
@@ -299,7 +300,7 @@ static bool try_loaded(struct search *search)
 	return false;
 }
 
-/* Tries the directory where distributions put stripped debug information. */
+/* Tries the directory in which distributions put stripped debug information. */
 static bool try_build_id(struct search *search)
 {
 	const struct debuginfo_question *question = search->question;
@@ -338,17 +339,17 @@ static bool try_link(struct search *search)
 
 /* --- kept files --- */
 
-static bool is_hopeless(uint64_t image)
+static bool has_none(uint64_t image)
 {
-	for (unsigned i = 0; i < hopeless_count && i < HOPELESS_MAX; i++)
-		if (hopeless[i] == image)
+	for (unsigned i = 0; i < without_count && i < WITHOUT_MAX; i++)
+		if (images_without[i] == image)
 			return true;
 	return false;
 }
 
-static void note_hopeless(uint64_t image)
+static void note_none(uint64_t image)
 {
-	hopeless[hopeless_count++ % HOPELESS_MAX] = image;
+	images_without[without_count++ % WITHOUT_MAX] = image;
 }
 
 static struct kept *find_kept(uint64_t image)
@@ -382,13 +383,13 @@ Dwarf *file_open(const struct debuginfo_question *question,
 
 	if (file)
 		return file->dwarf;
-	if (is_hopeless(question->image))
+	if (has_none(question->image))
 		return NULL;
 	if (!try_loaded(&search) && !try_build_id(&search) &&
 	    !try_link(&search)) {
 		if (memory_lacked())
 			return NULL;
-		note_hopeless(question->image);
+		note_none(question->image);
 		answer->trouble = search.trouble;
 		return NULL;
 	}
@@ -464,7 +465,7 @@ void file_abandon(uint64_t image)
 	signature_forget();
 	if (image == 0)
 		return;
-	note_hopeless(image);
+	note_none(image);
 	for (size_t i = 0; i < KEPT_MAX; i++)
 		if (kept[i].image == image)
 			memset(&kept[i], 0, sizeof(kept[i]));

@@ -1,9 +1,9 @@
 /*
  * Reads line tables.  Rows come in sequences, each for one piece of code.  A sequence
- * is valid if all of it is in the image's code: one for code that the linker has
- * discarded begins at 0 or ends outside.  If several describe the same code (inline
- * functions of C++, of which the linker keeps one), they must agree about the starts of
- * instructions.
+ * is valid if the image's code contains all of it.  Sequences of code that the linker
+ * has discarded begin at 0 or end outside.  Several sequences may describe the same
+ * code (inline functions of C++, of which the linker keeps one); these must agree about
+ * the starts of instructions.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/linetable.h"
@@ -68,7 +68,7 @@ static bool find_section(Elf *elf, const char *wanted, struct bytes *bytes)
 		name = elf_strptr(elf, names, header.sh_name);
 		if (!name || strcmp(name, wanted) != 0)
 			continue;
-		/* libdw has decompressed it. */
+		/* libdw has decompressed the section. */
 		data = elf_rawdata(section, NULL);
 		if (!data || !data->d_buf || (header.sh_flags & SHF_COMPRESSED))
 			return false;
@@ -159,7 +159,7 @@ static void skip(struct bytes *in, uint64_t size)
 	}
 }
 
-/* --- names of files, each once --- */
+/* --- names of files, each stored once --- */
 
 static struct list names;	/* of char */
 static struct list name_places; /* of uint32_t: the start of each name */
@@ -202,7 +202,7 @@ static bool make_slots(void)
 }
 
 /* Removes "." and ".." from an absolute name, so that each file has one name. */
-static void tidy(char *path)
+static void remove_dots(char *path)
 {
 	char *to = path, *at = path;
 
@@ -318,7 +318,7 @@ static const char *find_directory(uint64_t table)
 struct entry {
 	const char *name;
 	uint64_t directory;
-	uint32_t number; /* of the name; UINT32_MAX: not needed so far */
+	uint32_t number; /* of the name; UINT32_MAX: not used yet */
 };
 
 /* The line table of a unit. */
@@ -358,7 +358,8 @@ static void read_old_names(struct unit *unit, struct bytes *in)
 {
 	const char *name;
 
-	/* Before DWARF 5, files count from 1, and directory 0 is the unit's. */
+	/* Before DWARF 5, the numbers of files begin at 1, and directory 0 is the
+	 * unit's. */
 	add_directory(find_directory(unit->offset));
 	add_entry("?", 0);
 	while (*(name = read_string(in)) && add_directory(name))
@@ -514,7 +515,7 @@ static uint32_t make_name(const struct entry *entry)
 		length += size;
 	}
 	path[length] = '\0';
-	tidy(path);
+	remove_dots(path);
 	return add_name(path);
 }
 
@@ -599,7 +600,7 @@ static bool end_sequence(struct machine *machine)
 	return sequence != NULL;
 }
 
-/* Adds a row of line 0, which ends the code of the last line. */
+/* Ends the code of the last line with a row of line 0. */
 static bool add_end(const struct machine *machine,
 		    const struct debuginfo_row *last)
 {
@@ -725,9 +726,9 @@ static bool run_special(struct machine *machine, const struct unit *unit,
 	return add_row(machine);
 }
 
-/* False: no memory. */
-static bool run(const struct debuginfo_question *question,
-		const struct unit *unit)
+/* Runs the line program of a unit.  False without memory. */
+static bool run_program(const struct debuginfo_question *question,
+			const struct unit *unit)
 {
 	struct bytes in = { unit->program, unit->end, false };
 	struct machine machine = { .question = question };
@@ -749,7 +750,7 @@ static bool run(const struct debuginfo_question *question,
 	return goes_on;
 }
 
-/* False: no memory. */
+/* Reads all units.  False without memory. */
 static bool read_units(const struct debuginfo_question *question,
 		       struct unit *unit)
 {
@@ -770,7 +771,8 @@ static bool read_units(const struct debuginfo_question *question,
 			break;
 		unit_bytes.end = unit_bytes.at + size;
 		unit->end = in.at = unit_bytes.end;
-		if (read_header(unit, &unit_bytes) && !run(question, unit))
+		if (read_header(unit, &unit_bytes) &&
+		    !run_program(question, unit))
 			return false;
 	}
 	return true;
@@ -789,8 +791,8 @@ static int by_start(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Whether both have the same starts of instructions. */
-static bool agree(const struct sequence *a, const struct sequence *b)
+/* Whether instructions start at the same addresses in both. */
+static bool have_same_starts(const struct sequence *a, const struct sequence *b)
 {
 	const struct debuginfo_row *all = rows.items;
 	size_t i = 0, k = 0;
@@ -823,7 +825,7 @@ static uint64_t drop_contradictions(void)
 			continue;
 		}
 		now->is_dropped = true;
-		if (agree(last, now))
+		if (have_same_starts(last, now))
 			continue;
 		dropped += now->count;
 		if (!last->is_dropped)
@@ -838,7 +840,7 @@ static uint64_t drop_contradictions(void)
 /* The rows of the valid sequences, by address. */
 static struct list sorted; /* of struct debuginfo_row */
 
-static bool collect(void)
+static bool sort_rows(void)
 {
 	const struct sequence *all = sequences.items;
 
@@ -860,7 +862,8 @@ static bool collect(void)
 
 /* --- reading an image --- */
 
-static void empty(void)
+/* Empties the lists, and keeps their memory. */
+static void empty_lists(void)
 {
 	rows.count = sequences.count = names.count = name_places.count = 0;
 	if (name_slots)
@@ -880,7 +883,7 @@ void linetable_forget(void)
 	name_slots_mask = 0;
 }
 
-static void free_all(void)
+static void free_lists(void)
 {
 	struct list *lists[] = { &compiled, &directories, &entries, &rows,
 				 &sequences };
@@ -891,12 +894,12 @@ static void free_all(void)
 	}
 }
 
-static int read_all(const struct debuginfo_question *question, Dwarf *dwarf,
-		    Elf *elf, struct debuginfo_lines *lines)
+static int read_tables(const struct debuginfo_question *question, Dwarf *dwarf,
+		       Elf *elf, struct debuginfo_lines *lines)
 {
 	struct unit unit = { .offset = 0 };
 
-	empty();
+	empty_lists();
 	if (!find_section(elf, ".debug_line", &unit.line))
 		return -ENOENT;
 	find_section(elf, ".debug_line_str", &unit.line_strings);
@@ -907,7 +910,7 @@ static int read_all(const struct debuginfo_question *question, Dwarf *dwarf,
 		qsort(sequences.items, sequences.count, sizeof(struct sequence),
 		      by_start);
 	lines->dropped = drop_contradictions();
-	return collect() ? 0 : -ENOMEM;
+	return sort_rows() ? 0 : -ENOMEM;
 }
 
 int linetable_read(const struct debuginfo_question *question,
@@ -919,8 +922,8 @@ int linetable_read(const struct debuginfo_question *question,
 
 	if (!dwarf)
 		return -ENOENT;
-	r = read_all(question, dwarf, file_elf(question), &lines);
-	free_all();
+	r = read_tables(question, dwarf, file_elf(question), &lines);
+	free_lists();
 	if (r < 0)
 		return r;
 	lines.rows = sorted.items;

@@ -1,7 +1,7 @@
 /*
  * The line table of a whole image, read without libdw.  libdw sorts the rows of a unit
- * by address, after which rows of functions that the linker has discarded cannot be
- * told from others.
+ * by address.  After that, rows of functions that the linker has discarded look like
+ * other rows.
  */
 #ifndef SHIM_DEBUGINFO_LINETABLE_H
 #define SHIM_DEBUGINFO_LINETABLE_H
@@ -10,7 +10,7 @@
 
 debuginfo_call linetable_read;
 
-/* Forgets what was read last, without touching its memory. */
+/* Forgets the data that was read last, without touching its memory. */
 void linetable_forget(void);
 
 #endif

@@ -1,12 +1,13 @@
 /*
- * Finds the places of variables.  A place is an expression, or a list of expressions
- * for parts of the code.  Each is translated to steps, which libshim.so evaluates
- * without DWARF: the frame base is inserted, and caller-saved registers are refused.
+ * Finds the locations of variables.  A location is an expression, or a list of
+ * expressions for parts of the code.  This file translates each expression to steps,
+ * which libshim.so evaluates without DWARF.  It inserts the frame base, and refuses
+ * caller-saved registers.
  *
- * With optimization, only places that follow a value are trusted.  For an object in
- * memory the compiler gives the address, but omits stores that no code reads, and no
- * code reads any at the end of a function.  gcc has lists for values only, clang also
- * for objects and for halves of values.
+ * With optimization, only locations that follow a value are trusted.  For an object in
+ * memory, the compiler gives the address but omits stores that no code reads; at the
+ * end of a function, no code reads them.  gcc has lists only for values; clang also has
+ * lists for objects and for halves of values.
  */
 #include "inspect/debuginfo/locals.h"
 
@@ -63,8 +64,8 @@ static uint32_t add_text(const char *name)
 	return at;
 }
 
-/* Steps need an alignment of 8 bytes, so the names come last. */
-static struct variables *put_together(uint32_t parameter_count)
+/* The names come last, because steps need an alignment of 8 bytes. */
+static struct variables *build_answer(uint32_t parameter_count)
 {
 	struct variables *of = (struct variables *)answer;
 	uint32_t at = (uint32_t)(sizeof(*of) +
@@ -93,7 +94,7 @@ struct function {
 	bool is_copy;
 	uint64_t place;
 	Dwarf_CFI *frames;
-	bool is_covered; /* @place is in its own code, not in an outer one's */
+	bool is_covered; /* its own code contains @place, not that of an outer function */
 	bool is_optimized; /* its objects in memory may be out of date */
 	bool is_followed;  /* values are described as they change */
 	bool is_by_gcc;	   /* its lists also describe values in memory */
@@ -120,9 +121,9 @@ static bool refuse(struct found *found, enum shim_unavailable reason)
 	return false;
 }
 
-/* The processor's number for DWARF's number of a callee-saved register; others are
- * refused. */
-static int kept_register(unsigned number)
+/* The processor's number for DWARF's number of a callee-saved register; -1 for other
+ * registers. */
+static int saved_register_number(unsigned number)
 {
 #ifdef __x86_64__
 	switch (number) {
@@ -141,7 +142,7 @@ static int kept_register(unsigned number)
 
 static bool add_register(struct found *found, Dwarf_Word number, int64_t offset)
 {
-	int kept = number < 17 ? kept_register((unsigned)number) : -1;
+	int kept = number < 17 ? saved_register_number((unsigned)number) : -1;
 
 	if (kept < 0)
 		return refuse(found, SHIM_UNAVAILABLE_CLOBBERED);
@@ -195,7 +196,7 @@ static bool add_frame_base(struct found *found, unsigned depth)
 	    dwarf_getlocation_addr(&attribute, found->function->place, &ops,
 				   &count, 1) != 1)
 		return refuse(found, SHIM_UNAVAILABLE_NOT_UNDERSTOOD);
-	/* The register contains it. */
+	/* The register contains the frame base. */
 	if (count == 1 && ops[0].atom >= DW_OP_reg0 &&
 	    ops[0].atom <= DW_OP_reg31)
 		return add_register(found, ops[0].atom - DW_OP_reg0, 0);
@@ -229,7 +230,7 @@ static bool take_steps(struct found *found, uint64_t size)
 		found->has_steps = false;
 		return true;
 	}
-	/* The part has no place. */
+	/* The part has no location. */
 	if (!found->has_steps)
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);
 	if (size > found->size - found->taken ||
@@ -357,11 +358,11 @@ static bool translate_one(struct found *found, const Dwarf_Op *op,
 	case DW_OP_nop: return true;
 	case DW_OP_stack_value: found->kind = A_NUMBER; return true;
 	case DW_OP_implicit_value: return add_implicit(found, op);
-	/* Depends on a value at the entry, which is lost. */
+	/* These depend on a value at the entry, which is lost. */
 	case DW_OP_entry_value:
 	case DW_OP_GNU_entry_value:
 		return refuse(found, SHIM_UNAVAILABLE_CLOBBERED);
-	/* A pointer to an object that was optimized out. */
+	/* These are pointers to objects that were optimized out. */
 	case DW_OP_implicit_pointer:
 	case DW_OP_GNU_implicit_pointer:
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);
@@ -410,7 +411,7 @@ static uint32_t size_of(Dwarf_Die *die)
 
 	if (!type_of(die, &type))
 		return 0;
-	/* libdw gives each pointer to a member the size of a pointer. */
+	/* libdw returns the size of a pointer for each pointer to a member. */
 	of = type;
 	for (unsigned i = 0;
 	     i < DEPTH_MAX && dwarf_tag(&of) == DW_TAG_array_type; i++)
@@ -462,8 +463,9 @@ static bool add_constant(struct found *found, Dwarf_Attribute *attribute)
 	return add_bytes(found, (const unsigned char *)&number, found->size);
 }
 
-/* Whether it is an expression without a list, which is valid in the whole scope. */
-static bool is_for_all(Dwarf_Attribute *attribute)
+/* Whether @attribute is an expression without a list, which is valid in the whole
+ * scope. */
+static bool is_for_whole_scope(Dwarf_Attribute *attribute)
 {
 	unsigned form = dwarf_whatform(attribute);
 
@@ -472,7 +474,7 @@ static bool is_for_all(Dwarf_Attribute *attribute)
 	       form == DW_FORM_block;
 }
 
-static bool locate(struct found *found, Dwarf_Die *die)
+static bool find_location(struct found *found, Dwarf_Die *die)
 {
 	const struct function *function = found->function;
 	Dwarf_Attribute attribute;
@@ -504,7 +506,7 @@ static bool locate(struct found *found, Dwarf_Die *die)
 	if (function->is_optimized &&
 	    (!function->is_followed ||
 	     (found->reads_memory &&
-	      (!function->is_by_gcc || is_for_all(&attribute)))))
+	      (!function->is_by_gcc || is_for_whole_scope(&attribute)))))
 		return refuse(found, SHIM_UNAVAILABLE_OPTIMIZED_OUT);
 	return true;
 }
@@ -520,8 +522,8 @@ static void add_variable(const struct function *function, Dwarf_Die *die)
 		is_too_much = true;
 		return;
 	}
-	locate(&found, die);
-	/* The function was inlined, so the place is in another frame. */
+	find_location(&found, die);
+	/* The function was inlined, so the location is in another frame. */
 	if (!function->is_covered &&
 	    (found.reason != SHIM_AVAILABLE || !found.is_static))
 		found.reason = SHIM_UNAVAILABLE_INLINED;
@@ -554,8 +556,8 @@ static bool find_origin(Dwarf_Die *die, Dwarf_Die *origin)
 		dwarf_attr(die, DW_AT_abstract_origin, &attribute), origin);
 }
 
-/* Finds the variable of @function that is a copy of @variable, which is of the function
- * as in the source. */
+/* Finds the variable of @function that is a copy of @variable, which belongs to the
+ * function as in the source. */
 static bool find_copy(Dwarf_Die *function, Dwarf_Die *variable, Dwarf_Die *copy)
 {
 	Dwarf_Die child, origin;
@@ -581,8 +583,8 @@ static bool is_declared(Dwarf_Die *die)
 }
 
 /* Adds all variables or parameters of the function as in the source, which may have a
- * DIE separate from its copies: parameters as prototype.c counts them, and variables,
- * of which copies do not repeat static ones. */
+ * DIE separate from its copies.  Adds parameters in the order of prototype.c, and
+ * variables; copies do not repeat static variables. */
 static void add_written(const struct function *function, int tag)
 {
 	Dwarf_Die child, copy;
@@ -601,7 +603,7 @@ static void add_written(const struct function *function, int tag)
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* Whether add_written adds it. */
+/* Whether add_written adds the variable. */
 static bool is_written(const struct function *function, Dwarf_Die *die)
 {
 	Dwarf_Die child, origin;
@@ -637,13 +639,14 @@ static void add_locals(const struct function *function, Dwarf_Die *scope,
 
 /* --- functions --- */
 
-static void look_at_compiler(struct function *function)
+static void read_compiler(struct function *function)
 {
 	const char *producer = read_producer(function->die);
 	const char *option = producer ? strstr(producer, " -O") : NULL;
 
 	function->is_by_gcc = producer && strncmp(producer, "GNU ", 4) == 0;
-	/* Described calls show optimization, too: clang does not record its options. */
+	/* Described calls show optimization, too, because clang does not record its
+	 * options. */
 	function->is_followed = has_flag(function->die, DW_AT_call_all_calls) ||
 				has_flag(function->die,
 					 DW_AT_GNU_all_call_sites);
@@ -668,12 +671,12 @@ struct variables *locals_read(Dwarf_Die *die, uint64_t place, Dwarf_CFI *frames)
 		function.written = origin;
 		function.is_copy = true;
 	}
-	look_at_compiler(&function);
+	read_compiler(&function);
 	variable_count = step_count = text_size = 0;
 	is_too_much = false;
 	add_written(&function, DW_TAG_formal_parameter);
 	parameter_count = variable_count;
 	add_written(&function, DW_TAG_variable);
 	add_locals(&function, die, 0);
-	return is_too_much ? NULL : put_together(parameter_count);
+	return is_too_much ? NULL : build_answer(parameter_count);
 }

@@ -1,7 +1,7 @@
 /*
- * The allocation functions of this library's namespace: they call libc's and note
- * failures. Without memory for a section, libdw ignores it and reports that there is no
- * debug information.
+ * The allocation functions of this library's namespace: they call those of libc and
+ * record failures.  Without memory for a section, libdw ignores it and reports that the
+ * file has no debug information.
  */
 #include "inspect/debuginfo/memory.h"
 
@@ -10,7 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Larger requests come from damaged files, and are not noted. */
+/* Larger requests come from damaged files, and do not count as failures. */
 #define SIZE_CREDIBLE ((size_t)1 << 30)
 
 extern void *__libc_malloc(size_t size);
@@ -33,7 +33,7 @@ bool memory_lacked(void)
 	return lacked;
 }
 
-static void *note(void *memory, size_t size)
+static void *note_failure(void *memory, size_t size)
 {
 	if (!memory && size > 0 && size <= SIZE_CREDIBLE)
 		lacked = true;
@@ -42,7 +42,7 @@ static void *note(void *memory, size_t size)
 
 void *malloc(size_t size)
 {
-	return note(__libc_malloc(size), size);
+	return note_failure(__libc_malloc(size), size);
 }
 
 void *calloc(size_t count, size_t size)
@@ -53,10 +53,10 @@ void *calloc(size_t count, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return note(__libc_calloc(count, size), all);
+	return note_failure(__libc_calloc(count, size), all);
 }
 
 void *realloc(void *memory, size_t size)
 {
-	return note(__libc_realloc(memory, size), size);
+	return note_failure(__libc_realloc(memory, size), size);
 }

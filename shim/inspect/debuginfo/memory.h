@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-/* Whether an allocation has failed since memory_begin: the answer may be incomplete,
- * and the caller must query again. */
+/* Whether an allocation has failed since memory_begin.  Then the answer may be
+ * incomplete, and the caller must query again. */
 void memory_begin(void);
 bool memory_lacked(void);
 

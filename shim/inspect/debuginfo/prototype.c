@@ -33,8 +33,8 @@ static bool is_known_language(Dwarf_Die *function, bool *is_c)
 	}
 }
 
-/* From DWARF 5 on, only functions without optimization lack the attribute that all
- * their calls are described. */
+/* From DWARF 5 on, only functions without optimization lack the attribute that says
+ * that all their calls are described. */
 static bool is_optimized(Dwarf_Die *function)
 {
 	Dwarf_Half version = 0;
@@ -46,7 +46,8 @@ static bool is_optimized(Dwarf_Die *function)
 	       dwarf_hasattr_integrate(function, DW_AT_call_all_calls);
 }
 
-/* A copy of a function may omit parameters, or have them in another order. */
+/* Finds the function as in the source, because a copy may omit parameters or reorder
+ * them. */
 Dwarf_Die prototype_written(Dwarf_Die *function)
 {
 	Dwarf_Die die = *function, origin;
@@ -80,7 +81,7 @@ static unsigned count_parameters(Dwarf_Die *function)
 	return count;
 }
 
-/* In the declaration in its class, `this` has no name. */
+/* Whether @parameter is `this`, which has no name in the declaration in its class. */
 static bool is_this(Dwarf_Die *parameter, size_t position)
 {
 	const char *name = dwarf_diename(parameter);
@@ -156,8 +157,8 @@ struct registers {
 	unsigned integers, vectors;
 };
 
-/* The register of the value's first eightbyte; false if there is none or it is
- * unknown. */
+/* The register of the value's first eightbyte; false if the value has no register, or
+ * it is unknown. */
 static bool take_register(struct registers *taken,
 			  const struct prototype_value *value,
 			  Dwarf_Word *which)
@@ -186,9 +187,8 @@ static bool take_register(struct registers *taken,
 	return true;
 }
 
-/* The register of @parameter at the entry of its function, by its debug information.
- * If gcc gives one place only, that is for the whole function and may be wrong at the
- * entry. */
+/* The register of @parameter at the entry of its function, by its debug information. A
+ * single location from gcc is for the whole function, and may be wrong at the entry. */
 static bool read_register(Dwarf_Die *parameter, Dwarf_Addr entry, bool is_clang,
 			  Dwarf_Word *which)
 {
@@ -210,7 +210,7 @@ static bool read_register(Dwarf_Die *parameter, Dwarf_Addr entry, bool is_clang,
 	return true;
 }
 
-/* Finds the parameter of @function that is a copy of @written and has its places. */
+/* Finds the parameter of @function that is a copy of @written, with its locations. */
 static bool find_parameter(Dwarf_Die *function, Dwarf_Die *written,
 			   Dwarf_Die *parameter)
 {
@@ -236,7 +236,7 @@ static bool find_parameter(Dwarf_Die *function, Dwarf_Die *written,
 
 /*
  * A compiler that knows all callers may omit a parameter and pass others in its
- * register. The registers of the described parameters show that.
+ * register. The registers of the described parameters show whether it did.
  */
 static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 				 const struct prototype_value *values,
@@ -259,7 +259,8 @@ static bool is_called_as_written(Dwarf_Die *function, Dwarf_Die *written,
 		if (dwarf_tag(&child) != DW_TAG_formal_parameter)
 			continue;
 		if (n < count && values[n].is_vector) {
-			taken.vectors = 8; /* unknown from here on */
+			taken.vectors =
+				8; /* unknown for all later parameters */
 			n++;
 			continue;
 		}

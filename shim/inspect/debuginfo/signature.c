@@ -1,7 +1,7 @@
 /*
  * Reads parameters from a function's name.  clang's debug information omits unused
  * objects that are passed by reference, but the name in the source has the types of all
- * parameters.  A type whose name is not found is PROTOTYPE_UNKNOWN.
+ * parameters.  A type without a definition for its name is PROTOTYPE_UNKNOWN.
  */
 #include "inspect/debuginfo/signature.h"
 
@@ -36,8 +36,9 @@ static bool closes(char c)
 	return c == ')' || c == '>' || c == ']' || c == '}';
 }
 
-/* The list is the last pair of parentheses.  The name of a template's instance begins
- * with its result type, which may contain such a pair. */
+/* Whether @list belongs to the result type.  The list of parameters is the last pair of
+ * parentheses.  The name of a template's instance begins with its result type, which
+ * may contain such a pair. */
 static bool is_of_result(const char *plain, const char *list)
 {
 	static const char call[] = "operator()";
@@ -72,7 +73,7 @@ static bool has_next(struct rest *list)
 }
 
 /* Copies one type; false if it is too long. */
-static bool take_type(struct rest *list, char *name)
+static bool copy_type(struct rest *list, char *name)
 {
 	size_t size = 0;
 	int depth = 0;
@@ -135,7 +136,7 @@ static bool read_number(const char *name, struct prototype_value *value)
 }
 
 /* Searches @name outside of template arguments. */
-static bool contains(const char *name, const char *wanted)
+static bool contains_outside(const char *name, const char *wanted)
 {
 	int depth = 0;
 
@@ -152,10 +153,10 @@ static bool read_pointer(const char *name, struct prototype_value *value)
 {
 	size_t length = strlen(name);
 	char last = length > 0 ? name[length - 1] : '\0';
-	bool is_method = contains(name, "::*)(");
+	bool is_method = contains_outside(name, "::*)(");
 
-	if (!is_method && !contains(name, "(*)(") && !contains(name, "(&)(") &&
-	    last != '*' && last != '&')
+	if (!is_method && !contains_outside(name, "(*)(") &&
+	    !contains_outside(name, "(&)(") && last != '*' && last != '&')
 		return false;
 	value->kind = PROTOTYPE_REGISTERS;
 	value->size = is_method ? 16 : 8;
@@ -164,8 +165,9 @@ static bool read_pointer(const char *name, struct prototype_value *value)
 	return true;
 }
 
-/* The rest of @name after the name of @die; NULL if that does not match. */
-static const char *behind(Dwarf_Die *die, const char *name)
+/* Returns the rest of @name after the name of @die; NULL if @name does not begin with
+ * that name. */
+static const char *rest_after(Dwarf_Die *die, const char *name)
 {
 	const char *own_name = dwarf_diename(die);
 	size_t length;
@@ -192,7 +194,7 @@ static bool find_type(Dwarf_Die *parent, const char *name, unsigned depth,
 
 		if (tag != DW_TAG_namespace && !definitions_is_class(tag))
 			continue;
-		rest = behind(&die, name);
+		rest = rest_after(&die, name);
 		if (rest && *rest == '\0' && definitions_is_class(tag) &&
 		    !dwarf_hasattr(&die, DW_AT_declaration)) {
 			*found = die;
@@ -205,7 +207,7 @@ static bool find_type(Dwarf_Die *parent, const char *name, unsigned depth,
 	return false;
 }
 
-/* The name for find_type, of a class that is in namespaces at most. */
+/* The name for find_type of a class that is outermost or in namespaces. */
 static bool name_outermost(Dwarf_Die *class, char *name)
 {
 	Dwarf_Off offset = dwarf_dieoffset(class);
@@ -229,7 +231,7 @@ static bool name_outermost(Dwarf_Die *class, char *name)
 	return true;
 }
 
-/* The same for any class; false if it is local to a file or a function. */
+/* The name of any class; false if the class is local to a file or a function. */
 static bool name_class(Dwarf_Die *class, char *name)
 {
 	Dwarf_Die *scopes = NULL;
@@ -237,7 +239,7 @@ static bool name_class(Dwarf_Die *class, char *name)
 	size_t length = 0;
 	bool is_global = count > 1;
 
-	/* The last is the unit. */
+	/* The last scope is the unit. */
 	for (int i = count - 2; i >= 0 && is_global; i--) {
 		const char *own_name = dwarf_diename(&scopes[i]);
 		int tag = dwarf_tag(&scopes[i]);
@@ -266,7 +268,7 @@ static bool is_cxx(Dwarf_Die *unit)
 }
 
 /* Whether both are passed in the same way. */
-static bool is_like(Dwarf_Die *a, Dwarf_Die *b)
+static bool is_passed_alike(Dwarf_Die *a, Dwarf_Die *b)
 {
 	struct prototype_value first, second;
 
@@ -285,9 +287,9 @@ static bool has_same_number(Dwarf_Die *a, Dwarf_Die *b, unsigned name)
 	return first == second;
 }
 
-/* Whether @die is another definition of @found.  Bytes that only look like a DIE would
- * have another size and line. */
-static bool is_again(Dwarf_Die *found, Dwarf_Die *die)
+/* Whether @die is another definition of @found.  Other bytes that look like a DIE have
+ * another size and line. */
+static bool is_same_class(Dwarf_Die *found, Dwarf_Die *die)
 {
 	const char *name = dwarf_diename(die), *own_name = dwarf_diename(found);
 
@@ -295,24 +297,24 @@ static bool is_again(Dwarf_Die *found, Dwarf_Die *die)
 	       strcmp(name, own_name) == 0 &&
 	       has_same_number(found, die, DW_AT_byte_size) &&
 	       has_same_number(found, die, DW_AT_decl_line) &&
-	       is_like(found, die);
+	       is_passed_alike(found, die);
 }
 
-/* Whether all definitions at @offsets are like @found, so that the unit need not be
- * read. */
-static bool are_all_like(Dwarf *dwarf, Dwarf_Die *found,
-			 const Dwarf_Off *offsets, size_t count)
+/* Whether all definitions at @offsets are like @found, so that shim need not read the
+ * unit. */
+static bool are_all_alike(Dwarf *dwarf, Dwarf_Die *found,
+			  const Dwarf_Off *offsets, size_t count)
 {
 	Dwarf_Die die;
 
 	for (size_t i = 0; i < count; i++)
 		if (!dwarf_offdie(dwarf, offsets[i], &die) ||
-		    !is_again(found, &die))
+		    !is_same_class(found, &die))
 			return false;
 	return true;
 }
 
-/* A program has one definition; if there are two that differ, none is used. */
+/* A program has one definition.  If two definitions differ, neither is used. */
 static bool find_everywhere(Dwarf *dwarf, const char *name, Dwarf_Die *found)
 {
 	Dwarf_CU *cu = NULL;
@@ -330,10 +332,10 @@ static bool find_everywhere(Dwarf *dwarf, const char *name, Dwarf_Die *found)
 		count = definitions_find(&unit, name, PLACES_MAX, offsets);
 		if (count == 0 ||
 		    (is_found && count != DEFINITIONS_UNKNOWN &&
-		     are_all_like(dwarf, found, offsets, count)) ||
+		     are_all_alike(dwarf, found, offsets, count)) ||
 		    !find_type(&unit, name, 0, &die))
 			continue;
-		if (is_found && !is_like(found, &die))
+		if (is_found && !is_passed_alike(found, &die))
 			return false;
 		*found = die;
 		is_found = true;
@@ -341,10 +343,11 @@ static bool find_everywhere(Dwarf *dwarf, const char *name, Dwarf_Die *found)
 	return is_found;
 }
 
-/* Definitions found, by their declarations, because a search takes milliseconds. */
+/* Keeps found definitions by their declarations, because a search takes
+ * milliseconds. */
 static struct definition {
 	const void *declared; /* NULL: none */
-	Dwarf_Die defined;    /* address NULL: there is none */
+	Dwarf_Die defined;    /* address NULL: not found */
 } definitions[1024];
 
 void signature_forget(void)
@@ -353,7 +356,7 @@ void signature_forget(void)
 	definitions_forget();
 }
 
-static void define(Dwarf_Die *declared, struct definition *definition)
+static void set_definition(Dwarf_Die *declared, struct definition *definition)
 {
 	char name[NAME_MAX];
 	Dwarf_Die unit, defined;
@@ -375,12 +378,12 @@ bool signature_find_definition(Dwarf_Die *declared, Dwarf_Die *defined)
 	size_t i = (uintptr_t)declared->addr * 0x9e3779b97f4a7c15ull >> 54;
 
 	if (definitions[i].declared != declared->addr)
-		define(declared, &definitions[i]);
+		set_definition(declared, &definitions[i]);
 	*defined = definitions[i].defined;
 	return defined->addr;
 }
 
-static bool find_named(Dwarf_Die *unit, const char *name, Dwarf_Die *found)
+static bool find_by_name(Dwarf_Die *unit, const char *name, Dwarf_Die *found)
 {
 	return find_type(unit, name, 0, found) ||
 	       find_everywhere(dwarf_cu_getdwarf(unit->cu), name, found);
@@ -407,7 +410,7 @@ static void read_type(Dwarf_Die *unit, const char *name,
 	Dwarf_Die die;
 
 	if (!read_number(name, value) && !read_pointer(name, value) &&
-	    find_named(unit, name, &die))
+	    find_by_name(unit, name, &die))
 		classify_type(&die, value);
 }
 
@@ -424,7 +427,7 @@ size_t signature_read(Dwarf_Die *function, const char *plain,
 	    !dwarf_diecu(function, &unit, NULL, NULL))
 		return 0;
 	for (; has_next(&list); count++) {
-		if (count == room || !take_type(&list, name))
+		if (count == room || !copy_type(&list, name))
 			return 0;
 		memset(&values[count], 0, sizeof(values[count]));
 		read_type(&unit, name, &values[count]);
@@ -445,10 +448,10 @@ bool signature_add(struct typetree_list *list, Dwarf_Die *function,
 	if (!find_list(plain, &rest) ||
 	    !dwarf_diecu(function, &unit, NULL, NULL))
 		return false;
-	while (has_next(&rest) && take_type(&rest, name)) {
+	while (has_next(&rest) && copy_type(&rest, name)) {
 		is_found = !read_pointer(name, &value) &&
 			   (find_number(&unit, name, &die) ||
-			    find_named(&unit, name, &die));
+			    find_by_name(&unit, name, &die));
 		if (!typetree_add_type(list, is_found ? &die : NULL, name))
 			return false;
 	}

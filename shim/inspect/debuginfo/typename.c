@@ -1,7 +1,7 @@
 /*
- * Prints names of types.  A C declarator is built from the inside: the parts around the
- * missing name, such as `*`, `[3]` and `(int)`, are passed down to the type that they
- * belong to.
+ * Prints names of types.  A C declarator is built from the inside: each type passes the
+ * parts around the missing name, such as `*`, `[3]` and `(int)`, to the type that it
+ * refers to.
  */
 #define _GNU_SOURCE
 #include "inspect/debuginfo/typename.h"
@@ -22,7 +22,7 @@
 
 /* --- scopes of a type --- */
 
-/* A namespace whose name the source may omit. */
+/* Whether the source may omit the name of the namespace. */
 static bool is_version(const char *name)
 {
 	return name && (strcmp(name, "__cxx11") == 0 ||
@@ -145,7 +145,7 @@ static void replace(char *name, const char *long_one, const char *short_one)
 	}
 }
 
-static void shorten(char *name)
+static void shorten_name(char *name)
 {
 	replace(name, "std::__cxx11::", "std::");
 	replace(name, "std::__1::", "std::");
@@ -203,15 +203,16 @@ static void print_named(Dwarf_Die *die, FILE *out)
 	free(copy);
 }
 
-static void print(Dwarf_Die *die, const char *declarator, FILE *out,
-		  unsigned depth);
+static void print_type(Dwarf_Die *die, const char *declarator, FILE *out,
+		       unsigned depth);
 
 static void print_target(Dwarf_Die *die, const char *declarator, FILE *out,
 			 unsigned depth)
 {
 	Dwarf_Die type;
 
-	print(read_type(die, &type) ? &type : NULL, declarator, out, depth + 1);
+	print_type(read_type(die, &type) ? &type : NULL, declarator, out,
+		   depth + 1);
 }
 
 static void print_pointer(Dwarf_Die *die, const char *sign,
@@ -248,7 +249,7 @@ static void print_qualified(Dwarf_Die *die, const char *word,
 		snprintf(outer, sizeof(outer), "%s%s%s", word,
 			 declarator[0] && declarator[0] != '[' ? " " : "",
 			 declarator);
-		print(&type, outer, out, depth + 1);
+		print_type(&type, outer, out, depth + 1);
 		return;
 	}
 	fprintf(out, "%s ", word);
@@ -302,7 +303,7 @@ static void print_parameters(Dwarf_Die *die, FILE *out, unsigned depth)
 		} else if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
 			   read_type(&child, &type)) {
 			fputs(between, out);
-			print(&type, "", out, depth + 1);
+			print_type(&type, "", out, depth + 1);
 		}
 		between = ", ";
 	} while (dwarf_siblingof(&child, &child) == 0);
@@ -344,8 +345,8 @@ static void print_member_pointer(Dwarf_Die *die, const char *declarator,
 	print_pointer(die, sign, declarator, out, depth);
 }
 
-static void print(Dwarf_Die *die, const char *declarator, FILE *out,
-		  unsigned depth)
+static void print_type(Dwarf_Die *die, const char *declarator, FILE *out,
+		       unsigned depth)
 {
 	if (depth > DEPTH_MAX || strlen(declarator) > DECLARATOR_MAX / 2) {
 		fputs(ELISION, out);
@@ -397,9 +398,9 @@ void typename_print(Dwarf_Die *type, FILE *out)
 
 	if (!inner)
 		return;
-	print(type, "", inner, 0);
+	print_type(type, "", inner, 0);
 	if (fclose(inner) == 0) {
-		shorten(name);
+		shorten_name(name);
 		fputs(name, out);
 	}
 	free(name);

@@ -1,6 +1,4 @@
-/*
- * The names of types as in the source.
- */
+/* Prints the names of types as in the source. */
 #ifndef SHIM_DEBUGINFO_TYPENAME_H
 #define SHIM_DEBUGINFO_TYPENAME_H
 
@@ -8,7 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* "const char *", "struct point", "std::vector<int>"; @type NULL: "void". */
+/* Prints "const char *", "struct point", "std::vector<int>"; "void" if @type is
+ * NULL. */
 void typename_print(Dwarf_Die *type, FILE *out);
 
 /* Whether @die is a direct member of namespace std, or of an inline namespace in it

@@ -30,7 +30,8 @@ static bool is_scope(int tag)
 	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
 }
 
-/* The scopes of @die, innermost first, with @die itself; returns their number. */
+/* Finds the scopes of @die, innermost first, including @die itself.  Returns their
+ * number. */
 static int scopes_of(Dwarf_Die *die, Dwarf_Die **scopes)
 {
 	int count = dwarf_getscopes_die(die, scopes);
@@ -43,7 +44,7 @@ static void print_scopes(Dwarf_Die *die, FILE *out)
 	Dwarf_Die *scopes = NULL;
 	int count = scopes_of(die, &scopes);
 
-	/* The first is @die itself. */
+	/* The first scope is @die itself. */
 	for (int i = count - 1; i > 0; i--) {
 		const char *name = dwarf_diename(&scopes[i]);
 

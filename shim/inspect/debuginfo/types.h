@@ -1,6 +1,4 @@
-/*
- * Types and template arguments as C++ writes them.
- */
+/* Prints types and template arguments as C++ writes them. */
 #ifndef SHIM_DEBUGINFO_TYPES_H
 #define SHIM_DEBUGINFO_TYPES_H
 
@@ -8,8 +6,8 @@
 #include <stdio.h>
 
 /*
- * Prints the template arguments of @function (with code, in @unit), each with a NUL:
- * first those of its classes, outermost first, then its own.
+ * Prints the template arguments of @function, each with a NUL: first those of its
+ * classes, outermost first, then its own.  @function must have code, and be in @unit.
  */
 void types_print_arguments(Dwarf_Die *unit, Dwarf_Die *function, FILE *out);
 

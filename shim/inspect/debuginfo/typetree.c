@@ -1,7 +1,7 @@
 /*
- * Compiles types for printing, with only the debug information that a value's text
- * needs.  Classes are compiled one level deep.  The target of a pointer is compiled
- * without its fields and without further targets.
+ * Compiles types for printing.  Keeps only the debug information that the text of a
+ * value needs.  Classes are compiled one level deep.  The target of a pointer is
+ * compiled without its fields and without further targets.
  */
 #include "inspect/debuginfo/typetree.h"
 
@@ -178,7 +178,8 @@ static int64_t read_enumerator(Dwarf_Die *die, bool without_sign)
 
 /*
  * Whether enumerators are flags: each is one bit, or a combination of named bits.  An
- * enumeration that counts from 0 or 1 without a gap is not: 3 in {A, B, C} is not B|C.
+ * enumeration that counts from 0 or 1 without a gap has no flags: 3 in {A, B, C} is not
+ * B|C.
  */
 static bool are_flags(const struct shim_typetree_part *parts, size_t count)
 {
@@ -474,7 +475,7 @@ uint32_t typetree_compile(struct builder *builder, Dwarf_Die *type,
 
 /* --- an answer --- */
 
-/* Its memory is reused for each answer. */
+/* The builder of all answers, which reuse its memory. */
 static struct builder shared;
 
 /* A type that is too large becomes SHIM_TYPE_UNKNOWN with its name. */

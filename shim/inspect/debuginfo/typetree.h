@@ -14,11 +14,11 @@ struct typetree_list {
 };
 
 /* Adds the type (DW_AT_type) of @die, which is a parameter, a variable or a function
- * (its result), and @name, which may be NULL.  False if there is no memory. */
+ * (its result), and @name, which may be NULL.  False without memory. */
 bool typetree_add(struct typetree_list *list, Dwarf_Die *die, const char *name);
 
-/* The same for @type itself and a value without a name; if @type is NULL, only the
- * type's name @type_name is known. */
+/* Adds @type itself, for a value without a name.  If @type is NULL, only the name
+ * @type_name is known. */
 bool typetree_add_type(struct typetree_list *list, Dwarf_Die *type,
 		       const char *type_name);
 

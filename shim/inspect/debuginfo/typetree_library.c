@@ -1,6 +1,7 @@
 /*
- * Classes of the C++ library with a form of their own (std::string ...).  They are
- * recognised by name.  Their fields are found by name, too, so no offset is assumed.
+ * Compiles classes of the C++ library that print in a special form (std::string ...).
+ * Their names identify the classes.  Fields are found by their names, too, so no offset
+ * is assumed.
  */
 #include "inspect/debuginfo/attributes.h"
 #include "inspect/debuginfo/compile.h"
@@ -25,7 +26,8 @@ static bool points_to(Dwarf_Die *type, Dwarf_Die *target)
 	       dwarf_dieoffset(&to) == dwarf_dieoffset(target);
 }
 
-/* Searches bases and fields, too; with @target, for a pointer to that only. */
+/* Searches bases and fields, too.  With @target, searches only a pointer to that
+ * type. */
 static bool find_pointer(Dwarf_Die *class, const char *name, Dwarf_Die *target,
 			 unsigned depth, struct found *found)
 {
@@ -87,8 +89,8 @@ static void set_part(struct builder *builder, uint32_t part, uint64_t offset,
 	builder->parts[part].node = node;
 }
 
-static bool take_field(struct builder *builder, uint32_t part,
-		       struct found *found, struct place place)
+static bool add_field(struct builder *builder, uint32_t part,
+		      struct found *found, struct place place)
 {
 	uint32_t node = typetree_compile(builder, &found->type, place);
 
@@ -98,20 +100,21 @@ static bool take_field(struct builder *builder, uint32_t part,
 	return true;
 }
 
-static bool take_two(struct builder *builder, uint32_t node,
-		     struct found found[2], uint8_t form, struct place place)
+static bool add_two_fields(struct builder *builder, uint32_t node,
+			   struct found found[2], uint8_t form,
+			   struct place place)
 {
 	uint32_t part = builder_add_parts(builder, node, 2);
 
 	if (!builder_has_room(builder) ||
-	    !take_field(builder, part, &found[0], place) ||
-	    !take_field(builder, part + 1, &found[1], place))
+	    !add_field(builder, part, &found[0], place) ||
+	    !add_field(builder, part + 1, &found[1], place))
 		return false;
 	builder->nodes[node].form = form;
 	return true;
 }
 
-/* The older std::string: its length is before its characters. */
+/* Finds the length of the older std::string, which is before its characters. */
 static bool find_length_before(Dwarf_Die *class, struct found *length)
 {
 	Dwarf_Die whole, base;
@@ -139,7 +142,7 @@ static bool find_within(Dwarf_Die *class, const char *name, const char *inner,
 	return true;
 }
 
-/* The default layout of libc++'s std::string; its alternative layout is not
+/* Compiles the default layout of libc++'s std::string.  The alternative layout is not
  * supported. */
 static bool compile_short_text(struct builder *builder, uint32_t node,
 			       Dwarf_Die *class, struct place place)
@@ -157,7 +160,7 @@ static bool compile_short_text(struct builder *builder, uint32_t node,
 	part = builder_add_parts(builder, node, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		if (!builder_has_room(builder) ||
-		    !take_field(builder, part + i, &found[i], place))
+		    !add_field(builder, part + i, &found[i], place))
 			return false;
 	builder->nodes[node].form = SHIM_TYPETREE_SHORT_TEXT;
 	return true;
@@ -176,7 +179,7 @@ static bool compile_text(struct builder *builder, uint32_t node,
 			return false;
 		is_indirect = true;
 	}
-	if (!take_two(builder, node, found, SHIM_TYPETREE_TEXT, place))
+	if (!add_two_fields(builder, node, found, SHIM_TYPETREE_TEXT, place))
 		return false;
 	if (is_indirect)
 		builder->parts[builder->nodes[node].first + 1].flags =
@@ -193,7 +196,7 @@ static bool compile_view(struct builder *builder, uint32_t node,
 
 	return find_one_of(class, data, &found[0]) &&
 	       find_one_of(class, size, &found[1]) &&
-	       take_two(builder, node, found, SHIM_TYPETREE_TEXT, place);
+	       add_two_fields(builder, node, found, SHIM_TYPETREE_TEXT, place);
 }
 
 static bool compile_sequence(struct builder *builder, uint32_t node,
@@ -211,7 +214,8 @@ static bool compile_sequence(struct builder *builder, uint32_t node,
 	element = found[0].type;
 	if (!peel(&element) || dwarf_tag(&element) != DW_TAG_pointer_type ||
 	    !read_type(&element, &element) ||
-	    !take_two(builder, node, found, SHIM_TYPETREE_SEQUENCE, place))
+	    !add_two_fields(builder, node, found, SHIM_TYPETREE_SEQUENCE,
+			    place))
 		return false;
 	inner = typetree_compile(builder, &element, place);
 	if (!builder_has_room(builder) || builder->nodes[inner].size == 0) {
@@ -228,7 +232,7 @@ static bool compile_wrapper(struct builder *builder, uint32_t node,
 	uint32_t part = builder_add_parts(builder, node, 1);
 
 	if (!builder_has_room(builder) ||
-	    !take_field(builder, part, found, place))
+	    !add_field(builder, part, found, place))
 		return false;
 	builder->nodes[node].form = SHIM_TYPETREE_WRAPPER;
 	return true;
@@ -258,7 +262,7 @@ static bool find_argument(Dwarf_Die *class, Dwarf_Die *argument)
 	return false;
 }
 
-/* A smart pointer; it may have other pointers, in its deleter. */
+/* Compiles a smart pointer.  Its deleter may have further pointers. */
 static bool compile_owner(struct builder *builder, uint32_t node,
 			  Dwarf_Die *class, struct place place)
 {
@@ -284,7 +288,8 @@ static bool compile_optional(struct builder *builder, uint32_t node,
 
 	return find_one_of(class, value, &found[0]) &&
 	       find_one_of(class, is, &found[1]) &&
-	       take_two(builder, node, found, SHIM_TYPETREE_OPTIONAL, place);
+	       add_two_fields(builder, node, found, SHIM_TYPETREE_OPTIONAL,
+			      place);
 }
 
 bool typetree_compile_library(struct builder *builder, uint32_t node,

@@ -1,6 +1,6 @@
 /*
  * Finds the functions of a compilation unit in one pass.  Most functions are outermost
- * or in namespaces; the pass enters other DIEs only if a function is still missing.
+ * or in namespaces; the pass enters other DIEs only if it has not found the function.
  */
 #include "inspect/debuginfo/unit.h"
 
@@ -12,13 +12,14 @@
 #define DEPTH_MAX 64 /* damaged debug information may have cycles */
 #define OPEN	  UINT64_MAX
 
-/* The start of a function; one with several parts has one of these for each. */
+/* The start of a function.  A function with several parts has an entry for each
+ * part. */
 struct function {
 	Dwarf_Addr address;
 	Dwarf_Die die;
 };
 
-/* How much of a unit was read.  Almost all functions are outermost or in namespaces.
+/* How deeply a unit was read.  Almost all functions are outermost or in namespaces.
  * Functions of local classes are inside functions.  Compilers usually put the
  * definitions of members after their class. */
 enum depth {
@@ -95,7 +96,7 @@ static void add_scope(struct unit *unit, Dwarf_Die *die)
 					      *die };
 }
 
-/* A scope ends where the next DIE outside of it begins. */
+/* A scope ends at the next DIE outside. */
 static void close_scopes(struct unit *unit, size_t first, Dwarf_Off end)
 {
 	for (size_t i = first; i < unit->scope_count; i++)
@@ -107,8 +108,8 @@ static void close_scopes(struct unit *unit, size_t first, Dwarf_Off end)
 
 #define KINDS 256
 
-/* Most DIEs of C++ are declarations of functions, so this stores which attributes all
- * DIEs of an abbreviation have. */
+/* Stores which attributes all DIEs of an abbreviation have: most DIEs of C++ are
+ * declarations of functions, which are skipped faster so. */
 struct kind {
 	const Dwarf_Abbrev *abbreviation;
 	bool has_code, is_declared;
@@ -116,7 +117,7 @@ struct kind {
 
 static struct kind kinds[KINDS];
 
-/* The kind of a DIE; its tag must have been read. */
+/* The kind of a DIE.  The caller must have read its tag. */
 static const struct kind *kind_of(Dwarf_Die *die)
 {
 	struct kind *kind = &kinds[(uintptr_t)die->abbrev / 8 % KINDS];
@@ -168,7 +169,7 @@ static bool is_outermost(Dwarf_Die *parent)
 	return tag == DW_TAG_compile_unit || tag == DW_TAG_namespace;
 }
 
-static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
+static void read_children(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 {
 	bool notes_classes = is_outermost(parent);
 	size_t first = unit->scope_count;
@@ -197,7 +198,7 @@ static void walk(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 		default: continue;
 		}
 		/* A local class may have functions, too. */
-		walk(unit, &die, depth + 1);
+		read_children(unit, &die, depth + 1);
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
@@ -215,13 +216,13 @@ static void read_unit(struct unit *unit, Dwarf_Die *root, enum depth depth)
 {
 	unit->scope_count = unit->function_count = unit->class_count = 0;
 	unit->depth = depth;
-	walk(unit, root, 0);
+	read_children(unit, root, 0);
 	if (unit->function_count > 0)
 		qsort(unit->functions, unit->function_count,
 		      sizeof(*unit->functions), by_address);
 }
 
-static struct unit *find_known(Dwarf_Die *die)
+static struct unit *find_read_unit(Dwarf_Die *die)
 {
 	struct unit *unit;
 
@@ -237,14 +238,14 @@ static struct unit *find_known(Dwarf_Die *die)
 	return unit;
 }
 
-static const struct unit *read_to(Dwarf_Die *die, enum depth depth)
+static const struct unit *read_unit_to(Dwarf_Die *die, enum depth depth)
 {
 	struct unit *unit;
 	Dwarf_Die root;
 
 	if (!dwarf_diecu(die, &root, NULL, NULL))
 		return NULL;
-	unit = find_known(die);
+	unit = find_read_unit(die);
 	if (unit && unit->depth < depth)
 		read_unit(unit, &root, depth);
 	return unit;
@@ -252,7 +253,7 @@ static const struct unit *read_to(Dwarf_Die *die, enum depth depth)
 
 size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes)
 {
-	const struct unit *unit = read_to(die, DEPTH_ALL);
+	const struct unit *unit = read_unit_to(die, DEPTH_ALL);
 
 	*scopes = unit ? unit->scopes : NULL;
 	return unit ? unit->scope_count : 0;
@@ -260,7 +261,7 @@ size_t unit_scopes(Dwarf_Die *die, const struct unit_scope **scopes)
 
 size_t unit_namespaces(Dwarf_Die *die, const struct unit_scope **scopes)
 {
-	const struct unit *unit = read_to(die, DEPTH_OUTERMOST);
+	const struct unit *unit = read_unit_to(die, DEPTH_OUTERMOST);
 
 	*scopes = unit ? unit->scopes : NULL;
 	return unit ? unit->scope_count : 0;
@@ -268,7 +269,7 @@ size_t unit_namespaces(Dwarf_Die *die, const struct unit_scope **scopes)
 
 bool unit_is_outermost(Dwarf_Die *class)
 {
-	const struct unit *unit = read_to(class, DEPTH_OUTERMOST);
+	const struct unit *unit = read_unit_to(class, DEPTH_OUTERMOST);
 	Dwarf_Off offset = dwarf_dieoffset(class);
 	size_t low = 0, high = unit ? unit->class_count : 0;
 
@@ -285,7 +286,7 @@ bool unit_is_outermost(Dwarf_Die *class)
 
 void unit_read(Dwarf_Die *unit)
 {
-	read_to(unit, DEPTH_OUTERMOST);
+	read_unit_to(unit, DEPTH_OUTERMOST);
 }
 
 /* The index of the first function that does not begin before @address. */
@@ -306,7 +307,7 @@ static size_t find_first(const struct unit *in, Dwarf_Addr address)
 
 bool unit_find_around(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die *function)
 {
-	const struct unit *in = read_to(unit, DEPTH_OUTERMOST);
+	const struct unit *in = read_unit_to(unit, DEPTH_OUTERMOST);
 	size_t behind = find_first(in, address + 1);
 
 	if (behind == 0)
@@ -331,7 +332,7 @@ bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
 			Dwarf_Die *function)
 {
 	for (enum depth depth = DEPTH_OUTERMOST; depth <= DEPTH_ALL; depth++)
-		if (find_in(read_to(unit, depth), address, function))
+		if (find_in(read_unit_to(unit, depth), address, function))
 			return true;
 	return false;
 }

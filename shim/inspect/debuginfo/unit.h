@@ -1,6 +1,4 @@
-/*
- * The scopes and functions of a compilation unit, found in one pass through it.
- */
+/* Finds the scopes and functions of a compilation unit in one pass through it. */
 #ifndef SHIM_DEBUGINFO_UNIT_H
 #define SHIM_DEBUGINFO_UNIT_H
 
@@ -25,8 +23,8 @@ size_t unit_namespaces(Dwarf_Die *die, const struct unit_scope **scopes);
 /* Reads @unit, as the first query about it would. */
 void unit_read(Dwarf_Die *unit);
 
-/* The definition of the function in @unit that, or a part of which, begins at
- * @address. */
+/* Finds the definition of the function in @unit that begins at @address, or that has a
+ * part which begins there. */
 bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
 			Dwarf_Die *function);
 
@@ -34,7 +32,7 @@ bool unit_find_function(Dwarf_Die *unit, Dwarf_Addr address,
  * class. */
 bool unit_find_around(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die *function);
 
-/* Drops what is stored, because another file is read from now on. */
+/* Drops the stored data, because another file is read from now on. */
 void unit_forget(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Finds the compilation unit of an address.  The ranges of all units of a file
- * are read once and sorted by start; each remembers the furthest end before
- * it, which bounds the search, because ranges may overlap.  (.debug_aranges is
- * often missing: clang does not write it.)
+ * Finds the compilation unit of an address.  Reads the ranges of all units of a file
+ * once, and sorts them by start.  Ranges may overlap, so each entry stores the furthest
+ * end of the earlier ones, which bounds the search.  (.debug_aranges is often missing:
+ * clang does not write it.)
  */
 #include "inspect/debuginfo/units.h"
 
@@ -62,7 +62,7 @@ static int by_start(const void *a, const void *b)
 	return (first->start > second->start) - (first->start < second->start);
 }
 
-static void read_all(struct file *file)
+static void read_ranges(struct file *file)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
@@ -80,7 +80,7 @@ static void read_all(struct file *file)
 			file->spans[i].furthest = file->spans[i - 1].furthest;
 }
 
-static const struct file *know(Dwarf *dwarf)
+static const struct file *find_file(Dwarf *dwarf)
 {
 	struct file *file;
 
@@ -89,13 +89,13 @@ static const struct file *know(Dwarf *dwarf)
 			return &files[i];
 	file = &files[next++ % FILES_MAX];
 	file->dwarf = dwarf;
-	read_all(file);
+	read_ranges(file);
 	return file;
 }
 
-/* Several units may cover an address, where the linker has merged equal functions. */
-static bool find_known(const struct file *file, uint64_t address,
-		       Dwarf_Off *unit)
+/* Several units may cover an address, because the linker merges equal functions. */
+static bool find_in_file(const struct file *file, uint64_t address,
+			 Dwarf_Off *unit)
 {
 	size_t low = 0, high = file->count;
 	bool is_found = false;
@@ -117,13 +117,14 @@ static bool find_known(const struct file *file, uint64_t address,
 	return is_found;
 }
 
-/* .debug_aranges needs no reading of units, but is often missing (clang). */
+/* Searches .debug_aranges first, which needs no reading of units but is often missing
+ * (clang). */
 bool units_find(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 {
 	Dwarf_Off at;
 
 	return dwarf && (dwarf_addrdie(dwarf, address, unit) ||
-			 (find_known(know(dwarf), address, &at) &&
+			 (find_in_file(find_file(dwarf), address, &at) &&
 			  dwarf_offdie(dwarf, at, unit)));
 }
 

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds the first such unit of the file. */
+/* Finds the first unit of the file that describes @address. */
 bool units_find(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit);
 
-/* Drops what is stored, because another file is read from now on. */
+/* Drops the stored data, because another file is read from now on. */
 void units_forget(void);
 
 #endif

@@ -3,9 +3,10 @@
  * distances to data and to other code changed.  A call becomes a push of the original
  * return address and a jump, so unwinders and the called function see no difference.
  *
- * The code is walked in a straight line.  What is no code may be copied, too; nothing
- * leads there.  No instruction that is added changes flags.  Only those of calls write
- * less than 128 bytes below the stack pointer, where the call itself writes.
+ * Copies everything between two addresses in sequence, and so may copy data between
+ * instructions, too; no jump leads there.  Added instructions do not change flags.
+ * Only those of a call write into the 128 bytes below the stack pointer, where the call
+ * itself writes.
  */
 #include "inspect/decode/decode.h"
 
@@ -13,13 +14,13 @@
 #include <Zydis/Zydis.h>
 
 #define RED_ZONE  128
-#define MARKS_MAX 128 /* that one register reaches */
+#define MARKS_MAX 128 /* that one register can address */
 #define PAGE	  4096u
 
 struct output {
 	struct decode_copy *copy;
 	size_t size;
-	bool is_right; /* all distances fit */
+	bool fits; /* all distances fit */
 };
 
 struct input {
@@ -30,42 +31,44 @@ struct input {
 
 /* --- writing --- */
 
-static void put(struct output *output, const void *bytes, size_t size)
+static void append(struct output *output, const void *bytes, size_t size)
 {
 	if (output->copy->memory)
 		memcpy(output->copy->memory + output->size, bytes, size);
 	output->size += size;
 }
 
-static void put_byte(struct output *output, unsigned byte)
+static void append_byte(struct output *output, unsigned byte)
 {
 	unsigned char one = (unsigned char)byte;
 
-	put(output, &one, 1);
+	append(output, &one, 1);
 }
 
-static void put_word(struct output *output, uint64_t word)
+static void append_word(struct output *output, uint64_t word)
 {
 	uint32_t low = (uint32_t)word;
 
-	put(output, &low, sizeof(low));
+	append(output, &low, sizeof(low));
 }
 
-/* The distance from the end of these four bytes, which @more bytes follow. */
-static void put_distance(struct output *output, uintptr_t target, unsigned more)
+/* Writes the distance to @target from the end of these four bytes and @more further
+ * bytes. */
+static void append_distance(struct output *output, uintptr_t target,
+			    unsigned more)
 {
 	uintptr_t next = output->copy->to + output->size + 4 + more;
 	int64_t distance = (int64_t)(target - next);
 
 	if (distance != (int32_t)distance)
-		output->is_right = false;
-	put_word(output, (uint64_t)distance);
+		output->fits = false;
+	append_word(output, (uint64_t)distance);
 }
 
-static void put_jump(struct output *output, uintptr_t target)
+static void append_jump(struct output *output, uintptr_t target)
 {
-	put_byte(output, 0xe9);
-	put_distance(output, target, 0);
+	append_byte(output, 0xe9);
+	append_distance(output, target, 0);
 }
 
 /* --- instructions --- */
@@ -80,8 +83,8 @@ static ZyanStatus decode_bytes(struct input *input, unsigned size)
 					     &input->decoded);
 }
 
-static bool decode(struct input *input, const struct decode_copy *copy,
-		   uintptr_t at)
+static bool decode_at(struct input *input, const struct decode_copy *copy,
+		      uintptr_t at)
 {
 	const unsigned size = sizeof(input->bytes), left = PAGE - at % PAGE;
 	ZyanStatus status;
@@ -103,27 +106,27 @@ static bool is_from_here(const ZydisDecodedInstruction *decoded)
 	       decoded->raw.modrm.mod == 0 && decoded->raw.modrm.rm == 5;
 }
 
-/* With the distance to its data changed. */
-static void put_as_is(struct output *output, const struct input *input)
+/* Copies the instruction, and changes the distance to its data. */
+static void append_unchanged(struct output *output, const struct input *input)
 {
 	const ZydisDecodedInstruction *decoded = &input->decoded;
 	unsigned at = decoded->raw.disp.offset;
 	uintptr_t next = input->at + decoded->length;
 
 	if (!is_from_here(decoded)) {
-		put(output, input->bytes, decoded->length);
+		append(output, input->bytes, decoded->length);
 		return;
 	}
 	if (decoded->raw.disp.size != 32 || decoded->address_width != 64)
-		output->is_right = false;
-	put(output, input->bytes, at);
-	put_distance(output, next + (uintptr_t)decoded->raw.disp.value,
-		     decoded->length - at - 4u);
-	put(output, input->bytes + at + 4, decoded->length - at - 4u);
+		output->fits = false;
+	append(output, input->bytes, at);
+	append_distance(output, next + (uintptr_t)decoded->raw.disp.value,
+			decoded->length - at - 4u);
+	append(output, input->bytes + at + 4, decoded->length - at - 4u);
 }
 
-/* Where the code at @target is copied.  A walk that only counts has found the places
- * of what follows. */
+/* The address of the copy of the code at @target.  A first pass, which only counts, has
+ * found the positions of later code. */
 static uintptr_t find_target(const struct decode_copy *copy, uintptr_t target)
 {
 	uintptr_t offset = target - copy->code;
@@ -135,17 +138,18 @@ static uintptr_t find_target(const struct decode_copy *copy, uintptr_t target)
 }
 
 /* push $low; mov $high, 4(%rsp); jmp target */
-static void put_call(struct output *output, uintptr_t next, uintptr_t target)
+static void append_call(struct output *output, uintptr_t next, uintptr_t target)
 {
-	put_byte(output, 0x68);
-	put_word(output, next);
-	put(output, "\xc7\x44\x24\x04", 4);
-	put_word(output, next >> 32);
-	put_jump(output, target);
+	append_byte(output, 0x68);
+	append_word(output, next);
+	append(output, "\xc7\x44\x24\x04", 4);
+	append_word(output, next >> 32);
+	append_jump(output, target);
 }
 
 /* push target; push (%rsp); mov $low, 8(%rsp); mov $high, 12(%rsp); ret */
-static void put_indirect_call(struct output *output, const struct input *input)
+static void append_indirect_call(struct output *output,
+				 const struct input *input)
 {
 	unsigned modrm = input->decoded.raw.modrm.offset;
 	uintptr_t next = input->at + input->decoded.length;
@@ -153,25 +157,25 @@ static void put_indirect_call(struct output *output, const struct input *input)
 
 	push.bytes[modrm] = (unsigned char)((push.bytes[modrm] & ~0x38u) |
 					    6u << 3);
-	put_as_is(output, &push);
-	put(output, "\xff\x34\x24", 3);
-	put(output, "\xc7\x44\x24\x08", 4);
-	put_word(output, next);
-	put(output, "\xc7\x44\x24\x0c", 4);
-	put_word(output, next >> 32);
-	put_byte(output, 0xc3);
+	append_unchanged(output, &push);
+	append(output, "\xff\x34\x24", 3);
+	append(output, "\xc7\x44\x24\x08", 4);
+	append_word(output, next);
+	append(output, "\xc7\x44\x24\x0c", 4);
+	append_word(output, next >> 32);
+	append_byte(output, 0xc3);
 }
 
-/* loop, jrcxz: they have only short distances. */
-static void put_counting(struct output *output, const struct input *input,
-			 uintptr_t target)
+/* Writes loop or jrcxz, which can jump only short distances. */
+static void append_counting(struct output *output, const struct input *input,
+			    uintptr_t target)
 {
-	put(output, input->bytes, input->decoded.length - 1u);
-	put(output, "\x02\xeb\x05", 3);
-	put_jump(output, target);
+	append(output, input->bytes, input->decoded.length - 1u);
+	append(output, "\x02\xeb\x05", 3);
+	append_jump(output, target);
 }
 
-static void put_branch(struct output *output, const struct input *input)
+static void append_branch(struct output *output, const struct input *input)
 {
 	const ZydisDecodedInstruction *decoded = &input->decoded;
 	uintptr_t next = input->at + decoded->length;
@@ -181,56 +185,57 @@ static void put_branch(struct output *output, const struct input *input)
 	bool is_long = decoded->opcode_map == ZYDIS_OPCODE_MAP_0F;
 
 	if (decoded->raw.imm[0].size == 16) {
-		output->is_right = false;
+		output->fits = false;
 	} else if (is_long ? code >> 4 == 8 : code >> 4 == 7) {
-		put_byte(output, 0x0f);
-		put_byte(output, 0x80 | (code & 15));
-		put_distance(output, target, 0);
+		append_byte(output, 0x0f);
+		append_byte(output, 0x80 | (code & 15));
+		append_distance(output, target, 0);
 	} else if (!is_long && code >= 0xe0 && code <= 0xe3) {
-		put_counting(output, input, target);
+		append_counting(output, input, target);
 	} else if (!is_long && code == 0xe8) {
-		put_call(output, next, target);
+		append_call(output, next, target);
 	} else if (!is_long && (code == 0xe9 || code == 0xeb)) {
-		put_jump(output, target);
+		append_jump(output, target);
 	} else {
-		output->is_right = false; /* xbegin and its like */
+		output->fits = false; /* xbegin and similar instructions */
 	}
 }
 
-static void put_instruction(struct output *output, const struct input *input)
+static void append_instruction(struct output *output, const struct input *input)
 {
 	const ZydisDecodedInstruction *decoded = &input->decoded;
 
 	if (decoded->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-		output->is_right = false;
+		output->fits = false;
 	else if (decoded->raw.imm[0].is_relative)
-		put_branch(output, input);
+		append_branch(output, input);
 	else if (decoded->mnemonic == ZYDIS_MNEMONIC_CALL)
-		put_indirect_call(output, input);
+		append_indirect_call(output, input);
 	else
-		put_as_is(output, input);
+		append_unchanged(output, input);
 }
 
 /* lea -128(%rsp), %rsp; push %rax; mov $marks, %rax; movb $1, i(%rax) ...;
  * pop %rax; lea 128(%rsp), %rsp */
-static void put_marks(struct output *output, uintptr_t at)
+static void append_marks(struct output *output, uintptr_t at)
 {
 	unsigned count = 0;
 	unsigned char *marks = output->copy->mark(output->copy, at, &count);
 
 	if (!marks)
 		return;
-	put(output, "\x48\x8d\x64\x24\x80\x50\x48\xb8", 8);
-	put(output, &marks, sizeof(marks));
+	append(output, "\x48\x8d\x64\x24\x80\x50\x48\xb8", 8);
+	append(output, &marks, sizeof(marks));
 	for (unsigned i = 0; i < count && i < MARKS_MAX; i++) {
-		put(output, "\xc6\x40", 2);
-		put_byte(output, i);
-		put_byte(output, 1);
+		append(output, "\xc6\x40", 2);
+		append_byte(output, i);
+		append_byte(output, 1);
 	}
-	put(output, "\x58\x48\x8d\xa4\x24\x80\x00\x00\x00", 9);
+	append(output, "\x58\x48\x8d\xa4\x24\x80\x00\x00\x00", 9);
 }
 
-/* Other bytes may have been fetched from the memory, which has another address. */
+/* The processor may have fetched other bytes, because the memory has another address
+ * here. */
 static void synchronize(void)
 {
 	unsigned a = 0, c = 0;
@@ -247,11 +252,11 @@ size_t decode_copy(struct decode_copy *copy)
 
 	do {
 		before = output.size;
-		if (!decode(&input, copy, at))
+		if (!decode_at(&input, copy, at))
 			break;
-		put_marks(&output, at);
-		put_instruction(&output, &input);
-		if (!output.is_right)
+		append_marks(&output, at);
+		append_instruction(&output, &input);
+		if (!output.fits)
 			break;
 		if (copy->places && output.size < UINT16_MAX)
 			copy->places[at - copy->code] = (uint16_t)(before + 1);
@@ -261,9 +266,9 @@ size_t decode_copy(struct decode_copy *copy)
 	output.size = before;
 	if (at == copy->code)
 		return 0;
-	output.is_right = true;
-	put_jump(&output, find_target(copy, at));
+	output.fits = true;
+	append_jump(&output, find_target(copy, at));
 	if (copy->memory)
 		synchronize();
-	return output.is_right ? output.size : 0;
+	return output.fits ? output.size : 0;
 }

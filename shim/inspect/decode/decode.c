@@ -1,5 +1,6 @@
 /*
- * Finds what the code does after a leave hook, for x86-64, decoded by Zydis.
+ * Finds what the code does after a leave hook, for x86-64.  Zydis decodes the
+ * instructions.
  *
  * It follows the code from the hook to the end of the function, which is a few
  * instructions away: the code restores registers and the stack pointer, then comes a
@@ -17,7 +18,8 @@
 
 /* --- PLT and GOT --- */
 
-/* A slot that is not bound yet leads to `push number; jmp` in the PLT. */
+/* The target of a slot.  A slot that is not bound yet leads to `push number; jmp` in
+ * the PLT. */
 static uintptr_t bound(const uintptr_t *slot)
 {
 	uintptr_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
@@ -75,19 +77,19 @@ static void lower(struct way *way, const struct instruction *instruction)
 }
 
 /* Without optimization, both ends of a function share one call of the hook. */
-static void end(struct unwind *walk, enum decode_end how)
+static void end_path(struct unwind *walk, enum decode_end how)
 {
-	enum decode_end *end = &walk->answer->end;
+	enum decode_end *end_path = &walk->answer->end;
 
 	walk->has_ended = true;
-	if (*end == DECODE_UNKNOWN)
-		*end = how;
-	else if ((*end == DECODE_UNWIND) != (how == DECODE_UNWIND))
-		*end = DECODE_DEPENDS;
+	if (*end_path == DECODE_UNKNOWN)
+		*end_path = how;
+	else if ((*end_path == DECODE_UNWIND) != (how == DECODE_UNWIND))
+		*end_path = DECODE_DEPENDS;
 }
 
-/* If the stack pointer is unknown: a jump to before the function, or to more than 4096
- * bytes after the hook. */
+/* Whether a jump leaves the function.  Without a known stack pointer: a jump to before
+ * the function, or to more than 4096 bytes after the hook. */
 static bool is_tail_call(const struct unwind *walk, uintptr_t target)
 {
 	if (walk->way.knows_sp)
@@ -96,7 +98,7 @@ static bool is_tail_call(const struct unwind *walk, uintptr_t target)
 			       target > walk->question->code + 4096);
 }
 
-static void jump(struct unwind *walk, const struct instruction *branch)
+static void follow_jump(struct unwind *walk, const struct instruction *branch)
 {
 	uintptr_t target;
 	const uintptr_t *slot;
@@ -117,27 +119,27 @@ static void jump(struct unwind *walk, const struct instruction *branch)
 		    target < walk->question->code + 4096 &&
 		    instruction_decode(&first, target) &&
 		    first.head.mnemonic == ZYDIS_MNEMONIC_RET) {
-			end(walk, DECODE_RETURN);
+			end_path(walk, DECODE_RETURN);
 			return;
 		}
 		slot = instruction_slot_behind(target);
 	}
-	/* This hook is of an inlined function; the function itself ends with its
+	/* This hook belongs to an inlined function.  The outer function ends with its
 	 * own hook. */
 	if (slot && instruction_is_slot_of(slot, "__cyg_profile_func_exit")) {
-		end(walk, DECODE_RETURN);
+		end_path(walk, DECODE_RETURN);
 		return;
 	}
-	end(walk, DECODE_TAIL_CALL);
+	end_path(walk, DECODE_TAIL_CALL);
 	if (walk->answer->end != DECODE_TAIL_CALL)
 		return;
 	walk->answer->target = slot ? 0 : target;
 	walk->answer->slot = slot;
 }
 
-/* Any other call means that the function continues: the hook is of an inlined
- * function. */
-static bool resumes(const struct instruction *call)
+/* Whether the call resumes an exception.  After any other call the function continues:
+ * its hook belongs to an inlined function. */
+static bool is_resume(const struct instruction *call)
 {
 	uintptr_t target;
 	const uintptr_t *slot;
@@ -148,7 +150,7 @@ static bool resumes(const struct instruction *call)
 	return slot && instruction_is_slot_of(slot, "_Unwind_Resume");
 }
 
-static void choose_later(struct unwind *walk, uintptr_t target)
+static void keep_choice(struct unwind *walk, uintptr_t target)
 {
 	struct way *other = &walk->choices[walk->choice_count];
 
@@ -161,7 +163,7 @@ static void choose_later(struct unwind *walk, uintptr_t target)
 	walk->choice_count++;
 }
 
-static bool choose_other(struct unwind *walk)
+static bool take_choice(struct unwind *walk)
 {
 	if (walk->choice_count == 0)
 		return false;
@@ -170,35 +172,35 @@ static bool choose_other(struct unwind *walk)
 	return true;
 }
 
-/* False when no path is left to follow. */
-static bool step(struct unwind *walk)
+/* Takes one step.  False if no path is left to follow. */
+static bool take_step(struct unwind *walk)
 {
 	struct instruction instruction;
 	uintptr_t target;
 	const uintptr_t *slot;
 
 	if (!instruction_decode(&instruction, walk->way.at))
-		return choose_other(walk);
+		return take_choice(walk);
 	walk->way.at = instruction_next(&instruction);
 	switch (instruction.head.meta.category) {
-	case ZYDIS_CATEGORY_RET: end(walk, DECODE_RETURN); break;
+	case ZYDIS_CATEGORY_RET: end_path(walk, DECODE_RETURN); break;
 	case ZYDIS_CATEGORY_CALL:
-		if (!resumes(&instruction))
-			return choose_other(walk);
-		end(walk, DECODE_UNWIND);
+		if (!is_resume(&instruction))
+			return take_choice(walk);
+		end_path(walk, DECODE_UNWIND);
 		break;
-	case ZYDIS_CATEGORY_UNCOND_BR: jump(walk, &instruction); break;
+	case ZYDIS_CATEGORY_UNCOND_BR: follow_jump(walk, &instruction); break;
 	case ZYDIS_CATEGORY_COND_BR:
 		instruction_target(&instruction, &target, &slot);
-		choose_later(walk, target);
+		keep_choice(walk, target);
 		break;
 	default: lower(&walk->way, &instruction); break;
 	}
-	return !walk->has_ended || choose_other(walk);
+	return !walk->has_ended || take_choice(walk);
 }
 
-static void follow(const struct decode_question *question,
-		   struct decode_answer *answer)
+static void follow_code(const struct decode_question *question,
+			struct decode_answer *answer)
 {
 	struct unwind walk = {
 		.question = question,
@@ -207,7 +209,7 @@ static void follow(const struct decode_question *question,
 	};
 
 	*answer = (struct decode_answer){ .end = DECODE_UNKNOWN };
-	while (step(&walk) && ++walk.steps < STEPS_MAX)
+	while (take_step(&walk) && ++walk.steps < STEPS_MAX)
 		;
 	walk.is_partial |= walk.steps >= STEPS_MAX;
 	if (walk.is_partial && answer->end == DECODE_RETURN)
@@ -226,8 +228,8 @@ static bool leads_to(uintptr_t target, const uintptr_t *slot,
 	return slot && bound(slot) == function;
 }
 
-/* Only callee-saved registers still have their values. */
-static uint8_t kept_register(const ZydisDecodedOperand *operand)
+/* The number of a callee-saved register; only these still have their values. */
+static uint8_t saved_register_number(const ZydisDecodedOperand *operand)
 {
 	switch (operand->type == ZYDIS_OPERAND_TYPE_REGISTER ?
 			operand->reg.value :
@@ -255,7 +257,7 @@ static bool is_call(struct decode_call *call)
 		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
 		    instruction.head.length == length) {
 			instruction_target(&instruction, &target, &slot);
-			/* A slot in writable memory proves nothing. */
+			/* The value of a slot in writable memory proves nothing. */
 			if (target && leads_to(target, NULL, call->function))
 				return true;
 		}
@@ -263,19 +265,20 @@ static bool is_call(struct decode_call *call)
 		if (instruction_decode(&instruction, call->site - length) &&
 		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
 		    instruction.head.length == length) {
-			call->number = kept_register(&instruction.operands[0]);
+			call->number = saved_register_number(
+				&instruction.operands[0]);
 			if (call->number)
 				return true;
 		}
 	return false;
 }
 
-/* Whether it is a jump table, `add %rcx, %rax; jmp *%rax` or `jmp *table(, %rax, 8)`,
- * and not the end of a function, which has just restored the stack pointer. */
+/* Whether the jump is a jump table: `add %rcx, %rax; jmp *%rax` or `jmp *table(, %rax,
+ * 8)`.  The end of a function has just restored the stack pointer. */
 static bool is_table(const struct instruction *before,
-		     const struct instruction *jump)
+		     const struct instruction *follow_jump)
 {
-	const ZydisDecodedOperand *operand = &jump->operands[0];
+	const ZydisDecodedOperand *operand = &follow_jump->operands[0];
 
 	if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
 		return operand->mem.index != ZYDIS_REGISTER_NONE &&
@@ -317,7 +320,7 @@ static bool may_leave(const struct decode_call *call)
 	return false;
 }
 
-static bool calls(struct decode_call *call)
+static bool call_is_of_function(struct decode_call *call)
 {
 	call->number = 0;
 	return is_call(call) && !(call->may_tail_call && may_leave(call));
@@ -332,7 +335,7 @@ static uint32_t bit_of(ZydisRegister given)
 	return number >= 0 ? 1u << number : 0;
 }
 
-/* The registers that it reads, also for addresses. */
+/* The registers that the instruction reads, also for addresses. */
 static uint32_t find_sources(const struct instruction *instruction)
 {
 	uint32_t sources = 0;
@@ -372,7 +375,7 @@ static void note_writes(struct decode_way *way, uint32_t count,
 }
 
 /* Counts instructions from the start, then converts to distances from the call. */
-static bool way(struct decode_way *way)
+static bool read_way(struct decode_way *way)
 {
 	struct instruction instruction;
 	uint32_t count = 1;
@@ -396,11 +399,11 @@ extern const struct decode shim_decode __attribute__((visibility("default")));
 
 const struct decode shim_decode = {
 	.version = DECODE_VERSION,
-	.follow = follow,
+	.follow = follow_code,
 	.bound = bound,
 	.arguments = decode_arguments,
-	.calls = calls,
-	.way = way,
+	.calls = call_is_of_function,
+	.way = read_way,
 	.passed = passed_find,
 	.result = decode_result,
 	.run = decode_run,

@@ -32,16 +32,16 @@ struct decode_question {
 
 struct decode_answer {
 	enum decode_end end;
-	uintptr_t target;      /* of a tail call; 0: unknown, */
-	const uintptr_t *slot; /* or in this GOT slot when it is bound */
+	uintptr_t target;      /* of a tail call; 0: unknown */
+	const uintptr_t *slot; /* will have the target when it is bound */
 };
 
 /*
- * Where a value is when a hook is called.  Registers, callee-saved ones and argument
- * registers, have the processor's numbers.
+ * The location of a value when a hook is called.  Registers are callee-saved registers
+ * or argument registers, and have the processor's numbers.
  */
 enum decode_where {
-	DECODE_NOWHERE, /* it is lost */
+	DECODE_NOWHERE, /* the value is lost */
 	DECODE_IN_REGISTER,
 	DECODE_IN_VECTOR, /* at @offset in a vector register */
 	DECODE_ON_STACK,  /* at decode_frame + offset */
@@ -50,10 +50,10 @@ enum decode_where {
 
 struct decode_place {
 	uint8_t where, number;
-	/* The function does not use it, so a caller that knows this may not have
+	/* The function does not use the value, so a caller that knows this may not have
 	 * passed it. */
 	bool is_unused;
-	uint8_t entry; /* the register it came in, plus 1; vectors from 17 */
+	uint8_t entry; /* the register at the entry, plus 1; vectors from 17 */
 	int32_t offset;
 };
 
@@ -69,7 +69,7 @@ struct decode_places {
 struct decode_frame {
 	uint8_t number; /* DECODE_SP: the stack pointer at the call of the hook */
 	bool is_known;
-	/* The function may have written what is above it before the hook. */
+	/* The function may have written memory above this address before the hook. */
 	bool is_overwritten;
 	int32_t offset;
 	/* The caller's values of callee-saved registers: rbx, rbp, r12 to r15. */
@@ -117,8 +117,9 @@ struct decode_leaving {
 	uint32_t range_count;
 };
 
-/* The straight code before a call: how many instructions before it each register was
- * written last, and from which registers (bits).  Vector registers are from 16. */
+/* The straight code before a call.  For each register: how many instructions before the
+ * call it was last written, and from which registers (bits).  Vector registers are from
+ * 16. */
 struct decode_way {
 	uintptr_t caller; /* start of the calling function */
 	uintptr_t site;
@@ -127,30 +128,31 @@ struct decode_way {
 };
 
 /*
- * Code that is copied to run at another address.  The copy does what the code does,
- * return addresses on the stack included, and continues in the code where the copy
- * ends.  Jumps and calls to what is not copied lead to the code, or to where @target
- * wants them.
+ * Code that is copied to run at another address.  The copy has the same effects as the
+ * code, including the return addresses on the stack.  Where the copy ends, it continues
+ * in the code.  Jumps and calls out of the copy lead to the code, or to the address
+ * from @target.
  */
 struct decode_copy {
-	uintptr_t code, end; /* the code; what begins before @end is copied */
-	uintptr_t to;	     /* where the copy will run, within 2 GiB */
+	uintptr_t code,
+		end;  /* copies the instructions that begin in [code, end) */
+	uintptr_t to; /* buffer for the copy; NULL: only its size is computed */
 	unsigned char *
 		memory; /* where it is written; NULL: not, only its size counts */
 	uint16_t *places; /* memory for end - code numbers, zeroed */
-	/* Reads the code as it is without traps.  Of pages behind @end only those are
-	 * read that the first instruction needs. */
+	/* Reads the code as it is without traps.  Reads a page after @end only if the
+	 * first instruction needs it. */
 	void (*read)(const struct decode_copy *copy, uintptr_t address,
 		     unsigned char *bytes, unsigned size);
 	/* The bytes that become 1 when the code at @address runs; NULL: none. */
 	unsigned char *(*mark)(const struct decode_copy *copy,
 			       uintptr_t address, unsigned *count);
-	/* Where a branch to @address leads to. */
+	/* The address to which a branch to @address leads. */
 	uintptr_t (*target)(const struct decode_copy *copy, uintptr_t address);
 	const void *argument;
 };
 
-/* What the copy of one instruction needs at most, with one byte to mark. */
+/* The maximal size of the copy of one instruction with one byte to mark. */
 #define DECODE_COPY_ONE 64
 
 /* The functions make no system call, take no lock and allocate nothing. */
@@ -160,20 +162,20 @@ struct decode {
 		       struct decode_answer *answer);
 	/* The target of a GOT slot; 0 if it is not bound yet. */
 	uintptr_t (*bound)(const uintptr_t *slot);
-	/* Finds the place of each parameter at the enter hook; places[0] is not
-	 * used.  Unknown places are DECODE_NOWHERE.  One call at a time. */
+	/* Finds the location of each parameter at the enter hook; places[0] is unused.
+	 * Unknown locations are DECODE_NOWHERE.  Only one call may run at a time. */
 	void (*arguments)(const struct decode_location *location,
 			  struct decode_frame *frame,
 			  struct decode_places *places);
-	/* Whether the call is one of this function, so that a frame with this
-	 * return address comes from it.  One call at a time. */
+	/* Whether the call calls this function.  Then a frame with this return address
+	 * belongs to it.  Only one call may run at a time. */
 	bool (*calls)(struct decode_call *call);
 	/* False if the code before the call cannot be decoded. */
 	bool (*way)(struct decode_way *way);
-	/* False if the code cannot be decoded.  One call at a time. */
+	/* False if the code cannot be decoded.  Only one call may run at a time. */
 	bool (*passed)(struct decode_passed *passed);
-	/* Makes the recipe for the result at a leave hook.  False if @recipe
-	 * would be larger than @room.  One call at a time. */
+	/* Makes the recipe for the result at a leave hook.  False if @recipe would be
+	 * larger than @room.  Only one call may run at a time. */
 	bool (*result)(const struct decode_leaving *leaving,
 		       struct decode_recipe *recipe, uint32_t room);
 	/* Runs the recipe: *@start is the result, in @machine or in the program's
@@ -183,8 +185,8 @@ struct decode {
 				     struct decode_machine *machine,
 				     uintptr_t site, uintptr_t *start);
 	/* Copies code; returns the size of the copy, 0 if its first instruction cannot
-	 * be copied.  With the same @places, first only counts, then writes.  Any
-	 * number of threads at once. */
+	 * be copied.  The caller calls it twice with the same @places: the first call
+	 * only counts, the second one writes.  Any number of threads at once. */
 	size_t (*copy)(struct decode_copy *copy);
 };
 

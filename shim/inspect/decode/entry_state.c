@@ -1,6 +1,6 @@
 /*
- * The effects of instructions on the values from the entry.  Nothing is guessed: the
- * operands that an unsupported instruction writes become unknown.
+ * Computes the effects of instructions on the values from the entry, without guesses:
+ * the operands that an unsupported instruction writes become unknown.
  */
 #include "inspect/decode/entry_state.h"
 
@@ -37,22 +37,22 @@ bool state_find_place(const struct state *state,
 static bool overlaps(const struct slot *slot, const struct value *place,
 		     uint32_t size)
 {
-	/* The distance of the two bases is unknown, so the places may overlap;
-	 * both are below the caller's frame. */
+	/* The distance between the two bases is unknown, so the slots may overlap.
+	 * Both are below the caller's frame. */
 	if (slot->base != place->origin)
 		return true;
 	return slot->offset < place->number + size &&
 	       place->number < slot->offset + slot->size;
 }
 
-static void forget_memory(struct state *state)
+static void drop_slots(struct state *state)
 {
 	state->slot_count = 0;
 	state->arguments_written = true;
 }
 
-static void store(struct state *state, const struct value *place, uint32_t size,
-		  const struct value *value)
+static void store_value(struct state *state, const struct value *place,
+			uint32_t size, const struct value *value)
 {
 	uint32_t kept = 0;
 
@@ -60,11 +60,10 @@ static void store(struct state *state, const struct value *place, uint32_t size,
 		if (!overlaps(&state->slots[i], place, size))
 			state->slots[kept++] = state->slots[i];
 	state->slot_count = kept;
-	/* A function that saves one of these is declared ms_abi. */
+	/* A function that saves one of these registers is declared ms_abi. */
 	if (value->origin == ENTRY && value->number >= VECTOR + 8)
 		state->is_foreign = true;
-	/* Also if it overwrites the return address, which no normal function
-	 * does. */
+	/* The same holds for a function that overwrites the return address. */
 	if (place->origin == ADDRESS && place->number + size > 0)
 		state->arguments_written = true;
 	if (value->origin == UNKNOWN || value->origin == ZERO ||
@@ -77,8 +76,8 @@ static void store(struct state *state, const struct value *place, uint32_t size,
 	state->slot_count++;
 }
 
-static struct value load(const struct state *state, const struct value *place,
-			 uint32_t size)
+static struct value load_value(const struct state *state,
+			       const struct value *place, uint32_t size)
 {
 	struct value value = { .origin = UNKNOWN };
 
@@ -99,15 +98,16 @@ static struct value load(const struct state *state, const struct value *place,
 
 static const struct value unknown = { .origin = UNKNOWN };
 
-static struct value read(const struct state *state,
-			 const ZydisDecodedOperand *operand)
+static struct value read_operand(const struct state *state,
+				 const ZydisDecodedOperand *operand)
 {
 	struct value value = unknown, place;
 	int number;
 
 	if (operand_is_memory(operand)) {
 		if (state_find_place(state, operand, &place))
-			value = load(state, &place, operand_bytes(operand));
+			value = load_value(state, &place,
+					   operand_bytes(operand));
 		return value;
 	}
 	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
@@ -126,9 +126,10 @@ static struct value read(const struct state *state,
 	return value;
 }
 
-/* A part of an address is unknown. */
-static void write(struct state *state, const ZydisDecodedOperand *operand,
-		  struct value value)
+/* A part of an address counts as unknown. */
+static void write_operand(struct state *state,
+			  const ZydisDecodedOperand *operand,
+			  struct value value)
 {
 	struct value place;
 	int number;
@@ -139,9 +140,10 @@ static void write(struct state *state, const ZydisDecodedOperand *operand,
 	if (operand_is_memory(operand)) {
 		if (state_find_place(state, operand, &place) &&
 		    operand->size > 0)
-			store(state, &place, operand_bytes(operand), &value);
+			store_value(state, &place, operand_bytes(operand),
+				    &value);
 		else
-			forget_memory(state);
+			drop_slots(state);
 		return;
 	}
 	if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
@@ -161,48 +163,51 @@ void state_move_sp(struct state *state, int64_t by)
 		sp->number += by;
 }
 
-/* The top of the stack. */
-static bool top(const struct state *state, struct value *place)
+/* The slot at the top of the stack. */
+static bool find_top(const struct state *state, struct value *place)
 {
 	*place = state->registers[SP];
 	return place->origin == ADDRESS || place->origin == ALIGNED;
 }
 
-/* The stack pointer changed by an unknown amount. */
+/* Called after the stack pointer changed by an unknown amount. */
 static void lose_sp(struct state *state)
 {
 	state->registers[SP] = unknown;
-	forget_memory(state);
+	drop_slots(state);
 }
 
-static void push(struct state *state, const struct instruction *instruction)
+static void execute_push(struct state *state,
+			 const struct instruction *instruction)
 {
-	struct value value = read(state, &instruction->operands[0]), place;
+	struct value value = read_operand(state, &instruction->operands[0]),
+		     place;
 
 	if (instruction->head.operand_width != 64) {
 		lose_sp(state);
 		return;
 	}
 	state_move_sp(state, -8);
-	if (top(state, &place))
-		store(state, &place, 8, &value);
+	if (find_top(state, &place))
+		store_value(state, &place, 8, &value);
 	else
-		forget_memory(state);
+		drop_slots(state);
 }
 
-static void pop(struct state *state, const struct instruction *instruction)
+static void execute_pop(struct state *state,
+			const struct instruction *instruction)
 {
 	struct value value = unknown, place;
 
 	if (instruction->head.operand_width != 64) {
-		write(state, &instruction->operands[0], unknown);
+		write_operand(state, &instruction->operands[0], unknown);
 		lose_sp(state);
 		return;
 	}
-	if (top(state, &place))
-		value = load(state, &place, 8);
+	if (find_top(state, &place))
+		value = load_value(state, &place, 8);
 	state_move_sp(state, 8);
-	write(state, &instruction->operands[0], value);
+	write_operand(state, &instruction->operands[0], value);
 }
 
 /* All operands that the instruction writes become unknown. */
@@ -212,11 +217,11 @@ void state_spoil(struct state *state, const struct instruction *instruction)
 		const ZydisDecodedOperand *operand = &instruction->operands[i];
 
 		if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
-			write(state, operand, unknown);
+			write_operand(state, operand, unknown);
 	}
 	/* The instruction may have written to the stack. */
 	if (state->registers[SP].origin == UNKNOWN)
-		forget_memory(state);
+		drop_slots(state);
 }
 
 /* Whether the instruction has effects on registers or memory that are not tracked. */
@@ -253,23 +258,24 @@ static void emulate_add(struct state *state,
 
 	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER && to->size == 64 &&
 	    by->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-		value = read(state, to);
+		value = read_operand(state, to);
 		if (value.origin == ADDRESS || value.origin == ALIGNED)
 			value.number += sign * by->imm.value.s;
 		else
 			value = unknown;
 	}
-	write(state, to, value);
+	write_operand(state, to, value);
 }
 
-static void lea(struct state *state, const struct instruction *instruction)
+static void execute_lea(struct state *state,
+			const struct instruction *instruction)
 {
 	struct value place = unknown;
 
 	if (!state_find_place(state, &instruction->operands[1], &place) ||
 	    instruction->operands[0].size != 64)
 		place = unknown;
-	write(state, &instruction->operands[0], place);
+	write_operand(state, &instruction->operands[0], place);
 }
 
 /* Drops slots below the stack pointer, which a call overwrites. */
@@ -303,7 +309,7 @@ static void shift_right(struct state *state,
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
 	const ZydisDecodedOperand *by = &instruction->operands[1];
-	struct value value = read(state, to);
+	struct value value = read_operand(state, to);
 	uint32_t bytes = (uint32_t)(by->imm.value.u / 8);
 
 	if (by->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
@@ -314,29 +320,30 @@ static void shift_right(struct state *state,
 	}
 	value.shift += bytes;
 	value.size -= bytes;
-	write(state, to, value);
+	write_operand(state, to, value);
 }
 
-static void unite(struct state *state, const struct instruction *instruction)
+static void execute_or(struct state *state,
+		       const struct instruction *instruction)
 {
-	struct value a = read(state, &instruction->operands[0]);
-	struct value b = read(state, &instruction->operands[1]);
+	struct value a = read_operand(state, &instruction->operands[0]);
+	struct value b = read_operand(state, &instruction->operands[1]);
 
 	if (a.origin == ZERO && a.size >= b.size)
-		write(state, &instruction->operands[0], b);
+		write_operand(state, &instruction->operands[0], b);
 	else if (b.origin != ZERO || b.size < a.size)
 		state_spoil(state, instruction);
 }
 
-/* `and $-32, %rsp`; supported once. */
-static void align(struct state *state, const struct instruction *instruction)
+/* Executes `and $-32, %rsp`, which is supported once. */
+static void align_sp(struct state *state, const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
 	bool is_sp = to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		     to->reg.value == ZYDIS_REGISTER_RSP;
 
 	if (!is_sp && is_zero(&instruction->operands[1])) {
-		write(state, to, zero);
+		write_operand(state, to, zero);
 		return;
 	}
 	if (is_sp)
@@ -344,7 +351,7 @@ static void align(struct state *state, const struct instruction *instruction)
 	if (is_sp && state->registers[SP].origin == ADDRESS)
 		state->registers[SP] = (struct value){ ALIGNED, 8, 0, 0 };
 	else
-		write(state, to, unknown);
+		write_operand(state, to, unknown);
 }
 
 /* The bytes that a move copies, which may be less than its registers. */
@@ -384,19 +391,20 @@ source_of(const struct instruction *instruction)
 	}
 }
 
-/* A move: the lower bytes are the same, and only as many bytes of a wider vector
- * register are known. */
-static void copy(struct state *state, const struct instruction *instruction)
+/* Executes a move.  The lower bytes stay the same; the other bytes of a wider vector
+ * register become unknown. */
+static void execute_move(struct state *state,
+			 const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *to = &instruction->operands[0];
-	struct value value = read(state, source_of(instruction));
+	struct value value = read_operand(state, source_of(instruction));
 	uint32_t size = moved_bytes(instruction);
 
 	if (size > operand_bytes(to))
 		size = operand_bytes(to);
 	if (value.size > size)
 		value.size = size;
-	write(state, to, value);
+	write_operand(state, to, value);
 }
 
 static bool is_masked(const struct instruction *instruction)
@@ -417,18 +425,18 @@ static bool copies_scalar(const struct instruction *instruction)
 	       !is_masked(instruction);
 }
 
-static void copy_scalar(struct state *state,
-			const struct instruction *instruction)
+static void execute_scalar_move(struct state *state,
+				const struct instruction *instruction)
 {
-	struct value value = read(state, &instruction->operands[2]);
+	struct value value = read_operand(state, &instruction->operands[2]);
 	uint32_t size = moved_bytes(instruction);
 
 	if (value.size > size)
 		value.size = size;
-	write(state, &instruction->operands[0], value);
+	write_operand(state, &instruction->operands[0], value);
 }
 
-static bool is_copy(const struct instruction *instruction)
+static bool is_move(const struct instruction *instruction)
 {
 	switch (instruction->head.mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
@@ -464,22 +472,22 @@ static bool is_copy(const struct instruction *instruction)
 
 void state_execute(struct state *state, const struct instruction *instruction)
 {
-	if (is_copy(instruction)) {
-		copy(state, instruction);
+	if (is_move(instruction)) {
+		execute_move(state, instruction);
 		return;
 	}
 	if (copies_scalar(instruction)) {
-		copy_scalar(state, instruction);
+		execute_scalar_move(state, instruction);
 		return;
 	}
 	switch (instruction->head.mnemonic) {
-	case ZYDIS_MNEMONIC_PUSH: push(state, instruction); return;
-	case ZYDIS_MNEMONIC_POP: pop(state, instruction); return;
+	case ZYDIS_MNEMONIC_PUSH: execute_push(state, instruction); return;
+	case ZYDIS_MNEMONIC_POP: execute_pop(state, instruction); return;
 	case ZYDIS_MNEMONIC_ADD: emulate_add(state, instruction, 1); return;
 	case ZYDIS_MNEMONIC_SUB: emulate_add(state, instruction, -1); return;
-	case ZYDIS_MNEMONIC_LEA: lea(state, instruction); return;
-	case ZYDIS_MNEMONIC_AND: align(state, instruction); return;
-	case ZYDIS_MNEMONIC_OR: unite(state, instruction); return;
+	case ZYDIS_MNEMONIC_LEA: execute_lea(state, instruction); return;
+	case ZYDIS_MNEMONIC_AND: align_sp(state, instruction); return;
+	case ZYDIS_MNEMONIC_OR: execute_or(state, instruction); return;
 	case ZYDIS_MNEMONIC_SHR: shift_right(state, instruction); return;
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_ENDBR64:

@@ -1,8 +1,8 @@
 /*
- * Which registers and stack slots contain values from the entry of a function, after
- * some of its instructions.
+ * Tracks which registers and stack slots contain values from the entry of a function,
+ * after some of its instructions.
  *
- * A value is identified by its place at the entry: a register, or an offset from the
+ * A value is identified by its location at the entry: a register, or an offset from the
  * stack pointer.
  */
 #ifndef SHIM_DECODE_ENTRY_STATE_H
@@ -47,22 +47,22 @@ struct state {
 	uint32_t widest;	/* bytes of the widest vector register in use */
 };
 
-/* Executes @instruction, as far as it is understood: the operands that an unsupported
- * instruction writes become unknown. */
+/* Executes @instruction.  The operands that an unsupported instruction writes become
+ * unknown. */
 void state_execute(struct state *state, const struct instruction *instruction);
 
-/* Makes all that @instruction writes unknown. */
+/* Makes everything unknown that @instruction writes. */
 void state_spoil(struct state *state, const struct instruction *instruction);
 
 /* Whether @instruction has effects on registers or memory that are not tracked. */
 bool state_is_lost_by(const struct instruction *instruction);
 
-/* Forgets the slots below the stack pointer. */
+/* Drops the slots below the stack pointer. */
 void state_drop_below(struct state *state);
 
 void state_move_sp(struct state *state, int64_t by);
 
-/* The place of a memory operand; false if it is not in the frame. */
+/* The slot of a memory operand; false if it is not in the frame. */
 bool state_find_place(const struct state *state,
 		      const ZydisDecodedOperand *operand, struct value *place);
 

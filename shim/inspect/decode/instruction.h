@@ -1,6 +1,4 @@
-/*
- * One instruction of the program, and its target.
- */
+/* Decodes one instruction of the program, and finds its target. */
 #ifndef SHIM_DECODE_INSTRUCTION_H
 #define SHIM_DECODE_INSTRUCTION_H
 
@@ -14,7 +12,7 @@ struct instruction {
 	uintptr_t at;
 };
 
-/* One call at a time. */
+/* Only one call may run at a time. */
 bool instruction_decode(struct instruction *instruction, uintptr_t at);
 
 uintptr_t instruction_next(const struct instruction *instruction);
@@ -22,18 +20,18 @@ uintptr_t instruction_next(const struct instruction *instruction);
 bool instruction_is_register(const ZydisDecodedOperand *operand,
 			     ZydisRegister wanted);
 
-/* The number of the whole register that @given is part of; vector registers from 16.
- * -1 for kinds of registers that hold no arguments. */
+/* The number of the whole register to which @given belongs; vector registers from 16.
+ * -1 for other kinds of registers. */
 int instruction_register_number(ZydisRegister given);
 
-/* The target of a jump or call, or the slot that it reads the target from. */
+/* The target of a jump or call, or the slot from which it reads the target. */
 void instruction_target(const struct instruction *branch, uintptr_t *target,
 			const uintptr_t **slot);
 
 /* The slot, if the code at @target is only a jump through it. */
 const uintptr_t *instruction_slot_behind(uintptr_t target);
 
-/* Whether the slot is the one for @name; it may not be bound yet. */
+/* Whether the slot belongs to @name.  The slot need not be bound. */
 bool instruction_is_slot_of(const uintptr_t *slot, const char *name);
 
 #endif

@@ -2,8 +2,8 @@
  * Finds the parameters of a function when it calls the enter hook, for x86-64, System
  * V.
  *
- * Debug information does not help: compilers call the hook before the places it
- * describes are filled.  So this follows the few instructions from the entry to the
+ * Debug information does not help: compilers call the hook before the described
+ * locations are filled.  So locate.c follows the few instructions from the entry to the
  * call, and tracks which registers and stack slots contain values from the entry
  * (entry_state).
  */
@@ -29,17 +29,17 @@ struct walk {
 	struct way way;
 	struct way choices[CHOICES_MAX];
 	unsigned choice_count, steps;
-	struct state met; /* what is true on all paths */
-	bool has_met, has_failed;
+	struct state common; /* what is true on all paths */
+	bool has_common, has_failed;
 };
 
 /* The target of a direct jump, or 0. */
-static uintptr_t target_of(const struct instruction *branch)
+static uintptr_t target_of(const struct instruction *follow_branch)
 {
 	const uintptr_t *slot;
 	uintptr_t target;
 
-	instruction_target(branch, &target, &slot);
+	instruction_target(follow_branch, &target, &slot);
 	return target;
 }
 
@@ -65,33 +65,35 @@ static bool has_slot(const struct state *state, const struct slot *wanted)
 	return false;
 }
 
-/* The path has reached the hook's call. */
-static void meet(struct walk *walk)
+/* The path has reached the hook's call.  Keeps only what is true on all paths. */
+static void merge_path(struct walk *walk)
 {
 	struct state *state = &walk->way.state;
-	struct state *met = &walk->met;
+	struct state *common = &walk->common;
 	uint32_t kept = 0;
 
 	state_drop_below(state);
-	if (!walk->has_met) {
-		*met = *state;
-		walk->has_met = true;
+	if (!walk->has_common) {
+		*common = *state;
+		walk->has_common = true;
 		return;
 	}
 	for (int i = 0; i < 2 * VECTOR; i++)
-		if (!is_equal(&met->registers[i], &state->registers[i]))
-			met->registers[i] = (struct value){ .origin = UNKNOWN };
-	for (uint32_t i = 0; i < met->slot_count; i++)
-		if (has_slot(state, &met->slots[i]))
-			met->slots[kept++] = met->slots[i];
-	met->slot_count = kept;
-	met->arguments_written |= state->arguments_written;
-	met->is_foreign |= state->is_foreign;
-	if (met->widest < state->widest)
-		met->widest = state->widest;
+		if (!is_equal(&common->registers[i], &state->registers[i]))
+			common->registers[i] = (struct value){
+				.origin = UNKNOWN
+			};
+	for (uint32_t i = 0; i < common->slot_count; i++)
+		if (has_slot(state, &common->slots[i]))
+			common->slots[kept++] = common->slots[i];
+	common->slot_count = kept;
+	common->arguments_written |= state->arguments_written;
+	common->is_foreign |= state->is_foreign;
+	if (common->widest < state->widest)
+		common->widest = state->widest;
 }
 
-static bool choose_other(struct walk *walk)
+static bool take_choice(struct walk *walk)
 {
 	if (walk->choice_count == 0)
 		return false;
@@ -105,10 +107,10 @@ static bool fail(struct walk *walk)
 	return false;
 }
 
-/* Follows forward jumps inside the function only, so a loop before the hook's call
+/* Follows only forward jumps inside the function, so a loop before the hook's call
  * fails. */
-static bool branch(struct walk *walk, const struct instruction *instruction,
-		   bool is_choice)
+static bool follow_branch(struct walk *walk,
+			  const struct instruction *instruction, bool is_choice)
 {
 	uintptr_t target = target_of(instruction);
 
@@ -142,8 +144,8 @@ static void note_width(struct state *state,
 	}
 }
 
-/* False when no path is left to follow. */
-static bool step(struct walk *walk)
+/* Takes one step.  False if no path is left to follow. */
+static bool take_step(struct walk *walk)
 {
 	struct instruction instruction;
 
@@ -155,15 +157,15 @@ static bool step(struct walk *walk)
 	if (walk->way.at == walk->location->hook) {
 		if (instruction.head.meta.category != ZYDIS_CATEGORY_CALL)
 			return fail(walk);
-		meet(walk);
-		return choose_other(walk);
+		merge_path(walk);
+		return take_choice(walk);
 	}
 	if (instruction.head.meta.category == ZYDIS_CATEGORY_UNCOND_BR)
-		return branch(walk, &instruction, false);
+		return follow_branch(walk, &instruction, false);
 	if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR) {
 		state_spoil(&walk->way.state,
 			    &instruction); /* rcx, for `loop` */
-		return branch(walk, &instruction, true);
+		return follow_branch(walk, &instruction, true);
 	}
 	if (state_is_lost_by(&instruction))
 		return fail(walk);
@@ -173,7 +175,7 @@ static bool step(struct walk *walk)
 }
 
 /* A compiler may turn a function that calls itself at its end into a loop around the
- * hook; later rounds then have other values than the entry. */
+ * hook; later iterations then have other values than the entry. */
 static bool is_jumped_into(const struct decode_location *location)
 {
 	uintptr_t at = location->hook;
@@ -199,7 +201,7 @@ static bool is_jumped_into(const struct decode_location *location)
 }
 
 static bool walk_to_hook(const struct decode_location *location,
-			 struct state *met)
+			 struct state *common)
 {
 	static struct walk walk; /* too large for the stack */
 	struct value *registers = walk.way.state.registers;
@@ -211,17 +213,17 @@ static bool walk_to_hook(const struct decode_location *location,
 		registers[i] = (struct value){ ENTRY, i < VECTOR ? 8 : 64, 0,
 					       i };
 	registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
-	while (step(&walk))
+	while (take_step(&walk))
 		if (++walk.steps > STEPS_MAX)
 			return false;
-	if (!walk.has_met || walk.has_failed || walk.met.is_foreign ||
+	if (!walk.has_common || walk.has_failed || walk.common.is_foreign ||
 	    is_jumped_into(location))
 		return false;
-	*met = walk.met;
+	*common = walk.common;
 	return true;
 }
 
-/* --- places --- */
+/* --- locations --- */
 
 /* Registers that the hook can read: callee-saved ones, and argument registers except
  * the two with the hook's own arguments. */
@@ -248,7 +250,7 @@ static bool find_frame(const struct state *state, struct decode_frame *frame)
 	return frame->is_known;
 }
 
-static bool holds(const struct value *value, int number, uint32_t size)
+static bool has_value(const struct value *value, int number, uint32_t size)
 {
 	return value->origin == ENTRY && value->number == number &&
 	       value->shift == 0 && value->size >= size;
@@ -270,27 +272,27 @@ static uint32_t bytes_behind(const struct state *state, int number,
 	return 0;
 }
 
-/* Whether the value is stored there, in one piece or several. */
+/* Whether the value is stored in the slot, in one piece or several. */
 static bool is_stored_at(const struct state *state, const struct slot *slot,
 			 int number, uint32_t size)
 {
 	uint32_t have = 0, more = 1;
 
-	if (!holds(&slot->value, number, 1))
+	if (!has_value(&slot->value, number, 1))
 		return false;
 	for (; have < size && more > 0; have += more)
 		more = bytes_behind(state, number, slot->offset + have, have);
 	return have >= size;
 }
 
-/* Whether the register was copied; then the function uses it. */
+/* Whether the register was copied, which shows that the function uses it. */
 static bool is_copied(const struct state *state, int number)
 {
 	for (int i = 0; i < 2 * VECTOR; i++)
-		if (i != number && holds(&state->registers[i], number, 1))
+		if (i != number && has_value(&state->registers[i], number, 1))
 			return true;
 	for (uint32_t i = 0; i < state->slot_count; i++)
-		if (holds(&state->slots[i].value, number, 1))
+		if (has_value(&state->slots[i].value, number, 1))
 			return true;
 	return false;
 }
@@ -302,7 +304,7 @@ static bool find_register(const struct state *state, int number, uint32_t size,
 	for (size_t i = first; i < last; i++) {
 		unsigned seen = seen_registers[i];
 
-		if (!holds(&state->registers[seen], number, size))
+		if (!has_value(&state->registers[seen], number, size))
 			continue;
 		place->where = seen < VECTOR ? DECODE_IN_REGISTER :
 					       DECODE_IN_VECTOR;
@@ -313,8 +315,8 @@ static bool find_register(const struct state *state, int number, uint32_t size,
 	return false;
 }
 
-/* Finds @size bytes of register @number at the entry.  Callee-saved registers come
- * first, because some queries are made after a call (shim_hook_defer). */
+/* Finds @size bytes of register @number at the entry.  Prefers callee-saved registers,
+ * because a profiler may query after a call (shim_hook_defer). */
 static struct decode_place find_place(const struct state *state, int number,
 				      uint32_t size)
 {
@@ -341,14 +343,14 @@ static struct decode_place find_place(const struct state *state, int number,
 
 /* --- stack arguments that the function reads --- */
 
-static void follow_sp(struct state *state, const struct state *met,
+static void follow_sp(struct state *state, const struct state *common,
 		      const struct instruction *instruction)
 {
 	struct value *sp = &state->registers[SP];
 
 	switch (instruction->head.meta.category) {
 	case ZYDIS_CATEGORY_RET:
-	case ZYDIS_CATEGORY_UNCOND_BR: *sp = met->registers[SP]; return;
+	case ZYDIS_CATEGORY_UNCOND_BR: *sp = common->registers[SP]; return;
 	default: break;
 	}
 	switch (instruction->head.mnemonic) {
@@ -390,26 +392,26 @@ static bool reads(const struct state *state,
 }
 
 /*
- * Whether any code of the function reads these bytes of the stack or takes their
- * address, in the order of addresses, without regard to jumps.  If no code is found
- * that does, the argument is unavailable.
+ * Whether code of the function reads these bytes of the stack or takes their address.
+ * Reads the code in the order of addresses, without regard to jumps.  If no code reads
+ * them, the argument is unavailable.
  */
 static bool is_read(const struct decode_location *location,
-		    const struct state *met, int64_t offset, uint32_t size)
+		    const struct state *common, int64_t offset, uint32_t size)
 {
 	static struct state state;
 	struct instruction instruction;
 
 	memset(&state, 0, sizeof(state));
 	state.registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
-	state.registers[BP] = met->registers[BP];
+	state.registers[BP] = common->registers[BP];
 	for (uintptr_t at = location->function; at < location->end;
 	     at = instruction_next(&instruction)) {
 		if (!instruction_decode(&instruction, at))
 			return false;
 		if (reads(&state, &instruction, offset, size))
 			return true;
-		follow_sp(&state, met, &instruction);
+		follow_sp(&state, common, &instruction);
 	}
 	return false;
 }
@@ -437,9 +439,9 @@ static bool is_unused(const struct convention *convention,
 			convention->stack, value->size);
 }
 
-static void take_stack(struct convention *convention,
-		       const struct prototype_value *value, bool is_aligned,
-		       struct decode_places *places)
+static void locate_on_stack(struct convention *convention,
+			    const struct prototype_value *value,
+			    bool is_aligned, struct decode_places *places)
 {
 	/* Arguments follow the return address, whose address is 8 modulo 16. */
 	if (is_aligned)
@@ -477,9 +479,9 @@ static void find_whole(const struct state *state, int number,
 }
 
 /* One eightbyte of a split number. */
-static void take_half(struct convention *convention,
-		      const struct prototype_value *value,
-		      struct decode_places *places, int i)
+static void locate_half(struct convention *convention,
+			const struct prototype_value *value,
+			struct decode_places *places, int i)
 {
 	static const struct prototype_value half = { .size = 8 };
 	struct decode_places stack = { .in_memory = true };
@@ -493,23 +495,23 @@ static void take_half(struct convention *convention,
 		return;
 	}
 	part.is_optional = value->is_optional;
-	take_stack(convention, &part, false, &stack);
+	locate_on_stack(convention, &part, false, &stack);
 	places->eightbytes[i] = stack.eightbytes[0];
 	if (stack.eightbytes[0].where == DECODE_NOWHERE)
 		places->reason = stack.reason;
 }
 
-/* Compilers need not copy the padding of an eightbyte. */
+/* The bytes to find: compilers need not copy the padding of an eightbyte. */
 static uint32_t bytes_used(const struct prototype_value *value, int i,
 			   uint32_t left)
 {
 	return smaller(left, value->used[i] ? value->used[i] : 8);
 }
 
-/* A value is in registers as a whole, or not at all. */
-static void take_registers(struct convention *convention,
-			   const struct prototype_value *value,
-			   struct decode_places *places)
+/* Finds a value in registers, which hold all of it or nothing. */
+static void locate_in_registers(struct convention *convention,
+				const struct prototype_value *value,
+				struct decode_places *places)
 {
 	unsigned integers = 0, vectors = 0;
 	uint32_t left = value->size;
@@ -522,12 +524,12 @@ static void take_registers(struct convention *convention,
 		vectors = 1;
 	places->reason = SHIM_UNAVAILABLE_OPTIMIZED_OUT;
 	if (value->is_split) {
-		take_half(convention, value, places, 0);
-		take_half(convention, value, places, 1);
+		locate_half(convention, value, places, 0);
+		locate_half(convention, value, places, 1);
 		return;
 	}
 	if (vectors > 0 && convention->are_vectors_lost) {
-		/* The value is in memory if the other half has no register. */
+		/* Without a register for the other half, the value is in memory. */
 		convention->is_lost = integers > 0;
 		places->reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
 		return;
@@ -536,7 +538,7 @@ static void take_registers(struct convention *convention,
 	    convention->vectors + vectors > 8) {
 		/* One half may be in the last register. */
 		convention->is_lost = value->is_odd;
-		take_stack(convention, value, value->is_aligned, places);
+		locate_on_stack(convention, value, value->is_aligned, places);
 		return;
 	}
 	for (int i = 0; i < 2 && value->classes[i]; i++) {
@@ -560,12 +562,12 @@ static void take_registers(struct convention *convention,
 
 /*
  * A vector is in one register if the function is compiled for a processor with
- * registers of that width, which shows if the function uses any.  Otherwise the places
- * of later values in vector registers and in memory are unknown.
+ * registers of that width, which its use of one shows.  Otherwise the locations of
+ * later values in vector registers and in memory are unknown.
  */
-static void take_vector(struct convention *convention,
-			const struct prototype_value *value,
-			struct decode_places *places)
+static void locate_vector(struct convention *convention,
+			  const struct prototype_value *value,
+			  struct decode_places *places)
 {
 	struct decode_place place;
 
@@ -589,34 +591,36 @@ static void take_vector(struct convention *convention,
 	places->eightbytes[0] = place;
 }
 
-static void take_argument(struct convention *convention,
-			  const struct prototype_value *value,
-			  struct decode_places *places)
+static void locate_argument(struct convention *convention,
+			    const struct prototype_value *value,
+			    struct decode_places *places)
 {
 	static const struct prototype_value address = {
 		.size = 8,
 		.kind = PROTOTYPE_REGISTERS,
 		.classes = { PROTOTYPE_INTEGER },
-		/* Callers may leave an object unset that is not read. */
+		/* Callers may leave an object unset that the function does not read. */
 		.is_optional = 1,
 	};
 
 	switch (value->kind) {
 	case PROTOTYPE_NOTHING: break;
 	case PROTOTYPE_REGISTERS:
-		take_registers(convention, value, places);
+		locate_in_registers(convention, value, places);
 		break;
 	case PROTOTYPE_MEMORY:
-		take_stack(convention, value, value->is_aligned, places);
+		locate_on_stack(convention, value, value->is_aligned, places);
 		break;
-	case PROTOTYPE_X87: take_stack(convention, value, true, places); break;
+	case PROTOTYPE_X87:
+		locate_on_stack(convention, value, true, places);
+		break;
 	case PROTOTYPE_REFERENCE:
-		take_registers(convention, &address, places);
-		/* Only the address may be on the stack, not the object. */
+		locate_in_registers(convention, &address, places);
+		/* The address may be on the stack; the object is elsewhere. */
 		break;
 	default:
 		if (value->is_vector)
-			take_vector(convention, value, places);
+			locate_vector(convention, value, places);
 		else
 			convention->is_lost = true;
 	}
@@ -667,5 +671,5 @@ void decode_arguments(const struct decode_location *location,
 			     !(location->values[0].is_vector &&
 			       state.widest >= location->values[0].size);
 	for (uint32_t i = 1; i < location->count && !convention.is_lost; i++)
-		take_argument(&convention, &location->values[i], &places[i]);
+		locate_argument(&convention, &location->values[i], &places[i]);
 }

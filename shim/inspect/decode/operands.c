@@ -1,6 +1,4 @@
-/*
- * The places of operands: registers, memory, immediates.
- */
+/* Finds the operands of instructions: registers, memory, immediates. */
 #include "inspect/decode/operands.h"
 
 static unsigned place_of_register(ZydisRegister given)

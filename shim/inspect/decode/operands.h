@@ -6,8 +6,8 @@
 
 #include "inspect/decode/translate.h"
 
-/* The place of operand @number, whose address or value is added to @operation;
- * PLACE_NONE if it is not supported. */
+/* Adds the address or value of operand @number to @operation, and returns its kind or
+ * register; PLACE_NONE if it is not supported. */
 unsigned operand_place(const struct instruction *instruction, unsigned number,
 		       struct operation *operation);
 

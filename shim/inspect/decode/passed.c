@@ -3,12 +3,13 @@
  * the straight code before a call, into which no jump leads.
  *
  * Each register and each slot of the caller's frame has a number.  A loaded or computed
- * value gets a new number, and a copy keeps it.  An argument equals anything with the
- * same number that still exists when the hook is called: a callee-saved register, a
- * slot of the caller's frame, an address in it, or a constant.
+ * value gets a new number, and a copy keeps the number.  An argument is available in
+ * anything with the same number that still exists when the hook is called: a
+ * callee-saved register, a slot of the caller's frame, an address in the frame, or a
+ * constant.
  *
- * Landing pads of exceptions need no check: compilers put them into blocks of their
- * own, which no code falls into.
+ * Landing pads of exceptions need no check: compilers put them into separate blocks,
+ * which code reaches only by the unwinder.
  */
 #include "inspect/decode/passed.h"
 
@@ -26,7 +27,7 @@
 #define FRAME_MAX 4096
 
 /* Two values with the same number differ by the difference of their offsets, in the
- * bytes that both know. */
+ * bytes that are known of both. */
 struct value {
 	uint32_t number;
 	uint32_t size; /* known bytes, from the lowest */
@@ -36,9 +37,9 @@ struct value {
 enum { NONE, CONSTANT, FIRST_NUMBER };
 
 struct fact {
-	uint32_t base; /* the number of its address, */
+	uint32_t base; /* the number of its address */
 	uint32_t size;
-	int64_t offset; /* and the offset from that */
+	int64_t offset; /* from the address with that number */
 	struct value value;
 };
 
@@ -128,8 +129,8 @@ static bool place_of(const ZydisDecodedOperand *operand, struct value *place)
 	return true;
 }
 
-/* Forgets all memory that the write may overlap. */
-static void forget(const struct value *place, uint32_t size)
+/* Drops all memory that the write may overlap. */
+static void drop_overlapping(const struct value *place, uint32_t size)
 {
 	uint32_t kept = 0;
 
@@ -144,7 +145,8 @@ static void forget(const struct value *place, uint32_t size)
 	now.fact_count = kept;
 }
 
-static void note(const struct value *place, uint32_t size, struct value value)
+static void add_fact(const struct value *place, uint32_t size,
+		     struct value value)
 {
 	if (now.fact_count == FACTS_MAX || !is_in_frame(place))
 		return;
@@ -152,14 +154,15 @@ static void note(const struct value *place, uint32_t size, struct value value)
 						     place->offset, value };
 }
 
-static void store(const struct value *place, uint32_t size, struct value value)
+static void store_value(const struct value *place, uint32_t size,
+			struct value value)
 {
-	forget(place, size);
+	drop_overlapping(place, size);
 	value.size = smaller(value.size, size);
-	note(place, size, value);
+	add_fact(place, size, value);
 }
 
-static struct value load(const struct value *place, uint32_t size)
+static struct value load_value(const struct value *place, uint32_t size)
 {
 	struct value value;
 
@@ -169,7 +172,7 @@ static struct value load(const struct value *place, uint32_t size)
 		    now.facts[i].value.size >= size)
 			return cut(now.facts[i].value, size);
 	value = cut(new_value(), size);
-	note(place, size, value);
+	add_fact(place, size, value);
 	return value;
 }
 
@@ -207,10 +210,10 @@ static struct value read_memory(const ZydisDecodedOperand *operand,
 	if (!place_of(operand, &place))
 		return cut(new_value(), size);
 	place = plus(place, from);
-	return load(&place, size);
+	return load_value(&place, size);
 }
 
-static struct value read(const ZydisDecodedOperand *operand)
+static struct value read_operand(const ZydisDecodedOperand *operand)
 {
 	const struct value *from = general(operand);
 
@@ -223,14 +226,15 @@ static struct value read(const ZydisDecodedOperand *operand)
 	return cut(*from, bytes_of(operand));
 }
 
-/* Memory at an address relative to rip is not on the stack. */
+/* Whether the memory is at an address relative to rip, and so not on the stack. */
 static bool is_global(const ZydisDecodedOperand *operand)
 {
 	return operand->mem.base == ZYDIS_REGISTER_RIP &&
 	       operand->mem.index == ZYDIS_REGISTER_NONE;
 }
 
-static void write(const ZydisDecodedOperand *operand, struct value value)
+static void write_operand(const ZydisDecodedOperand *operand,
+			  struct value value)
 {
 	struct value *to = general(operand), place;
 
@@ -238,7 +242,7 @@ static void write(const ZydisDecodedOperand *operand, struct value value)
 		return;
 	if (is_memory(operand)) {
 		if (operand->size > 0 && place_of(operand, &place))
-			store(&place, bytes_of(operand), value);
+			store_value(&place, bytes_of(operand), value);
 		else
 			now.fact_count = 0;
 	} else if (to) {
@@ -250,8 +254,8 @@ static void write(const ZydisDecodedOperand *operand, struct value value)
 
 /* --- effects of instructions --- */
 
-/* All operands that it writes get new numbers. */
-static void spoil(const struct instruction *instruction)
+/* Gives new numbers to all operands that the instruction writes. */
+static void renumber_written(const struct instruction *instruction)
 {
 	for (unsigned i = 0; i < instruction->head.operand_count; i++) {
 		const ZydisDecodedOperand *operand = &instruction->operands[i];
@@ -264,35 +268,35 @@ static void spoil(const struct instruction *instruction)
 		else if (general(operand) == &now.general[SP])
 			now.general[SP] = new_value(), now.fact_count = 0;
 		else
-			write(operand, new_value());
+			write_operand(operand, new_value());
 	}
 }
 
-static void push(const struct instruction *instruction)
+static void execute_push(const struct instruction *instruction)
 {
-	struct value value = read(&instruction->operands[0]);
+	struct value value = read_operand(&instruction->operands[0]);
 	struct value *sp = &now.general[SP];
 
 	if (instruction->head.operand_width != 64) {
-		spoil(instruction);
+		renumber_written(instruction);
 		return;
 	}
 	*sp = plus(*sp, -8);
-	store(sp, 8, value);
+	store_value(sp, 8, value);
 }
 
-static void pop(const struct instruction *instruction)
+static void execute_pop(const struct instruction *instruction)
 {
 	struct value value;
 
 	if (instruction->head.operand_width != 64 ||
 	    general(&instruction->operands[0]) == &now.general[SP]) {
-		spoil(instruction);
+		renumber_written(instruction);
 		return;
 	}
-	value = load(&now.general[SP], 8);
+	value = load_value(&now.general[SP], 8);
 	now.general[SP] = plus(now.general[SP], 8);
-	write(&instruction->operands[0], value);
+	write_operand(&instruction->operands[0], value);
 }
 
 static void emulate_add(const struct instruction *instruction, int sign)
@@ -302,17 +306,19 @@ static void emulate_add(const struct instruction *instruction, int sign)
 
 	if (general(to) && by->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
 	    !is_high_byte(to->reg.value))
-		write(to, plus(read(to), sign * by->imm.value.s));
+		write_operand(to,
+			      plus(read_operand(to), sign * by->imm.value.s));
 	else
-		spoil(instruction);
+		renumber_written(instruction);
 }
 
-/* The extension of the value is ignored. */
+/* Executes a load with extension, whose result counts as the value. */
 static void load_part(const struct instruction *instruction)
 {
 	const ZydisDecodedOperand *from = &instruction->operands[1];
 
-	write(&instruction->operands[0], cut(read(from), bytes_of(from)));
+	write_operand(&instruction->operands[0],
+		      cut(read_operand(from), bytes_of(from)));
 }
 
 static void load_address(const struct instruction *instruction)
@@ -325,7 +331,7 @@ static void load_address(const struct instruction *instruction)
 				 from->mem.disp.value);
 	else if (!place_of(from, &place))
 		place = new_value();
-	write(&instruction->operands[0], place);
+	write_operand(&instruction->operands[0], place);
 }
 
 static bool is_cleared(const struct instruction *instruction)
@@ -339,16 +345,16 @@ static bool is_cleared(const struct instruction *instruction)
 				       operands[last].reg.value);
 }
 
-static void clear(const struct instruction *instruction)
+static void execute_clear(const struct instruction *instruction)
 {
 	struct value *halves = vector(&instruction->operands[0]);
 
 	if (!is_cleared(instruction))
-		spoil(instruction);
+		renumber_written(instruction);
 	else if (halves)
 		halves[0] = halves[1] = constant(0);
 	else
-		write(&instruction->operands[0], constant(0));
+		write_operand(&instruction->operands[0], constant(0));
 }
 
 /* --- vectors --- */
@@ -366,9 +372,9 @@ static void move_low(const struct instruction *instruction, uint32_t size,
 	if (is_memory(from))
 		value = read_memory(from, 0, size);
 	else
-		value = cut(others ? others[0] : read(from), size);
+		value = cut(others ? others[0] : read_operand(from), size);
 	if (!halves) {
-		write(to, value);
+		write_operand(to, value);
 		return;
 	}
 	clears |= is_memory(from);
@@ -390,10 +396,10 @@ static void move_whole(const struct instruction *instruction)
 		halves[0] = values[0];
 		halves[1] = values[1];
 	} else if (place_of(to, &place)) {
-		forget(&place, bytes_of(to));
-		store(&place, 8, values[0]);
+		drop_overlapping(&place, bytes_of(to));
+		store_value(&place, 8, values[0]);
 		place = plus(place, 8);
-		store(&place, 8, values[1]);
+		store_value(&place, 8, values[1]);
 	} else if (!is_global(to)) {
 		now.fact_count = 0;
 	}
@@ -408,13 +414,13 @@ static void move_half(const struct instruction *instruction, int half)
 	if (halves && is_memory(from))
 		halves[half] = read_memory(from, 0, 8);
 	else if (others && is_memory(to))
-		write(to, others[half]);
+		write_operand(to, others[half]);
 	else
-		spoil(instruction);
+		renumber_written(instruction);
 }
 
 /* The lower half of the last operand becomes the upper half. */
-static void join(const struct instruction *instruction)
+static void execute_join(const struct instruction *instruction)
 {
 	unsigned count = instruction->head.operand_count_visible;
 	struct value *to = vector(&instruction->operands[0]);
@@ -423,7 +429,7 @@ static void join(const struct instruction *instruction)
 	struct value *high = vector(last), values[2];
 
 	if (!to || !low) {
-		spoil(instruction);
+		renumber_written(instruction);
 		return;
 	}
 	values[0] = low[0];
@@ -438,7 +444,7 @@ static bool is_plain_move(const struct instruction *instruction)
 	       instruction->head.avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED;
 }
 
-/* False for other instructions. */
+/* Executes instructions on vectors.  False for other instructions. */
 static bool execute_vector(const struct instruction *instruction)
 {
 	switch (instruction->head.mnemonic) {
@@ -474,7 +480,7 @@ static bool execute_vector(const struct instruction *instruction)
 static void execute(const struct instruction *instruction)
 {
 	if (instruction->head.meta.category == ZYDIS_CATEGORY_STRINGOP) {
-		spoil(instruction);
+		renumber_written(instruction);
 		now.fact_count = 0;
 		return;
 	}
@@ -482,18 +488,18 @@ static void execute(const struct instruction *instruction)
 		return;
 	switch (instruction->head.mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
-		write(&instruction->operands[0],
-		      read(&instruction->operands[1]));
+		write_operand(&instruction->operands[0],
+			      read_operand(&instruction->operands[1]));
 		return;
 	case ZYDIS_MNEMONIC_MOVZX:
 	case ZYDIS_MNEMONIC_MOVSX:
 	case ZYDIS_MNEMONIC_MOVSXD: load_part(instruction); return;
-	case ZYDIS_MNEMONIC_PUSH: push(instruction); return;
-	case ZYDIS_MNEMONIC_POP: pop(instruction); return;
+	case ZYDIS_MNEMONIC_PUSH: execute_push(instruction); return;
+	case ZYDIS_MNEMONIC_POP: execute_pop(instruction); return;
 	case ZYDIS_MNEMONIC_ADD: emulate_add(instruction, 1); return;
 	case ZYDIS_MNEMONIC_SUB:
 		if (is_cleared(instruction))
-			clear(instruction);
+			execute_clear(instruction);
 		else
 			emulate_add(instruction, -1);
 		return;
@@ -504,24 +510,24 @@ static void execute(const struct instruction *instruction)
 	case ZYDIS_MNEMONIC_XORPS:
 	case ZYDIS_MNEMONIC_VXORPS:
 	case ZYDIS_MNEMONIC_XORPD:
-	case ZYDIS_MNEMONIC_VXORPD: clear(instruction); return;
+	case ZYDIS_MNEMONIC_VXORPD: execute_clear(instruction); return;
 	case ZYDIS_MNEMONIC_PUNPCKLQDQ:
 	case ZYDIS_MNEMONIC_VPUNPCKLQDQ:
 	case ZYDIS_MNEMONIC_UNPCKLPD:
 	case ZYDIS_MNEMONIC_VUNPCKLPD:
-	case ZYDIS_MNEMONIC_MOVLHPS: join(instruction); return;
+	case ZYDIS_MNEMONIC_MOVLHPS: execute_join(instruction); return;
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_VZEROUPPER: return;
-	default: spoil(instruction);
+	default: renumber_written(instruction);
 	}
 }
 
 /* --- straight code --- */
 
 /*
- * The caller that was decoded last, because queries often concern one call of a large
- * function after another.  @begins has a bit for each byte of its code to which a jump
- * or a return may lead.
+ * The caller that was decoded last: one query after another often concerns the same
+ * large function.  @begins has a bit for each byte of its code to which a jump or a
+ * return may lead.
  */
 static struct {
 	struct decode_range ranges[RANGES_MAX];
@@ -553,7 +559,7 @@ static size_t place_in_code(uintptr_t at)
 	return CODE_MAX;
 }
 
-static void may_begin(uintptr_t at)
+static void mark_begin(uintptr_t at)
 {
 	size_t place = place_in_code(at);
 
@@ -561,7 +567,7 @@ static void may_begin(uintptr_t at)
 		caller.begins[place / 64] |= 1ull << place % 64;
 }
 
-/* Whether the next instruction is reached only by a jump or a return. */
+/* Whether the program reaches the next instruction only by a jump or a return. */
 static bool ends_run(const struct instruction *instruction)
 {
 	switch (instruction->head.meta.category) {
@@ -576,8 +582,8 @@ static bool ends_run(const struct instruction *instruction)
 	}
 }
 
-/* How the caller sets its frame pointer, which is usable if it is written once, with
- * the stack pointer. */
+/* How the caller sets its frame pointer.  The frame pointer is usable if the stack
+ * pointer is written to it, and nothing else. */
 struct frame_pointer {
 	uint32_t writes;
 	bool is_set;
@@ -603,40 +609,40 @@ static void note_frame_pointer(struct frame_pointer *pointer,
 						   ZYDIS_REGISTER_RSP);
 }
 
-/* False if the instruction may jump anywhere. */
-static bool look_at(const struct instruction *instruction)
+/* False if the instruction may jump to any address. */
+static bool mark_target(const struct instruction *instruction)
 {
 	ZydisInstructionCategory category = instruction->head.meta.category;
 	const uintptr_t *slot;
 	uintptr_t target;
 
 	if (ends_run(instruction))
-		may_begin(instruction_next(instruction));
+		mark_begin(instruction_next(instruction));
 	if (category != ZYDIS_CATEGORY_UNCOND_BR &&
 	    category != ZYDIS_CATEGORY_COND_BR)
 		return true;
 	instruction_target(instruction, &target, &slot);
-	may_begin(target);
+	mark_begin(target);
 	return target || slot;
 }
 
-static bool look_at_range(const struct decode_range *range,
-			  struct frame_pointer *pointer)
+static bool read_range(const struct decode_range *range,
+		       struct frame_pointer *pointer)
 {
 	struct instruction instruction;
 
-	may_begin(range->start);
+	mark_begin(range->start);
 	for (uintptr_t at = range->start; at < range->end;
 	     at = instruction_next(&instruction)) {
 		if (!instruction_decode(&instruction, at) ||
-		    !look_at(&instruction))
+		    !mark_target(&instruction))
 			return false;
 		note_frame_pointer(pointer, &instruction);
 	}
 	return true;
 }
 
-static void look_at_caller(const struct decode_passed *passed)
+static void read_caller(const struct decode_passed *passed)
 {
 	struct frame_pointer pointer = { .writes = 0 };
 	size_t size = 0;
@@ -651,8 +657,7 @@ static void look_at_caller(const struct decode_passed *passed)
 	caller.is_understood = size <= CODE_MAX;
 	for (uint32_t i = 0; i < caller.range_count && caller.is_understood;
 	     i++)
-		caller.is_understood = look_at_range(&caller.ranges[i],
-						     &pointer);
+		caller.is_understood = read_range(&caller.ranges[i], &pointer);
 	caller.has_frame_pointer = pointer.is_set && pointer.writes == 1;
 }
 
@@ -669,8 +674,8 @@ static uintptr_t find_begin(uintptr_t site)
 	return site - 1 - (last - place);
 }
 
-/* True if a call ends at the site. */
-static bool run(uintptr_t begin, uintptr_t site)
+/* Executes the code from @begin to @site.  True if a call ends at @site. */
+static bool execute_run(uintptr_t begin, uintptr_t site)
 {
 	struct instruction instruction;
 
@@ -694,7 +699,7 @@ static bool run(uintptr_t begin, uintptr_t site)
 	return false;
 }
 
-/* --- values that still exist in the hook --- */
+/* --- values that are still available in the hook --- */
 
 static const uint8_t kept_registers[] = { 3, BP, 12, 13, 14, 15 };
 
@@ -707,15 +712,16 @@ static void set_value(struct callsite_value *to, uint32_t size,
 					       (uint8_t)number, value };
 }
 
-static void then(struct callsite_value *to, unsigned operation, unsigned number,
-		 int64_t value)
+static void add_step(struct callsite_value *to, unsigned operation,
+		     unsigned number, int64_t value)
 {
 	to->steps[to->count++] = (struct callsite_step){ (uint8_t)operation,
 							 (uint8_t)number,
 							 value };
 }
 
-/* Uses a slot with the value, if it has more bytes than the place found so far. */
+/* Uses a slot with the value, if the slot has more bytes than the best location so
+ * far. */
 static void find_slot(struct value value, const struct fact *fact,
 		      struct callsite_value *to)
 {
@@ -734,10 +740,10 @@ static void find_slot(struct value value, const struct fact *fact,
 		set_value(to, size, CALLSITE_REGISTER, BP, below);
 	else
 		return;
-	then(to, CALLSITE_LOAD, fact->size, 0);
+	add_step(to, CALLSITE_LOAD, fact->size, 0);
 	if (more) {
-		then(to, CALLSITE_CONSTANT, 0, more);
-		then(to, CALLSITE_PLUS, 0, 0);
+		add_step(to, CALLSITE_CONSTANT, 0, more);
+		add_step(to, CALLSITE_PLUS, 0, 0);
 	}
 }
 
@@ -765,8 +771,8 @@ static void find_value(struct value value, struct callsite_value *to)
 		find_slot(value, &now.facts[i], to);
 }
 
-static void pass(struct decode_passed *passed, unsigned entry,
-		 struct value value)
+static void add_argument(struct decode_passed *passed, unsigned entry,
+			 struct value value)
 {
 	struct callsite_value *to = &passed->values[passed->count];
 
@@ -784,15 +790,17 @@ bool passed_find(struct decode_passed *passed)
 	if (passed->range_count > RANGES_MAX)
 		return false;
 	if (!is_known(passed))
-		look_at_caller(passed);
+		read_caller(passed);
 	begin = caller.is_understood ? find_begin(passed->site) : 0;
-	if (begin == 0 || !run(begin, passed->site) || now.general[SP].size < 8)
+	if (begin == 0 || !execute_run(begin, passed->site) ||
+	    now.general[SP].size < 8)
 		return false;
 	for (unsigned i = 0; i < sizeof(integers); i++)
-		pass(passed, integers[i], now.general[integers[i]]);
+		add_argument(passed, integers[i], now.general[integers[i]]);
 	for (unsigned i = 0; i < 8; i++) {
-		pass(passed, VECTOR + i, now.vectors[i][0]);
-		pass(passed, VECTOR + CALLSITE_UPPER + i, now.vectors[i][1]);
+		add_argument(passed, VECTOR + i, now.vectors[i][0]);
+		add_argument(passed, VECTOR + CALLSITE_UPPER + i,
+			     now.vectors[i][1]);
 	}
 	return true;
 }

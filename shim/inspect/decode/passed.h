@@ -1,12 +1,10 @@
-/*
- * Finds the values that a caller passes by decoding its code.
- */
+/* Finds the values that a caller passes, by decoding the caller's code. */
 #ifndef SHIM_DECODE_PASSED_H
 #define SHIM_DECODE_PASSED_H
 
 #include "inspect/decode/decode.h"
 
-/* One call at a time. */
+/* Only one call may run at a time. */
 bool passed_find(struct decode_passed *passed);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * A recipe for a function's result: what the code after a leave hook computes, as a
- * small program for an interpreter (run.c).  result.c makes it from the instructions
- * and keeps only operations on which the result depends.
+ * A recipe for a function's result is a small program for an interpreter (run.c), which
+ * computes the same as the code after a leave hook.  result.c makes it from the
+ * instructions and keeps only operations on which the result depends.
  */
 #ifndef SHIM_DECODE_RECIPE_H
 #define SHIM_DECODE_RECIPE_H
@@ -15,7 +15,7 @@
 /* Operands of operations. */
 enum {
 	REGISTER_GENERAL = 0, /* 16, current values */
-	REGISTER_KEPT = 16, /* 16, callee-saved ones as they were at the hook */
+	REGISTER_KEPT = 16,   /* 16, with the callee-saved values at the hook */
 	REGISTER_VECTOR = 32, /* 16 */
 	REGISTER_HIGH = 48,   /* the second byte of the first four */
 	PLACE_MEMORY = 64,
@@ -44,7 +44,7 @@ enum operation_code {
 	OPERATION_LONG_POP,  /* to memory, or st(@immediate) */
 	OPERATION_LONG_EXCHANGE,
 	OPERATION_LONG,
-	/* From here on: control flow. */
+	/* The operations below are control flow. */
 	OPERATION_GUARD,  /* stops if @condition */
 	OPERATION_BRANCH, /* goes to @target if @condition */
 	OPERATION_JUMP,
@@ -79,7 +79,7 @@ struct operation {
 };
 
 /* The simple form of most recipes: the result is a callee-saved register plus @offset,
- * or is in memory there. */
+ * or is in memory at that address. */
 struct decode_simple {
 	bool is_simple;
 	bool is_loaded;
@@ -91,14 +91,15 @@ struct decode_simple {
 };
 
 struct decode_recipe {
-	uint32_t size;	    /* of the whole recipe, in bytes */
-	uint8_t reason;	    /* why it cannot run; or 0 */
-	bool is_whole;	    /* the result is in one vector register */
-	bool is_split;	    /* in the lower halves of two */
-	bool is_address;    /* rax points to the result */
-	uint8_t long_count; /* in this many x87 registers */
-	uint8_t classes[2]; /* otherwise; enum prototype_class */
-	bool copies;	    /* callee-saved registers are partly written */
+	uint32_t size;	 /* of the whole recipe, in bytes */
+	uint8_t reason;	 /* why it cannot run; or 0 */
+	bool is_whole;	 /* the result is in one vector register */
+	bool is_split;	 /* the result is in the lower halves of two */
+	bool is_address; /* rax points to the result */
+	uint8_t long_count; /* the result is in this many x87 registers; 0: not there */
+	uint8_t classes
+		[2]; /* of a result in other registers; enum prototype_class */
+	bool copies; /* callee-saved registers are partly written */
 	uint16_t count;
 	uint32_t result_size;
 	struct decode_simple simple;
@@ -127,7 +128,7 @@ struct decode_machine {
 	unsigned char longs[LONGS_MAX][16];
 	uint64_t flags;
 	uint32_t long_count, store_count;
-	/* Writes to memory, kept here: the program will make them itself. */
+	/* Writes to memory, which the program will make itself. */
 	struct store stores[STORES_MAX];
 	struct operands operands;
 	unsigned char result[32];
@@ -159,8 +160,8 @@ enum operation_kind {
 	KIND_LONG_DOUBLE_UNARY,
 };
 
-/* run.c.  Makes no system call, takes no lock, and writes only to @machine.  Uses only
- * general registers, except in operations.S. */
+/* run.c.  decode_run makes no system call, takes no lock, and writes only to @machine.
+ * Only operations.S uses other than general registers. */
 enum shim_unavailable decode_run(const struct decode_recipe *recipe,
 				 struct decode_machine *machine, uintptr_t site,
 				 uintptr_t *start);

@@ -2,10 +2,10 @@
  * Makes a recipe for the result of a function from the code after its leave hook, for
  * x86-64, System V.
  *
- * It translates the paths from the hook to `ret` to operations, then removes operations
- * on which the result does not depend; mostly one move is left.  An unsupported
- * instruction ends a path, and so does a call, which means that the function continues:
- * the hook is of an inlined function.
+ * It translates the paths from the hook to `ret` to operations.  Then it removes the
+ * operations that do not affect the result; mostly one move is left.  An unsupported
+ * instruction ends a path.  A call ends it, too, because the function continues: the
+ * hook belongs to an inlined function.
  */
 #include "inspect/decode/decode.h"
 #include "inspect/decode/instruction.h"
@@ -24,7 +24,7 @@ struct draft {
 	uintptr_t addresses[OPERATIONS_MAX]; /* 0: not an instruction's first */
 	unsigned count;
 	struct {
-		unsigned branch;
+		unsigned follow_branch;
 		uintptr_t address;
 	} ways[WAYS_MAX];
 	unsigned way_count;
@@ -60,12 +60,12 @@ static struct operation *add_operation(unsigned code, uintptr_t address)
 	return operation;
 }
 
-static void stop(enum shim_unavailable reason)
+static void add_stop(enum shim_unavailable reason)
 {
 	add_operation(OPERATION_STOP, 0)->reason = (uint8_t)reason;
 }
 
-static bool calls(const struct instruction *call, const char *name)
+static bool is_call_of(const struct instruction *call, const char *name)
 {
 	uintptr_t target;
 	const uintptr_t *slot;
@@ -76,24 +76,25 @@ static bool calls(const struct instruction *call, const char *name)
 	return slot && instruction_is_slot_of(slot, name);
 }
 
-/* These calls come after an exception, or before a loop that was a tail call.  Any
- * other call means that the function continues. */
+/* These calls come after an exception, or before a loop that was a tail call.  After
+ * any other call the function continues. */
 static enum shim_unavailable reason_of_call(const struct instruction *call)
 {
-	if (calls(call, "_Unwind_Resume") || calls(call, "__stack_chk_fail") ||
-	    calls(call, "__cyg_profile_func_enter"))
+	if (is_call_of(call, "_Unwind_Resume") ||
+	    is_call_of(call, "__stack_chk_fail") ||
+	    is_call_of(call, "__cyg_profile_func_enter"))
 		return SHIM_UNAVAILABLE_NOT_RETURNED;
 	return SHIM_UNAVAILABLE_INLINED;
 }
 
 /* Whether the code at @at reports a failure of the stack protector. */
-static bool fails(uintptr_t at)
+static bool reports_failure(uintptr_t at)
 {
 	struct instruction instruction;
 
 	for (int i = 0; i < 4 && instruction_decode(&instruction, at); i++) {
 		if (instruction.head.meta.category == ZYDIS_CATEGORY_CALL)
-			return calls(&instruction, "__stack_chk_fail");
+			return is_call_of(&instruction, "__stack_chk_fail");
 		if (instruction.head.meta.category == ZYDIS_CATEGORY_RET ||
 		    instruction.head.meta.category ==
 			    ZYDIS_CATEGORY_UNCOND_BR ||
@@ -116,7 +117,7 @@ static bool find_known(uintptr_t address, unsigned *at)
 }
 
 /* Returns where the path continues; 0 if it ends. */
-static uintptr_t branch(const struct instruction *instruction)
+static uintptr_t follow_branch(const struct instruction *instruction)
 {
 	int condition = translate_condition(instruction);
 	uintptr_t target, next = instruction_next(instruction);
@@ -126,13 +127,13 @@ static uintptr_t branch(const struct instruction *instruction)
 	instruction_target(instruction, &target, &slot);
 	if (condition < 0 || !is_inside(target) ||
 	    draft.way_count == WAYS_MAX) {
-		stop(SHIM_UNAVAILABLE_CODE);
+		add_stop(SHIM_UNAVAILABLE_CODE);
 		return 0;
 	}
-	if (fails(target) || fails(next)) {
+	if (reports_failure(target) || reports_failure(next)) {
 		operation = add_operation(OPERATION_GUARD, instruction->at);
 		operation->condition = (uint8_t)condition;
-		if (fails(target))
+		if (reports_failure(target))
 			return next;
 		operation->condition ^= 1;
 		return target;
@@ -145,7 +146,7 @@ static uintptr_t branch(const struct instruction *instruction)
 	return next;
 }
 
-static uintptr_t jump(const struct instruction *instruction)
+static uintptr_t follow_jump(const struct instruction *instruction)
 {
 	uintptr_t target;
 	const uintptr_t *slot;
@@ -154,8 +155,8 @@ static uintptr_t jump(const struct instruction *instruction)
 	if (target && is_inside(target) && target != draft.leaving->function)
 		return target;
 	/* A tail call, or a jump table. */
-	stop(target || slot ? SHIM_UNAVAILABLE_NOT_RETURNED :
-			      SHIM_UNAVAILABLE_CODE);
+	add_stop(target || slot ? SHIM_UNAVAILABLE_NOT_RETURNED :
+				  SHIM_UNAVAILABLE_CODE);
 	return 0;
 }
 
@@ -165,7 +166,7 @@ static uintptr_t add_translated(const struct instruction *instruction)
 	int count = translate(instruction, operations);
 
 	if (count < 0) {
-		stop(SHIM_UNAVAILABLE_CODE);
+		add_stop(SHIM_UNAVAILABLE_CODE);
 		return 0;
 	}
 	for (int i = 0; i < count; i++)
@@ -174,13 +175,13 @@ static uintptr_t add_translated(const struct instruction *instruction)
 }
 
 /* Translates one instruction.  Returns where the path continues; 0 if it ends. */
-static uintptr_t follow(uintptr_t at)
+static uintptr_t translate_at(uintptr_t at)
 {
 	struct instruction instruction;
 	struct operation *operation;
 
 	if (!is_inside(at) || !instruction_decode(&instruction, at)) {
-		stop(SHIM_UNAVAILABLE_CODE);
+		add_stop(SHIM_UNAVAILABLE_CODE);
 		return 0;
 	}
 	switch (instruction.head.meta.category) {
@@ -188,9 +189,11 @@ static uintptr_t follow(uintptr_t at)
 		operation = add_operation(OPERATION_RETURN, at);
 		operation->base = SP;
 		return 0;
-	case ZYDIS_CATEGORY_CALL: stop(reason_of_call(&instruction)); return 0;
-	case ZYDIS_CATEGORY_UNCOND_BR: return jump(&instruction);
-	case ZYDIS_CATEGORY_COND_BR: return branch(&instruction);
+	case ZYDIS_CATEGORY_CALL:
+		add_stop(reason_of_call(&instruction));
+		return 0;
+	case ZYDIS_CATEGORY_UNCOND_BR: return follow_jump(&instruction);
+	case ZYDIS_CATEGORY_COND_BR: return follow_branch(&instruction);
 	default: return add_translated(&instruction);
 	}
 }
@@ -206,11 +209,11 @@ static void follow_way(uintptr_t at)
 			draft.is_straight = false;
 			break;
 		}
-		at = follow(at);
+		at = translate_at(at);
 	}
 }
 
-static void write_down(void)
+static void write_recipe(void)
 {
 	follow_way(draft.leaving->hook);
 	for (unsigned i = 0; i < draft.way_count && !draft.is_full; i++) {
@@ -220,7 +223,7 @@ static void write_down(void)
 	}
 }
 
-/* --- what an operation reads and writes --- */
+/* --- the reads and writes of an operation --- */
 
 /* Registers by their separately written parts: general ones have the first byte, the
  * second and the rest; vectors have 4, 4, 8 and 16 bytes. */
@@ -253,7 +256,7 @@ static uint64_t vector_bits(unsigned place, uint32_t from, uint32_t size)
 	return bits << (place - REGISTER_VECTOR) * 4;
 }
 
-/* Only parts that are written as a whole. */
+/* Only the parts that are completely written. */
 static uint64_t covered_bits(unsigned place, uint32_t from, uint32_t size)
 {
 	static const uint8_t starts[] = { 0, 4, 8, 16, 32 };
@@ -330,9 +333,9 @@ static uint64_t first_bits(const struct operation *operation,
 		       wanted | vector_bits(operation->first, 0, scalar);
 }
 
-/* The parts that the operation reads if @after is live after it. */
-static struct set reads(const struct operation *operation,
-			const struct set *after)
+/* The parts that the operation reads if the parts in @after are live after it. */
+static struct set parts_read(const struct operation *operation,
+			     const struct set *after)
 {
 	struct set set = { 0, 0 };
 
@@ -380,7 +383,7 @@ static struct set reads(const struct operation *operation,
 	return set;
 }
 
-static struct set writes(const struct operation *operation)
+static struct set parts_written(const struct operation *operation)
 {
 	struct set set = { 0, 0 };
 
@@ -420,9 +423,9 @@ static struct set writes(const struct operation *operation)
 	}
 }
 
-/* --- what the result depends on --- */
+/* --- liveness --- */
 
-static struct set needed(const struct decode_recipe *recipe)
+static struct set parts_of_result(const struct decode_recipe *recipe)
 {
 	struct set set = { 0, 0 };
 	unsigned integers = 0, vectors = 0;
@@ -475,7 +478,7 @@ static struct set live_after(unsigned i)
 static bool is_wanted(const struct operation *operation, struct set after,
 		      bool keeps_guards)
 {
-	struct set set = writes(operation);
+	struct set set = parts_written(operation);
 
 	if (operation->code == OPERATION_GUARD)
 		return keeps_guards;
@@ -487,7 +490,7 @@ static bool is_wanted(const struct operation *operation, struct set after,
 		return true;
 	if (is_long(operation))
 		return (after.general & LONGS_BIT) != 0;
-	/* A vector that is partly written is live if any part is. */
+	/* A vector that is partly written is live if one of its parts is live. */
 	if (operation->to >= REGISTER_VECTOR && operation->to < REGISTER_HIGH)
 		set.vectors |= vector_bits(operation->to, operation->to_offset,
 					   operation->size);
@@ -497,7 +500,7 @@ static bool is_wanted(const struct operation *operation, struct set after,
 /* Liveness analysis: repeats until nothing changes. */
 static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
 {
-	struct set end = needed(recipe);
+	struct set end = parts_of_result(recipe);
 	bool changes = true;
 
 	memset(live, 0, sizeof(live));
@@ -511,8 +514,8 @@ static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
 			if (operation->code == OPERATION_RETURN)
 				after = end;
 			if (is_wanted(operation, after, keeps_guards)) {
-				read = reads(operation, &after);
-				written = writes(operation);
+				read = parts_read(operation, &after);
+				written = parts_written(operation);
 				after.general &= ~written.general;
 				after.vectors &= ~written.vectors;
 				after.general |= read.general;
@@ -525,7 +528,7 @@ static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
 	}
 }
 
-static void remove_rest(bool keeps_guards)
+static void remove_dead(bool keeps_guards)
 {
 	static uint16_t places[OPERATIONS_MAX + 1];
 	unsigned kept = 0;
@@ -571,21 +574,22 @@ static void find_relative(unsigned place, struct relative *found)
 		*found = relatives[place];
 }
 
-/* Whether a later operation reads the flags that it sets. */
+/* Whether a later operation reads the flags that operation @at sets. */
 static bool flags_matter(unsigned at)
 {
 	static const struct set nothing;
 
 	for (unsigned i = at + 1; i < draft.count; i++) {
-		if (reads(&draft.operations[i], &nothing).general & FLAGS_BIT)
+		if (parts_read(&draft.operations[i], &nothing).general &
+		    FLAGS_BIT)
 			return true;
-		if (writes(&draft.operations[i]).general & FLAGS_BIT)
+		if (parts_written(&draft.operations[i]).general & FLAGS_BIT)
 			return false;
 	}
 	return false;
 }
 
-static void rebase(struct operation *operation)
+static void rebase_memory(struct operation *operation)
 {
 	struct relative found;
 
@@ -601,7 +605,7 @@ static void rebase(struct operation *operation)
 	}
 }
 
-static void replace(uint8_t *place)
+static void replace_register(uint8_t *place)
 {
 	struct relative found;
 
@@ -610,7 +614,7 @@ static void replace(uint8_t *place)
 		*place = REGISTER_KEPT + found.number;
 }
 
-/* The operation's result, if it is still relative to a register at the hook. */
+/* The operation's result, if it is still a register at the hook plus an offset. */
 static struct relative follow_relative(const struct operation *operation,
 				       bool is_add, bool is_sub)
 {
@@ -654,10 +658,10 @@ static void make_relative(void)
 							 is_sub);
 
 		if (uses_memory(operation))
-			rebase(operation);
+			rebase_memory(operation);
 		if (!is_zero(operation)) {
-			replace(&operation->first);
-			replace(&operation->second);
+			replace_register(&operation->first);
+			replace_register(&operation->second);
 		}
 		if (result.is_known && !flags_matter(i)) {
 			uint8_t to = operation->to;
@@ -679,7 +683,7 @@ static void make_relative(void)
 	}
 }
 
-/* --- --- */
+/* --- the recipe --- */
 
 /* Whether loads depend on a successful check of the stack protector. */
 static bool needs_guards(void)
@@ -712,7 +716,7 @@ static bool is_available(const struct set *set)
 	return general == 0 && set->vectors == 0;
 }
 
-/* A RETURN, or else the last STOP; NULL without any. */
+/* A RETURN; without one, the last STOP; NULL without any. */
 static const struct operation *find_end(void)
 {
 	const struct operation *end = NULL;
@@ -731,9 +735,9 @@ static const struct operation *find_end(void)
 /*
  * A result larger than two eightbytes, of a type that may be returned in several ways.
  * Result registers do not survive the hook's call, so the registers written after it
- * show the way.  A vector is in one register if the processor has such registers;
- * otherwise gcc has it in memory, clang in two registers.  Two long doubles are a
- * complex number.
+ * show the way that is used.  A vector is in one register if the processor has such
+ * registers; otherwise gcc returns it in memory, and clang in two registers.  Two long
+ * doubles are a complex number.
  */
 static bool set_wide(struct decode_recipe *recipe)
 {
@@ -743,7 +747,7 @@ static bool set_wide(struct decode_recipe *recipe)
 
 	for (unsigned i = 0; i < draft.count; i++) {
 		const struct operation *operation = &draft.operations[i];
-		struct set set = writes(operation);
+		struct set set = parts_written(operation);
 
 		/* Thread-local loads belong to the stack protector. */
 		if (!operation->is_thread_local)
@@ -806,8 +810,8 @@ static bool is_relative(const struct operation *operation)
 	       operation->index == PLACE_NONE && !operation->is_thread_local;
 }
 
-/* A recipe that is only a move to rax. */
-static void simplify(struct decode_recipe *recipe)
+/* Finds the simple form of a recipe that is only a move to rax. */
+static void find_simple_form(struct decode_recipe *recipe)
 {
 	const struct operation *first = &draft.operations[0],
 			       *end = &draft.operations[1];
@@ -846,12 +850,12 @@ static void simplify(struct decode_recipe *recipe)
 	recipe->simple = simple;
 }
 
-static enum shim_unavailable make(struct decode_recipe *recipe)
+static enum shim_unavailable make_recipe(struct decode_recipe *recipe)
 {
 	const struct operation *end;
 	bool keeps_guards;
 
-	write_down();
+	write_recipe();
 	if (draft.is_full)
 		return SHIM_UNAVAILABLE_CODE;
 	end = find_end();
@@ -870,8 +874,8 @@ static enum shim_unavailable make(struct decode_recipe *recipe)
 	if (!is_available(&live[0]))
 		return SHIM_UNAVAILABLE_CODE;
 	recipe->copies = !draft.is_straight || live[0].general & ~LONGS_BIT;
-	remove_rest(keeps_guards);
-	simplify(recipe);
+	remove_dead(keeps_guards);
+	find_simple_form(recipe);
 	return SHIM_AVAILABLE;
 }
 
@@ -886,7 +890,7 @@ bool decode_result(const struct decode_leaving *leaving,
 	draft.is_straight = true;
 	recipe->size = sizeof(*recipe);
 	recipe->reason = (uint8_t)(is_inside(leaving->hook) ?
-					   make(recipe) :
+					   make_recipe(recipe) :
 					   SHIM_UNAVAILABLE_INLINED);
 	if (recipe->reason)
 		return true;

@@ -1,8 +1,8 @@
 /*
  * Runs a recipe (recipe.h), in a hook, with the program's registers.
  *
- * It reads only memory that the program will read before `ret`, and writes none.
- * Writes of the program are kept in a list, which later reads consult.
+ * It reads only memory that the program will read before `ret`, and does not write
+ * memory.  A list keeps the writes of the program, which later reads search.
  */
 #include "inspect/decode/recipe.h"
 
@@ -22,7 +22,8 @@ _Static_assert(__builtin_offsetof(struct operands, first) == 96 &&
 		       __builtin_offsetof(struct operands, flags) == 120,
 	       "operations.S");
 
-static void copy(unsigned char *to, const unsigned char *from, uint32_t size)
+static void copy_bytes(unsigned char *to, const unsigned char *from,
+		       uint32_t size)
 {
 	if (size == 8) {
 		__builtin_memcpy(to, from, 8);
@@ -32,7 +33,7 @@ static void copy(unsigned char *to, const unsigned char *from, uint32_t size)
 		to[i] = from[i];
 }
 
-static void clear(unsigned char *to, uint32_t size)
+static void clear_bytes(unsigned char *to, uint32_t size)
 {
 	for (uint32_t i = 0; i < size; i++)
 		to[i] = 0;
@@ -55,9 +56,9 @@ static uintptr_t address_of(const struct decode_machine *machine,
 	return address;
 }
 
-/* Applies the stores in order, so the last one wins. */
-static void overlay(const struct decode_machine *machine, uintptr_t address,
-		    uint32_t size, unsigned char *bytes)
+/* Applies the stores in order, so that the last store wins. */
+static void apply_stores(const struct decode_machine *machine,
+			 uintptr_t address, uint32_t size, unsigned char *bytes)
 {
 	for (uint32_t i = 0; i < machine->store_count; i++) {
 		const struct store *store = &machine->stores[i];
@@ -71,8 +72,8 @@ static void overlay(const struct decode_machine *machine, uintptr_t address,
 	}
 }
 
-/* Reads sizes that the program reads in one access in one access, too. */
-static void load(uintptr_t address, uint32_t size, unsigned char *bytes)
+/* Reads in one access what the program reads in one access. */
+static void load_bytes(uintptr_t address, uint32_t size, unsigned char *bytes)
 {
 	uint64_t value;
 
@@ -81,10 +82,12 @@ static void load(uintptr_t address, uint32_t size, unsigned char *bytes)
 	case 4: value = *(const volatile uint32_t *)address; break;
 	case 2: value = *(const volatile uint16_t *)address; break;
 	case 1: value = *(const volatile uint8_t *)address; break;
-	default: copy(bytes, (const unsigned char *)address, size); size = 0;
+	default:
+		copy_bytes(bytes, (const unsigned char *)address, size);
+		size = 0;
 	}
 	if (size)
-		copy(bytes, (const unsigned char *)&value, size);
+		copy_bytes(bytes, (const unsigned char *)&value, size);
 }
 
 static void read_memory(const struct decode_machine *machine,
@@ -93,9 +96,9 @@ static void read_memory(const struct decode_machine *machine,
 {
 	uintptr_t address = address_of(machine, operation);
 
-	load(address, size, bytes);
+	load_bytes(address, size, bytes);
 	if (machine->store_count)
-		overlay(machine, address, size, bytes);
+		apply_stores(machine, address, size, bytes);
 }
 
 static bool write_memory(struct decode_machine *machine,
@@ -108,46 +111,46 @@ static bool write_memory(struct decode_machine *machine,
 		return false;
 	store->address = address_of(machine, operation);
 	store->size = size;
-	copy(store->bytes, bytes, size);
+	copy_bytes(store->bytes, bytes, size);
 	machine->store_count++;
 	return true;
 }
 
 /* --- integers --- */
 
-static uint64_t cut(uint64_t value, uint32_t size)
+static uint64_t truncate(uint64_t value, uint32_t size)
 {
 	return size >= 8 ? value : value & ((1ull << size * 8) - 1);
 }
 
-static uint64_t extend(uint64_t value, uint32_t size)
+static uint64_t sign_extend(uint64_t value, uint32_t size)
 {
 	return (uint64_t)((int64_t)(value << (64 - size * 8)) >>
 			  (64 - size * 8));
 }
 
-static uint64_t read(const struct decode_machine *machine,
-		     const struct operation *operation, unsigned from,
-		     uint32_t size)
+static uint64_t read_integer(const struct decode_machine *machine,
+			     const struct operation *operation, unsigned from,
+			     uint32_t size)
 {
 	uint64_t value = 0;
 
 	if (from < REGISTER_VECTOR)
-		return cut(machine->registers[from], size);
+		return truncate(machine->registers[from], size);
 	if (from == PLACE_MEMORY) {
 		read_memory(machine, operation, size, (unsigned char *)&value);
 		return value;
 	}
 	if (from == PLACE_IMMEDIATE)
-		return cut((uint64_t)operation->immediate, size);
+		return truncate((uint64_t)operation->immediate, size);
 	if (from >= REGISTER_HIGH && from < REGISTER_HIGH + 4)
 		return machine->registers[from - REGISTER_HIGH] >> 8 & 0xff;
 	return 0;
 }
 
 /* A write of 32 bits clears the upper half; smaller writes keep the rest. */
-static bool write(struct decode_machine *machine,
-		  const struct operation *operation, uint64_t value)
+static bool write_integer(struct decode_machine *machine,
+			  const struct operation *operation, uint64_t value)
 {
 	unsigned to = operation->to;
 	uint32_t size = operation->size;
@@ -160,10 +163,11 @@ static bool write(struct decode_machine *machine,
 		machine->registers[to] &= ~0xff00ull;
 		machine->registers[to] |= (value & 0xff) << 8;
 	} else if (to < REGISTER_KEPT && size >= 4) {
-		machine->registers[to] = cut(value, size);
+		machine->registers[to] = truncate(value, size);
 	} else if (to < REGISTER_KEPT) {
-		machine->registers[to] -= cut(machine->registers[to], size);
-		machine->registers[to] |= cut(value, size);
+		machine->registers[to] -= truncate(machine->registers[to],
+						   size);
+		machine->registers[to] |= truncate(value, size);
 	}
 	return true;
 }
@@ -186,15 +190,15 @@ static bool is_true(uint64_t flags, unsigned condition)
 	return is != (condition & 1);
 }
 
-static bool compute(struct decode_machine *machine,
-		    const struct operation *operation)
+static bool compute_integer(struct decode_machine *machine,
+			    const struct operation *operation)
 {
 	struct operands *operands = &machine->operands;
 
-	operands->first = read(machine, operation, operation->first,
-			       operation->size);
-	operands->second = read(machine, operation, operation->second,
-				operation->from_size);
+	operands->first = read_integer(machine, operation, operation->first,
+				       operation->size);
+	operands->second = read_integer(machine, operation, operation->second,
+					operation->from_size);
 	if (operation->tests_flags || operation->keeps_flags) {
 		operands->flags = machine->flags;
 		operation_integer_flags(operation->number, operands);
@@ -204,25 +208,26 @@ static bool compute(struct decode_machine *machine,
 	if (operation->sets_flags)
 		machine->flags = operands->flags & FLAGS;
 	return operation->to == PLACE_NONE ||
-	       write(machine, operation, operands->first);
+	       write_integer(machine, operation, operands->first);
 }
 
-/* Whether the division might raise an exception, which must not occur here. */
+/* Whether the division might raise an exception, which the program must not see. */
 static bool divides_badly(const struct operands *operands, uint32_t size,
 			  bool is_signed)
 {
-	uint64_t low = cut(operands->first, size),
-		 high = cut(operands->pair, size),
-		 by = cut(operands->second, size);
+	uint64_t low = truncate(operands->first, size),
+		 high = truncate(operands->pair, size),
+		 by = truncate(operands->second, size);
 
 	if (by == 0 || size == 1)
 		return true;
 	if (!is_signed)
 		return high >= by;
 	/* Accepts only a sign-extended dividend, and a divisor other than -1. */
-	return high != cut((uint64_t)((int64_t)extend(low, size) >> 63),
-			   size) ||
-	       extend(by, size) == UINT64_MAX;
+	return high != truncate((uint64_t)((int64_t)sign_extend(low, size) >>
+					   63),
+				size) ||
+	       sign_extend(by, size) == UINT64_MAX;
 }
 
 static bool compute_pair(struct decode_machine *machine,
@@ -232,8 +237,8 @@ static bool compute_pair(struct decode_machine *machine,
 
 	operands->first = machine->registers[0];
 	operands->pair = machine->registers[2];
-	operands->second = read(machine, operation, operation->second,
-				operation->size);
+	operands->second = read_integer(machine, operation, operation->second,
+					operation->size);
 	if (operation->immediate &&
 	    divides_badly(operands, operation->size, operation->immediate == 2))
 		return false;
@@ -266,12 +271,14 @@ static void read_vector(struct decode_machine *machine,
 	if (from == PLACE_MEMORY) {
 		read_memory(machine, operation, size, bytes);
 	} else if (is_vector(from)) {
-		copy(bytes, vector(machine, from) + operation->from_offset,
-		     size);
+		copy_bytes(bytes,
+			   vector(machine, from) + operation->from_offset,
+			   size);
 	} else if (from < REGISTER_VECTOR || from == PLACE_IMMEDIATE) {
-		value = read(machine, operation, from, 8);
-		clear(bytes, size);
-		copy(bytes, (const unsigned char *)&value, size < 8 ? size : 8);
+		value = read_integer(machine, operation, from, 8);
+		clear_bytes(bytes, size);
+		copy_bytes(bytes, (const unsigned char *)&value,
+			   size < 8 ? size : 8);
 	}
 }
 
@@ -286,12 +293,12 @@ static bool write_vector(struct decode_machine *machine,
 	if (operation->to == PLACE_MEMORY)
 		return write_memory(machine, operation, size, bytes);
 	if (!is_vector(operation->to)) {
-		copy((unsigned char *)&value, bytes, size < 8 ? size : 8);
+		copy_bytes((unsigned char *)&value, bytes, size < 8 ? size : 8);
 		machine->registers[operation->to] = value;
 		return true;
 	}
 	to = vector(machine, operation->to);
-	copy(to + offset, bytes, size);
+	copy_bytes(to + offset, bytes, size);
 	for (uint32_t i = 0; i < operation->cleared; i++)
 		if (i < offset || i >= offset + size)
 			to[i] = 0;
@@ -308,21 +315,21 @@ static bool move_vector(struct decode_machine *machine,
 	return write_vector(machine, operation, bytes);
 }
 
-static void broadcast(struct decode_machine *machine,
-		      const struct operation *operation)
+static void broadcast_vector(struct decode_machine *machine,
+			     const struct operation *operation)
 {
 	unsigned char bytes[32], *to = vector(machine, operation->to);
 
 	read_vector(machine, operation, operation->second, operation->size,
 		    bytes);
-	clear(to, 32);
+	clear_bytes(to, 32);
 	for (uint32_t i = 0; i < operation->width; i++)
 		to[i] = bytes[i % operation->size];
 }
 
 /* Takes two dwords of the first and two of the second, in each half of 16 bytes. */
-static void shuffle(struct decode_machine *machine,
-		    const struct operation *operation)
+static void shuffle_vector(struct decode_machine *machine,
+			   const struct operation *operation)
 {
 	unsigned char first[32], second[32], *to;
 
@@ -336,11 +343,11 @@ static void shuffle(struct decode_machine *machine,
 		unsigned which = (unsigned)operation->immediate >> i % 4 * 2 &
 				 3;
 
-		copy(to + i * 4, from + i / 4 * 16 + which * 4, 4);
+		copy_bytes(to + i * 4, from + i / 4 * 16 + which * 4, 4);
 	}
 	if (operation->cleared > operation->width)
-		clear(to + operation->width,
-		      (uint32_t)operation->cleared - operation->width);
+		clear_bytes(to + operation->width,
+			    (uint32_t)operation->cleared - operation->width);
 }
 
 static void compute_vector(struct decode_machine *machine,
@@ -361,40 +368,40 @@ static void compute_vector(struct decode_machine *machine,
 		operation_vector_wide(operation->number, operands);
 	else
 		operation_vector(operation->number, operands);
-	copy(to, operands->a, operation->width);
+	copy_bytes(to, operands->a, operation->width);
 	if (operation->cleared > operation->width)
-		clear(to + operation->width,
-		      (uint32_t)operation->cleared - operation->width);
+		clear_bytes(to + operation->width,
+			    (uint32_t)operation->cleared - operation->width);
 }
 
-static void convert(struct decode_machine *machine,
-		    const struct operation *operation)
+static void convert_from_integer(struct decode_machine *machine,
+				 const struct operation *operation)
 {
 	struct operands *operands = &machine->operands;
 	unsigned char *to = vector(machine, operation->to);
 
 	read_vector(machine, operation, operation->first, 16, operands->a);
-	operands->second = read(machine, operation, operation->second,
-				operation->from_size);
+	operands->second = read_integer(machine, operation, operation->second,
+					operation->from_size);
 	operation_vector(operation->number, operands);
-	copy(to, operands->a, 16);
+	copy_bytes(to, operands->a, 16);
 	if (operation->cleared > 16)
-		clear(to + 16, 16);
+		clear_bytes(to + 16, 16);
 }
 
-static bool convert_back(struct decode_machine *machine,
-			 const struct operation *operation)
+static bool convert_to_integer(struct decode_machine *machine,
+			       const struct operation *operation)
 {
 	struct operands *operands = &machine->operands;
 
 	read_vector(machine, operation, operation->second, operation->from_size,
 		    operands->b);
 	operation_vector(operation->number, operands);
-	return write(machine, operation, operands->first);
+	return write_integer(machine, operation, operands->first);
 }
 
-static void compare(struct decode_machine *machine,
-		    const struct operation *operation)
+static void compare_scalars(struct decode_machine *machine,
+			    const struct operation *operation)
 {
 	struct operands *operands = &machine->operands;
 
@@ -429,7 +436,7 @@ static bool push_long(struct decode_machine *machine,
 	if (machine->long_count == LONGS_MAX)
 		return false;
 	to = machine->longs[machine->long_count++];
-	clear(to, 16);
+	clear_bytes(to, 16);
 	if (operation->second == PLACE_IMMEDIATE) { /* 0 or 1 */
 		if (operation->immediate) {
 			to[7] = 0x80;
@@ -444,7 +451,7 @@ static bool push_long(struct decode_machine *machine,
 	}
 	read_memory(machine, operation, operation->size, operands->b);
 	operation_extend(form_of(operation), operands);
-	copy(to, operands->a, 10);
+	copy_bytes(to, operands->a, 10);
 	return true;
 }
 
@@ -455,7 +462,7 @@ static bool copy_long(struct decode_machine *machine,
 
 	if (!from || machine->long_count == LONGS_MAX)
 		return false;
-	copy(machine->longs[machine->long_count++], from, 16);
+	copy_bytes(machine->longs[machine->long_count++], from, 16);
 	return true;
 }
 
@@ -473,11 +480,11 @@ static bool pop_long(struct decode_machine *machine,
 		to = long_at(machine, operation->immediate);
 		if (!to)
 			return false;
-		copy(to, top, 16);
+		copy_bytes(to, top, 16);
 	} else if (operation->size == 10) {
 		done = write_memory(machine, operation, 10, top);
 	} else {
-		copy(operands->a, top, 10);
+		copy_bytes(operands->a, top, 10);
 		operation_narrow(form_of(operation), operands);
 		done = write_memory(machine, operation, operation->size,
 				    operands->b);
@@ -494,9 +501,9 @@ static bool exchange_longs(struct decode_machine *machine,
 
 	if (!a || !b)
 		return false;
-	copy(kept, a, 16);
-	copy(a, b, 16);
-	copy(b, kept, 16);
+	copy_bytes(kept, a, 16);
+	copy_bytes(a, b, 16);
+	copy_bytes(b, kept, 16);
 	return true;
 }
 
@@ -513,64 +520,73 @@ static bool compute_long(struct decode_machine *machine,
 	if (operation->second == PLACE_MEMORY) {
 		read_memory(machine, operation, operation->size, operands->b);
 		operation_extend((uint32_t)operation->immediate, operands);
-		copy(operands->b, operands->a, 10);
+		copy_bytes(operands->b, operands->a, 10);
 	} else {
 		second = long_at(machine, operation->second);
 		if (!second)
 			return false;
-		copy(operands->b, second, 10);
+		copy_bytes(operands->b, second, 10);
 	}
-	copy(operands->a, first, 10);
+	copy_bytes(operands->a, first, 10);
 	operation_long_double(operation->number, operands);
-	copy(to, operands->a, 10);
+	copy_bytes(to, operands->a, 10);
 	machine->long_count -= operation->width;
 	return true;
 }
 
 /* --- running --- */
 
-static bool step(struct decode_machine *machine,
-		 const struct operation *operation)
+static bool execute(struct decode_machine *machine,
+		    const struct operation *operation)
 {
 	uint64_t value;
 
 	switch (operation->code) {
 	case OPERATION_MOVE:
-		return write(machine, operation,
-			     read(machine, operation, operation->second,
-				  operation->from_size));
+		return write_integer(machine, operation,
+				     read_integer(machine, operation,
+						  operation->second,
+						  operation->from_size));
 	case OPERATION_MOVE_SIGNED:
-		value = read(machine, operation, operation->second,
-			     operation->from_size);
-		return write(machine, operation,
-			     extend(value, operation->from_size));
+		value = read_integer(machine, operation, operation->second,
+				     operation->from_size);
+		return write_integer(machine, operation,
+				     sign_extend(value, operation->from_size));
 	case OPERATION_ADDRESS:
-		return write(machine, operation,
-			     address_of(machine, operation));
+		return write_integer(machine, operation,
+				     address_of(machine, operation));
 	case OPERATION_SIGN:
-		value = extend(machine->registers[operation->second],
-			       operation->size);
-		return write(machine, operation,
-			     (uint64_t)((int64_t)value >> 63));
-	case OPERATION_INTEGER: return compute(machine, operation);
+		value = sign_extend(machine->registers[operation->second],
+				    operation->size);
+		return write_integer(machine, operation,
+				     (uint64_t)((int64_t)value >> 63));
+	case OPERATION_INTEGER: return compute_integer(machine, operation);
 	case OPERATION_PAIR: return compute_pair(machine, operation);
 	case OPERATION_SET:
-		return write(machine, operation,
-			     is_true(machine->flags, operation->condition));
+		return write_integer(
+			machine, operation,
+			is_true(machine->flags, operation->condition));
 	case OPERATION_SELECT:
-		value = read(machine, operation, operation->second,
-			     operation->size);
-		if (!is_true(machine->flags, operation->condition))
-			value = read(machine, operation, operation->first,
+		value = read_integer(machine, operation, operation->second,
 				     operation->size);
-		return write(machine, operation, value);
+		if (!is_true(machine->flags, operation->condition))
+			value = read_integer(machine, operation,
+					     operation->first, operation->size);
+		return write_integer(machine, operation, value);
 	case OPERATION_VECTOR_MOVE: return move_vector(machine, operation);
-	case OPERATION_BROADCAST: broadcast(machine, operation); return true;
-	case OPERATION_SHUFFLE: shuffle(machine, operation); return true;
+	case OPERATION_BROADCAST:
+		broadcast_vector(machine, operation);
+		return true;
+	case OPERATION_SHUFFLE: shuffle_vector(machine, operation); return true;
 	case OPERATION_VECTOR: compute_vector(machine, operation); return true;
-	case OPERATION_FROM_INTEGER: convert(machine, operation); return true;
-	case OPERATION_TO_INTEGER: return convert_back(machine, operation);
-	case OPERATION_COMPARE: compare(machine, operation); return true;
+	case OPERATION_FROM_INTEGER:
+		convert_from_integer(machine, operation);
+		return true;
+	case OPERATION_TO_INTEGER:
+		return convert_to_integer(machine, operation);
+	case OPERATION_COMPARE:
+		compare_scalars(machine, operation);
+		return true;
 	case OPERATION_LONG_PUSH: return push_long(machine, operation);
 	case OPERATION_LONG_COPY: return copy_long(machine, operation);
 	case OPERATION_LONG_POP: return pop_long(machine, operation);
@@ -581,9 +597,9 @@ static bool step(struct decode_machine *machine,
 }
 
 /* Returns the operation at the end of the path, or NULL with *@reason. */
-static const struct operation *follow(const struct decode_recipe *recipe,
-				      struct decode_machine *machine,
-				      enum shim_unavailable *reason)
+static const struct operation *execute_path(const struct decode_recipe *recipe,
+					    struct decode_machine *machine,
+					    enum shim_unavailable *reason)
 {
 	const struct operation *at = recipe->operations;
 
@@ -605,7 +621,7 @@ static const struct operation *follow(const struct decode_recipe *recipe,
 			*reason = SHIM_UNAVAILABLE_NOT_RETURNED;
 			return NULL;
 		default:
-			if (step(machine, at))
+			if (execute(machine, at))
 				break;
 			*reason = SHIM_UNAVAILABLE_CODE;
 			return NULL;
@@ -616,7 +632,8 @@ static const struct operation *follow(const struct decode_recipe *recipe,
 	return NULL;
 }
 
-/* Whether the program has yet to write there, so that memory lacks the value. */
+/* Whether the program still has to write this memory, so that the memory lacks the
+ * value. */
 static bool is_written(const struct decode_machine *machine, uintptr_t address,
 		       uint32_t size)
 {
@@ -628,18 +645,19 @@ static bool is_written(const struct decode_machine *machine, uintptr_t address,
 	return false;
 }
 
-static void put_together(const struct decode_recipe *recipe,
+static void store_result(const struct decode_recipe *recipe,
 			 struct decode_machine *machine)
 {
 	unsigned integers = 0, vectors = 0;
 
 	if (recipe->is_whole) {
-		copy(machine->result, machine->vectors[0], recipe->result_size);
+		copy_bytes(machine->result, machine->vectors[0],
+			   recipe->result_size);
 		return;
 	}
 	if (recipe->is_split) {
-		copy(machine->result, machine->vectors[0], 16);
-		copy(machine->result + 16, machine->vectors[1], 16);
+		copy_bytes(machine->result, machine->vectors[0], 16);
+		copy_bytes(machine->result + 16, machine->vectors[1], 16);
 		return;
 	}
 	for (uint32_t i = 0; i < 2 && recipe->classes[i]; i++) {
@@ -649,17 +667,17 @@ static void put_together(const struct decode_recipe *recipe,
 					   (const void *)
 						   machine->vectors[vectors++];
 
-		copy(machine->result + i * 8, from, 8);
+		copy_bytes(machine->result + i * 8, from, 8);
 	}
 }
 
-static bool put_longs(const struct decode_recipe *recipe,
-		      struct decode_machine *machine)
+static bool store_longs(const struct decode_recipe *recipe,
+			struct decode_machine *machine)
 {
 	if (machine->long_count != recipe->long_count)
 		return false;
 	for (uint32_t i = 0; i < recipe->long_count; i++)
-		copy(machine->result + i * 16, long_at(machine, i), 16);
+		copy_bytes(machine->result + i * 16, long_at(machine, i), 16);
 	return true;
 }
 
@@ -674,14 +692,15 @@ enum shim_unavailable decode_run(const struct decode_recipe *recipe,
 	*start = 0;
 	machine->store_count = machine->long_count = 0;
 	if (recipe->copies)
-		copy((unsigned char *)machine->registers,
-		     (const unsigned char *)&machine->registers[REGISTER_KEPT],
-		     16 * 8);
-	end = follow(recipe, machine, &reason);
+		copy_bytes((unsigned char *)machine->registers,
+			   (const unsigned char *)&machine
+				   ->registers[REGISTER_KEPT],
+			   16 * 8);
+	end = execute_path(recipe, machine, &reason);
 	if (!end)
 		return reason;
-	/* If it does not return to the call site of the function, this `ret` is
-	 * another function's. */
+	/* A `ret` that does not return to the call site of the function belongs to
+	 * another function. */
 	read_memory(machine, end, 8, (unsigned char *)&at);
 	if (at != site)
 		return SHIM_UNAVAILABLE_INLINED;
@@ -691,10 +710,10 @@ enum shim_unavailable decode_run(const struct decode_recipe *recipe,
 		if (is_written(machine, *start, recipe->result_size))
 			*start = 0;
 	} else if (recipe->long_count) {
-		if (!put_longs(recipe, machine))
+		if (!store_longs(recipe, machine))
 			*start = 0;
 	} else {
-		put_together(recipe, machine);
+		store_result(recipe, machine);
 	}
 	return *start ? SHIM_AVAILABLE : SHIM_UNAVAILABLE_CODE;
 }

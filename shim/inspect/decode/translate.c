@@ -74,7 +74,7 @@ void translate_clear(struct operation *operation, unsigned code)
 	};
 }
 
-static int nothing(struct operation *operation)
+static int translate_nothing(struct operation *operation)
 {
 	translate_clear(operation, OPERATION_NOTHING);
 	return 1;
@@ -117,7 +117,7 @@ int translate(const struct instruction *instruction,
 	switch (instruction->head.mnemonic) {
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_ENDBR64:
-	case ZYDIS_MNEMONIC_VZEROUPPER: return nothing(operations);
+	case ZYDIS_MNEMONIC_VZEROUPPER: return translate_nothing(operations);
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVZX:
 		return translate_move(instruction, operations, OPERATION_MOVE);

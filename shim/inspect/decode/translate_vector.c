@@ -33,7 +33,7 @@ int translate_move_lowest(const struct instruction *instruction, unsigned size,
 	return 1;
 }
 
-/* Writes a part over a copy of another register. */
+/* Writes a part of a register over a copy of another register. */
 static int move_over(const struct instruction *instruction, unsigned from,
 		     unsigned offset, unsigned size,
 		     struct operation *operations)

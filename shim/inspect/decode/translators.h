@@ -13,7 +13,8 @@ struct supported {
 	uint8_t kind, size;
 };
 
-/* The entry of @mnemonic, and the *@number of its first operation; or NULL. */
+/* Returns the entry of @mnemonic, and in *@number the number of its first operation;
+ * NULL if the instruction is not supported. */
 const struct supported *supported_find(ZydisMnemonic mnemonic,
 				       unsigned *number);
 
@@ -23,7 +24,7 @@ int translate_integer(const struct instruction *instruction,
 		      const struct supported *found, unsigned number,
 		      struct operation *operation);
 
-/* A rotation that keeps the flags. */
+/* Translates a rotation that keeps the flags. */
 int translate_rorx(const struct instruction *instruction,
 		   struct operation *operation);
 
@@ -54,14 +55,14 @@ int translate_conditional(const struct instruction *instruction,
 
 /* --- translate_vector.c --- */
 
-/* Moves of the lowest @size bytes. */
+/* Translates moves of the lowest @size bytes. */
 int translate_move_lowest(const struct instruction *instruction, unsigned size,
 			  struct operation *operation);
 
 int translate_move_scalar(const struct instruction *instruction, unsigned size,
 			  struct operation *operations);
 
-/* Moves the lower or the upper half to or from memory. */
+/* Translates moves of the lower or the upper half to or from memory. */
 int translate_move_half(const struct instruction *instruction, unsigned offset,
 			struct operation *operations);
 
@@ -76,7 +77,7 @@ int translate_extract(const struct instruction *instruction, unsigned size,
 int translate_insert_float(const struct instruction *instruction,
 			   struct operation *operations);
 
-/* A shift by bytes, to the right if @sign is 1. */
+/* Translates a shift by bytes, to the right if @sign is 1. */
 int translate_shift_bytes(const struct instruction *instruction, int sign,
 			  struct operation *operation);
 
