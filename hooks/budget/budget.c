@@ -1,6 +1,4 @@
-/*
- * The budget: its start, and what happens at a sample.
- */
+/* The budget: its start, and its work at each sample. */
 #define _GNU_SOURCE
 #include "budget/budget.h"
 
@@ -34,7 +32,7 @@ static uintptr_t sp_of(const void *context)
 #endif
 }
 
-/* Not 0: a thread is deciding or switching. */
+/* Not 0: a thread is deciding, or is switching functions. */
 static uint32_t is_busy;
 
 static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
@@ -80,7 +78,7 @@ static void describe(void)
 	meta->sample_period_ns = is_on ? 1000000000u / FREQUENCY_HZ : 0;
 }
 
-/* The child has a recording of its own, and the same functions are off. */
+/* The child has its own recording, in which the same functions are off. */
 static void forked(void)
 {
 	is_busy = 0;
@@ -105,9 +103,10 @@ bool budget_start(uint32_t percent)
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_sampling(handle) != SHIM_OK ||
 	    shim_profiler_get_sample_mode(handle, NULL, NULL) != SHIM_OK) {
-		shim_record_log("calltree: no budget: its samples cannot be "
-				"taken here, or another profiler takes some; "
-				"all calls are recorded");
+		shim_record_log(
+			"calltree: no budget: its samples cannot be "
+			"taken here, or another profiler uses the sampler; "
+			"all calls are recorded");
 		return false;
 	}
 	controller_percent = percent;
@@ -123,8 +122,9 @@ void budget_begin(void)
 	if (controller_percent == 0)
 		return;
 	if (tree_mode != COUNTS || tree_is_traced) {
-		shim_record_log("calltree: no budget beside profilers that "
-				"need the time of each call");
+		shim_record_log(
+			"calltree: no budget together with profilers that "
+			"need the time of each call");
 		return;
 	}
 	is_on = shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_PROCESS,

@@ -1,7 +1,7 @@
 /*
- * calltree with a budget: calls are counted and not timed, samples of processor time
- * give the times, and the functions whose calls cost more than the budget are switched
- * off at their call sites.
+ * calltree with a budget: it counts calls without timing them, takes the times from
+ * samples of processor time, and switches off, at their call sites, the functions whose
+ * calls cost more than the budget.
  */
 #ifndef BUDGET_H
 #define BUDGET_H
@@ -12,12 +12,13 @@
 /*
  * budget_start - keep the cost of calltree below @percent of the processor time
  *
- * Called after tree_need_calls.  False if that cannot be done here; the log has the
- * reason, and calltree records all calls.
+ * Called after tree_need_calls.  Returns false if samples are not available; then the
+ * log has the reason, and calltree records all calls.
  */
 bool budget_start(uint32_t percent);
 
-/* budget_begin - all profilers have been started; after tree_begin */
+/* budget_begin - start the budget after all profilers have been started and after
+ * tree_begin */
 void budget_begin(void);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * Bursts: some functions are switched on again for the time between two samples of one
- * thread, to see how often they are called.  Samples come at even distances of processor
- * time, whatever the program does, and the distance between bursts is random.  So the
- * mean of the rates is that of the whole time.
+ * A burst switches some functions on for the time between two samples of one thread,
+ * and counts their calls.  Samples come at even distances of processor time, whatever
+ * the program does, and the distance between bursts is random.  So the mean of the
+ * rates is the mean of the whole time.
  *
  * The calls of a burst cost time.  All bursts together take 3 % of the processor time,
- * or less with a budget below 10.  A function's share of the bursts falls with the square
- * root of its calls, so hot ones are in fewer bursts and take more of the time.  Its
- * bursts are nearly evenly spaced: the time between two is known by its two ends, and a
- * program's phases are found where they are.
+ * or less with a budget below 10.  A function's share of the bursts falls with the
+ * square root of its calls, so hot functions are in fewer bursts and take more of the
+ * time.  The bursts of a function are nearly evenly spaced.  So the two bursts around a
+ * time tell about that time, and the phases of a program are found.
  */
 #include "budget/controller.h"
 
@@ -20,9 +20,9 @@
 
 #define FUNCTIONS_MAX 64 /* in one burst */
 #define CALLS_ROOM    256
-#define FORGET_AFTER  8 /* samples: the thread of the burst sleeps */
+#define FORGET_AFTER  8 /* samples; by then the thread of the burst sleeps */
 
-/* The part of a burst's time that its calls shall cost, in 1/10^12. */
+/* The part of a burst's time that its calls may cost, in 1/10^12. */
 #define INTENSITY 150000000000ull
 
 static struct throttled *in_burst[FUNCTIONS_MAX];
@@ -35,18 +35,18 @@ static uint64_t mean_cost_ns = 500000;
 static uint64_t switching_ns;
 static struct shim_hook_call calls[CALLS_ROOM];
 
-/* --- chance --- */
+/* --- random numbers --- */
 
-static uint64_t chance_state;
+static uint64_t random_state;
 
-static uint64_t chance(void)
+static uint64_t random_number(void)
 {
-	uint64_t x = chance_state ? chance_state : shim_clock_read() | 1;
+	uint64_t x = random_state ? random_state : shim_clock_read() | 1;
 
 	x ^= x << 13;
 	x ^= x >> 7;
 	x ^= x << 17;
-	chance_state = x;
+	random_state = x;
 	return x * 0x2545f4914f6cdd1dull >> 11;
 }
 
@@ -66,7 +66,7 @@ static uint64_t square_root(uint64_t x)
 
 /* --- the choice --- */
 
-/* The square root of its calls in a second, at least 30. */
+/* The square root of the function's calls in a second, at least 30. */
 static uint64_t root_of(struct throttled *throttled)
 {
 	uint64_t rate = throttled->ns / 1000 ? throttled->calls * 1000000 /
@@ -80,22 +80,23 @@ static uint64_t root_of(struct throttled *throttled)
 
 #define ONE (1u << 20)
 
-/* After half of the bursts that are its distance, or up to one and a half. */
+/* Whether the function's credit suffices: a function is in a burst after 0.5 to 1.5
+ * times its mean distance. */
 static bool is_due(struct throttled *throttled, uint64_t share)
 {
 	if (throttled->need == 0) {
-		throttled->need = ONE / 2 + chance() % ONE;
-		throttled->credit = chance() % throttled->need;
+		throttled->need = ONE / 2 + random_number() % ONE;
+		throttled->credit = random_number() % throttled->need;
 	}
 	throttled->credit += share < ONE ? share : ONE;
 	if (throttled->credit < throttled->need)
 		return false;
 	throttled->credit -= throttled->need;
-	throttled->need = ONE / 2 + chance() % ONE;
+	throttled->need = ONE / 2 + random_number() % ONE;
 	return true;
 }
 
-static void choose(uint64_t cost)
+static void choose_functions(uint64_t cost)
 {
 	uint64_t sum = 0, factor;
 	uint32_t count = throttled_count, first;
@@ -109,7 +110,7 @@ static void choose(uint64_t cost)
 	/* The share is factor / root, in 2^-20: INTENSITY over the cost of a call,
 	 * in 10^-12 s, and the sum. */
 	factor = (INTENSITY << 20) / ((cost ? cost : 1) * sum);
-	first = (uint32_t)(chance() % count);
+	first = (uint32_t)(random_number() % count);
 	for (uint32_t i = 0; i < count && burst_size < FUNCTIONS_MAX; i++) {
 		struct throttled *throttled = throttled_get((first + i) %
 							    count);
@@ -122,8 +123,8 @@ static void choose(uint64_t cost)
 
 /* --- switching --- */
 
-/* The sites of all functions of the burst, in as few batches as there is room for.
- * False: some could not be switched. */
+/* Switches the sites of all functions of the burst, in as few batches as possible.
+ * False if a site could not be switched. */
 static bool switch_sites(bool on)
 {
 	bool all = true;
@@ -159,7 +160,7 @@ static bool change_state(struct throttled *throttled, uint32_t from,
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* The calls of the function that this thread's tree has. */
+/* The function's calls that this thread's tree has counted. */
 static uint64_t calls_in(const struct throttled *throttled,
 			 const struct tree *tree)
 {
@@ -172,12 +173,12 @@ static uint64_t calls_in(const struct throttled *throttled,
 	return sum;
 }
 
-/* All sites are on before a call counts: else an enter may be seen without its leave. */
-static void begin(const struct moment *moment)
+/* All sites are on before a call counts.  Otherwise a leave might be missed. */
+static void begin_burst(const struct moment *moment)
 {
 	uint64_t begin_ns = shim_thread_time_ns();
 
-	choose(controller_cost(moment->meta));
+	choose_functions(controller_cost(moment->meta));
 	if (burst_size == 0)
 		return;
 	for (uint32_t i = 0; i < burst_size; i++)
@@ -200,12 +201,12 @@ static void begin(const struct moment *moment)
 
 /*
  * Each burst stands for the time between its neighbours, so the mean is the area under
- * the rates by the time off.  The error of that comes from the differences of
- * neighbours.  One burst more, which is a whole mean away, is added to them: what was
- * seen in few bursts may be quite different between them.
+ * the rates, divided by the time off.  Its error comes from the differences between
+ * neighbours.  One more burst, whose difference is a whole mean, is added: a few bursts
+ * tell little about the time between them.
  */
-static void publish(struct throttled *throttled,
-		    struct shim_throttled_node *node)
+static void publish_rate(struct throttled *throttled,
+			 struct shim_throttled_node *node)
 {
 	uint64_t bursts = node->bursts + 1;
 	uint64_t span = throttled->weight - node->weight;
@@ -216,7 +217,7 @@ static void publish(struct throttled *throttled,
 	unsigned __int128 squares = throttled->squares / 2 + mean * mean +
 				    (unsigned __int128)rates * rates / bursts;
 
-	/* 0 would say that the function can have had few calls at most. */
+	/* 0 would mean that the function had few calls at most. */
 	node->rates = rates ? rates : 1;
 	node->squares[0] = (uint64_t)squares;
 	node->squares[1] = (uint64_t)(squares >> 64);
@@ -229,27 +230,28 @@ static uint64_t rate_of(uint64_t count, uint64_t ns)
 	return ns ? count * 15625000 / ns : 0;
 }
 
-/* The first burst stands for the time before it, too.  The rate at which the function was
- * called when it went off is one that it can have again. */
+/* The first burst also stands for the time before it.  The function may reach again the
+ * rate at which it was switched off. */
 static void add_rate(struct throttled *throttled,
 		     const struct shim_throttled_node *node, uint64_t rate)
 {
 	bool is_first = node->bursts == 0;
-	uint64_t begin = is_first ? node->weight : throttled->weight;
+	uint64_t begin_burst = is_first ? node->weight : throttled->weight;
 	uint64_t before = is_first ? rate : throttled->rate;
 	int64_t step = (int64_t)(rate - throttled->rate);
 
 	throttled->area += (unsigned __int128)(before + rate) *
-			   (burst_weight - begin);
+			   (burst_weight - begin_burst);
 	throttled->squares += (unsigned __int128)((__int128)step * step)
 			      << is_first;
 	throttled->rate = rate;
 	throttled->weight = burst_weight;
 }
 
-/* @hooks_ns: of all calls of the burst, which @ns of processor time does not contain. */
-static void note(struct throttled *throttled, uint64_t count, uint64_t ns,
-		 uint64_t hooks_ns)
+/* @hooks_ns: the time of all calls of the burst, which is not part of the processor
+ * time @ns. */
+static void note_calls(struct throttled *throttled, uint64_t count, uint64_t ns,
+		       uint64_t hooks_ns)
 {
 	struct shim_throttled_node *node = throttled->node;
 	uint64_t rate = rate_of(count, ns);
@@ -265,13 +267,13 @@ static void note(struct throttled *throttled, uint64_t count, uint64_t ns,
 	node->ns += ns;
 	node->slopes += rate * hooks_ns / ns;
 	add_rate(throttled, node, rate);
-	publish(throttled, node);
+	publish_rate(throttled, node);
 }
 
 /*
- * What a call costs here, in 1/1000 ns: bursts end at any moment, so those that end in a
- * hook are the part of the time that hooks take.  The cost that was measured in a loop
- * counts as much as PRIOR ends.
+ * The cost of a call in this program, in 1/1000 ns.  Bursts end at random moments, so
+ * the share of bursts that end in a hook is the share of the time that hooks take.  The
+ * cost that was measured in a loop has the weight of PRIOR ends.
  */
 #define PRIOR 8
 
@@ -299,7 +301,7 @@ static void learn_cost(const struct moment *moment, uint64_t ns, uint64_t count)
 	ends_calls += count;
 }
 
-static uint64_t note_all(const struct moment *moment, uint64_t ns)
+static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 {
 	uint64_t sum = 0, hooks_ns;
 
@@ -310,14 +312,14 @@ static uint64_t note_all(const struct moment *moment, uint64_t ns)
 	}
 	learn_cost(moment, ns, sum);
 	hooks_ns = sum * cost_here(moment->meta) / 1000;
-	/* The cost of a call is an estimate: more than seven eighths of the time
-	 * cannot be true. */
+	/* The cost of a call is an estimate.  More than seven eighths of the time would
+	 * be wrong. */
 	if (hooks_ns > ns - ns / 8)
 		hooks_ns = ns - ns / 8;
 	for (uint32_t i = 0; i < burst_size; i++)
 		if (throttled_state(in_burst[i]) == THROTTLED_BURST)
-			note(in_burst[i], in_burst[i]->begin, ns - hooks_ns,
-			     hooks_ns);
+			note_calls(in_burst[i], in_burst[i]->begin,
+				   ns - hooks_ns, hooks_ns);
 	__atomic_fetch_add(&moment->meta->bursts, 1, __ATOMIC_RELAXED);
 	return hooks_ns;
 }
@@ -339,7 +341,7 @@ static void switch_off(void)
 	burst_tree = NULL;
 }
 
-static void end(const struct moment *moment)
+static void end_burst(const struct moment *moment)
 {
 	uint64_t now_ns = shim_thread_time_ns(), cost_ns = 0;
 	bool is_whole = moment->begin > burst_begin_ns + 1000 &&
@@ -347,15 +349,15 @@ static void end(const struct moment *moment)
 			burst_life == burst_tree->life;
 
 	if (is_whole)
-		cost_ns = note_all(moment, moment->begin - burst_begin_ns);
+		cost_ns = note_burst(moment, moment->begin - burst_begin_ns);
 	switch_off();
 	cost_ns += switching_ns + shim_thread_time_ns() - now_ns;
 	mean_cost_ns = (mean_cost_ns * 7 + cost_ns) / 8;
 }
 
-/* In samples.  The average is chosen by the mean cost, so that the times of bursts do
- * not depend on what the program does. */
-static uint64_t any_distance(const struct moment *moment)
+/* The distance to the next burst, in samples.  The mean cost determines its average, so
+ * the times of bursts do not depend on the program's actions. */
+static uint64_t random_distance(const struct moment *moment)
 {
 	uint64_t share = controller_percent < 10 ? 333 / controller_percent :
 						   33;
@@ -363,7 +365,7 @@ static uint64_t any_distance(const struct moment *moment)
 
 	if (mean < 4)
 		mean = 4;
-	return mean / 2 + chance() % mean;
+	return mean / 2 + random_number() % mean;
 }
 
 void bursts_step(const struct moment *moment)
@@ -372,19 +374,19 @@ void bursts_step(const struct moment *moment)
 		if (burst_tree != moment->tree &&
 		    moment->weight - burst_weight < FORGET_AFTER)
 			return;
-		end(moment);
-		next_burst = moment->weight + any_distance(moment);
+		end_burst(moment);
+		next_burst = moment->weight + random_distance(moment);
 		return;
 	}
 	if (throttled_count == 0 || moment->weight < next_burst)
 		return;
 	if (next_burst > 0)
-		begin(moment);
+		begin_burst(moment);
 	if (!burst_tree)
-		next_burst = moment->weight + any_distance(moment);
+		next_burst = moment->weight + random_distance(moment);
 }
 
-/* The child has the code as the parent had it. */
+/* The child has the same sites switched as the parent. */
 void bursts_forked(void)
 {
 	next_burst = 0;

@@ -1,9 +1,9 @@
 /*
- * What hooks cost depends on the code around them: a constant that was measured in a
- * loop is wrong by some ns a call, and exact hooks may take more time than the program.
- * So the processor time is sampled, and each sample is counted for the innermost
- * recorded call, as the program's or as ours.  Samples have no stacks, and cost 0.1 to
- * 0.4 % of the time.
+ * The cost of hooks depends on the code around them.  A constant that was measured in a
+ * loop is wrong by some nanoseconds per call, and exact hooks may take more time than
+ * the program. So the processor time is sampled, and each sample counts for the
+ * innermost recorded call: as time of the program, or as time of shim.  Samples have no
+ * stacks, and cost 0.1 to 0.4 % of the time.
  */
 #define _GNU_SOURCE
 #include "budget/calibrate.h"
@@ -55,12 +55,14 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	budget_samples_add_place(ip, sp_of(context), weight);
 }
 
-/* By a profiler that needs other samples: those so far are no even part of the run. */
+/* Called when a profiler takes the sampler for other samples.  The samples so far are
+ * from one part of the run only. */
 static void sampler_taken(void)
 {
 	is_on = false;
 	describe();
-	shim_record_log("calltree: no calibrate: another profiler samples");
+	shim_record_log(
+		"calltree: no calibrate: another profiler uses the sampler");
 }
 
 static bool has_sampler(void)
@@ -80,8 +82,9 @@ void calibrate_begin(void)
 	if (handle)
 		return;
 	if (tree_mode != EXACT || tree_is_traced || !has_sampler()) {
-		shim_record_log("calltree: no calibrate: its samples cannot be "
-				"taken here, or another profiler takes some");
+		shim_record_log(
+			"calltree: no calibrate: its samples cannot be "
+			"taken here, or another profiler uses the sampler");
 		return;
 	}
 	shim_lend_samples(handle, sampler_taken);

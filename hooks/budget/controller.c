@@ -1,9 +1,9 @@
 /*
- * The controller: at a sample now and then it adds up the calls of each function since
- * it looked last.  If these have cost more than the budget, it switches functions off,
- * those with most calls first, until what remains fits into two thirds of the budget.
+ * The controller: at some samples, it adds up the calls of each function since its last
+ * look.  If these calls have cost more than the budget, it switches functions off,
+ * beginning with the most calls, until the rest fits into two thirds of the budget.
  *
- * The outermost call of a stack always stays: its function is never switched off.
+ * The function of a stack's outermost call is never switched off.
  */
 #include "budget/controller.h"
 
@@ -18,13 +18,13 @@
 #define FIRST_LOOK 2   /* samples */
 #define LOOK_MIN   5   /* samples between two looks */
 #define LOOK_MAX   100 /* the same */
-/* A look costs at most 1/SHARE of the time; or 1/HOT_SHARE when samples show that hooks
+/* Looks take at most 1/SHARE of the time, or 1/HOT_SHARE when samples show that hooks
  * take more than the budget. */
 #define SHARE	    500
 #define HOT_SHARE   30
 #define CALLS_LEAST 64 /* in the time between two looks */
 
-/* The hooks cost more in a program than in a loop that measures them. */
+/* Hooks cost more in a program than in the loop that measures their cost. */
 #define MARGIN_PERCENT 150
 
 uint32_t controller_percent;
@@ -50,14 +50,14 @@ uint64_t controller_cost(const struct shim_meta *meta)
 struct counter {
 	uint64_t function;
 	uint64_t calls, before; /* now, and at the last look */
-	bool is_outermost;	/* somewhere */
+	bool is_outermost;	/* in some stack */
 	bool has_callees;
 	bool is_chosen;
-	bool is_throttled; /* was once */
+	bool is_throttled; /* is off, or was off before */
 };
 
-/* In the order in which the functions were found; and their numbers + 1 by function, in
- * an open hash table. */
+/* The counters in the order in which the functions were found; and an open hash table
+ * with their numbers + 1, by function. */
 static struct counter *counters;
 static uint32_t counter_count, counter_room;
 static uint32_t *numbers;
@@ -75,7 +75,7 @@ static uint32_t *number_of(uint64_t function)
 }
 
 /* The numbers have twice as much room as the counters. */
-static bool make_room(void)
+static bool grow_counters(void)
 {
 	uint32_t room = counter_room ? counter_room * 2 : 512;
 	struct counter *more;
@@ -106,7 +106,7 @@ static struct counter *make_counter(uint64_t function)
 {
 	uint32_t *number;
 
-	if (!make_room())
+	if (!grow_counters())
 		return NULL;
 	number = number_of(function);
 	if (*number == 0) {
@@ -118,8 +118,8 @@ static struct counter *make_counter(uint64_t function)
 	return &counters[*number - 1];
 }
 
-/* The function of a node that may be switched off; 0: it may not.  Images that were
- * unloaded have left their generation in it. */
+/* The function of a node that may be switched off; 0 if it may not.  A function of an
+ * unloaded image carries that image's generation. */
 static uint64_t function_of(const struct shim_node *node)
 {
 	uint64_t function = address_of(node);
@@ -129,7 +129,7 @@ static uint64_t function_of(const struct shim_node *node)
 		       function;
 }
 
-/* The counter of a node, whose number @hits keeps. */
+/* The counter of a node.  The node stores its number in @hits. */
 static struct counter *counter_of(const struct shim_node *node)
 {
 	uint64_t function = function_of(node);
@@ -141,7 +141,7 @@ static struct counter *counter_of(const struct shim_node *node)
 		       NULL;
 }
 
-static COLD struct counter *meet_node(struct shim_node *node)
+static COLD struct counter *count_node(struct shim_node *node)
 {
 	const struct shim_node *parent = parent_of(node);
 	uint64_t function = function_of(node), caller = function_of(parent);
@@ -182,8 +182,9 @@ static void visit_chunk(struct tree *tree, const struct chunk *chunk,
 	}
 }
 
-/* In the order of memory, which is much faster than by the tables.  Nodes that other
- * threads make meanwhile may be missed until the next look. */
+/* Visits the nodes in the order of memory, which is much faster than the order of
+ * the tables.  Nodes that other threads make meanwhile may be missed until the next
+ * look. */
 static void each_node(node_visitor *visit)
 {
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
@@ -203,11 +204,11 @@ static void visit_count(struct tree *tree, struct shim_node *node)
 	struct throttled *throttled;
 
 	if (!counter)
-		counter = meet_node(node);
+		counter = count_node(node);
 	if (!counter)
 		return;
 	counter->calls += __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
-	/* A node that was made while its function went off. */
+	/* The node was made while its function went off. */
 	if (!counter->is_throttled || (node->function & SHIM_NODE_EXACT))
 		return;
 	throttled = throttled_find(counter->function);
@@ -217,9 +218,9 @@ static void visit_count(struct tree *tree, struct shim_node *node)
 
 /* --- the choice --- */
 
-/* The calls since the last look.  Those of bursts are paid for apart.  Those of an image
- * that was unloaded are not counted any more. */
-static uint64_t since(const struct counter *counter)
+/* The calls since the last look.  It excludes the calls of bursts, which have a budget
+ * of their own, and functions of unloaded images. */
+static uint64_t calls_of(const struct counter *counter)
 {
 	const struct throttled *throttled = counter->is_throttled ?
 						    throttled_find(
@@ -237,10 +238,11 @@ static uint64_t since(const struct counter *counter)
 
 static uint64_t bucket_calls[BUCKETS];
 
-/* Four buckets for each doubling.  Leaves tell least: they come first. */
+/* The bucket of a function, by its calls: four buckets for each doubling.  Functions
+ * without callees go first, because they tell the user least. */
 static unsigned bucket_of(const struct counter *counter)
 {
-	uint64_t calls = since(counter) >> counter->has_callees;
+	uint64_t calls = calls_of(counter) >> counter->has_callees;
 	unsigned top;
 
 	if (calls < 4)
@@ -249,13 +251,13 @@ static unsigned bucket_of(const struct counter *counter)
 	return top * 4 + (unsigned)(calls >> (top - 2) & 3);
 }
 
-static bool may_go(const struct counter *counter)
+static bool may_switch_off(const struct counter *counter)
 {
 	return !counter->is_outermost && !counter->is_throttled &&
-	       since(counter) >= CALLS_LEAST;
+	       calls_of(counter) >= CALLS_LEAST;
 }
 
-/* The lowest bucket whose functions go, if @left calls may stay. */
+/* The lowest bucket whose functions are switched off if @left calls may remain. */
 static unsigned find_limit(uint64_t left)
 {
 	uint64_t staying = 0;
@@ -265,11 +267,11 @@ static unsigned find_limit(uint64_t left)
 	for (uint32_t i = 0; i < counter_count; i++) {
 		const struct counter *counter = &counters[i];
 
-		if (may_go(counter))
+		if (may_switch_off(counter))
 			bucket_calls[bucket_of(counter)] += counter->calls -
 							    counter->before;
 		else
-			staying += since(counter);
+			staying += calls_of(counter);
 	}
 	for (unsigned i = 0; i < BUCKETS; i++) {
 		staying += bucket_calls[i];
@@ -301,7 +303,7 @@ void controller_describe(const struct moment *moment,
 static void switch_off(const struct moment *moment, struct counter *counter,
 		       uint64_t passed_ns)
 {
-	uint64_t calls = since(counter);
+	uint64_t calls = calls_of(counter);
 	struct throttled *throttled = throttled_add(counter->function);
 
 	if (!throttled)
@@ -323,18 +325,19 @@ static void visit_chosen(struct tree *tree, struct shim_node *node)
 	if (!throttled)
 		return;
 	throttled_add_place(throttled, tree, node);
-	/* The reader wants to know the calls before. */
+	/* The reader needs the number of calls before. */
 	node->time = __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
 }
 
-/* Everything from bucket @limit on. */
+/* Switches off all functions from bucket @limit on. */
 static bool switch_off_from(const struct moment *moment, unsigned limit,
 			    uint64_t passed_ns)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < counter_count; i++)
-		if (may_go(&counters[i]) && bucket_of(&counters[i]) >= limit) {
+		if (may_switch_off(&counters[i]) &&
+		    bucket_of(&counters[i]) >= limit) {
 			switch_off(moment, &counters[i], passed_ns);
 			any |= counters[i].is_chosen;
 		}
@@ -350,7 +353,7 @@ static bool switch_off_from(const struct moment *moment, unsigned limit,
 /* --- a look --- */
 
 static uint64_t next_look = FIRST_LOOK, last_weight, last_own_ns, period;
-static uint64_t last_own, last_cost_ns;
+static uint64_t last_own_samples, last_cost_ns;
 
 static void count_calls(void)
 {
@@ -361,17 +364,17 @@ static void count_calls(void)
 	each_node(visit_count);
 }
 
-static uint64_t calls_since(void)
+static uint64_t calls_of_all(void)
 {
 	uint64_t calls = 0;
 
 	for (uint32_t i = 0; i < counter_count; i++)
-		calls += since(&counters[i]);
+		calls += calls_of(&counters[i]);
 	return calls;
 }
 
-/* Whether functions were switched off. */
-static bool decide(const struct moment *moment)
+/* Switches functions off if necessary.  Returns whether it did. */
+static bool enforce_budget(const struct moment *moment)
 {
 	uint64_t passed_ns = (moment->weight - last_weight) *
 			     moment->meta->sample_period_ns;
@@ -380,7 +383,7 @@ static bool decide(const struct moment *moment)
 	uint64_t own_ns = moment->meta->own_ns - last_own_ns;
 	uint64_t target_ns = allowed_ns * 2 / 3;
 
-	if (cost == 0 || calls_since() * cost / 1000 + own_ns <= allowed_ns)
+	if (cost == 0 || calls_of_all() * cost / 1000 + own_ns <= allowed_ns)
 		return false;
 	/* Sampling alone may cost more than a small budget. */
 	target_ns = target_ns > own_ns + allowed_ns / 4 ? target_ns - own_ns :
@@ -389,7 +392,7 @@ static bool decide(const struct moment *moment)
 			       passed_ns);
 }
 
-/* Looks come at longer intervals, and as often as their cost allows. */
+/* The next look comes after a longer interval, but as early as its cost allows. */
 static void plan_next(const struct moment *moment, uint64_t cost_ns)
 {
 	uint64_t wait = cost_ns * SHARE / moment->meta->sample_period_ns;
@@ -400,21 +403,22 @@ static void plan_next(const struct moment *moment, uint64_t cost_ns)
 	next_look = moment->weight + (wait > period ? wait : period);
 	last_weight = moment->weight;
 	last_own_ns = moment->meta->own_ns;
-	last_own = moment->own;
+	last_own_samples = moment->own;
 	last_cost_ns = cost_ns;
 }
 
-/* Hot looks that change nothing are repeated later and later. */
+/* Looks at hot hooks that change nothing are repeated at longer and longer
+ * intervals. */
 static uint64_t hot_share = HOT_SHARE;
 
-/* Whether the last samples show that hooks take too much.  @recent has a bit for each of
- * them, which is set if it was in a hook. */
+/* Whether the last samples show that hooks take too much.  @recent has a bit for each
+ * sample, which is set if the sample was in a hook. */
 static bool is_hot(const struct moment *moment)
 {
 	static uint64_t seen;
 	static uint8_t recent;
 	uint64_t passed = moment->weight - last_weight;
-	uint64_t own = moment->own - last_own;
+	uint64_t own = moment->own - last_own_samples;
 
 	recent = (uint8_t)(recent << 1 | (moment->own != seen));
 	seen = moment->own;
@@ -425,8 +429,8 @@ static bool is_hot(const struct moment *moment)
 	       __builtin_popcount(recent) >= 4;
 }
 
-/* If hooks have become hot lately, the calls of the time before say little: the look only
- * counts, and another one follows soon. */
+/* If hooks have become hot only recently, earlier calls tell little.  Then the look
+ * only counts, and the next look follows soon. */
 void controller_look(const struct moment *moment)
 {
 	bool hot = is_hot(moment);
@@ -437,7 +441,7 @@ void controller_look(const struct moment *moment)
 		return;
 	begin = shim_thread_time_ns();
 	count_calls();
-	if (!counts_only && decide(moment))
+	if (!counts_only && enforce_budget(moment))
 		hot_share = HOT_SHARE;
 	else if (!counts_only && hot && hot_share < SHARE)
 		hot_share *= 2;
@@ -463,7 +467,7 @@ void controller_forked(void)
 		counters[i].calls = counters[i].before = 0;
 	next_look = FIRST_LOOK;
 	last_weight = last_own_ns = period = 0;
-	last_own = budget_samples_own;
+	last_own_samples = budget_samples_own;
 	if (throttled_count == 0 || !moment.meta)
 		return;
 	moment.tree = tree_get((uintptr_t)__builtin_frame_address(0));
@@ -472,7 +476,8 @@ void controller_forked(void)
 
 		if (state < THROTTLED_ON)
 			controller_describe(&moment, throttled_get(i));
-		/* On again before the fork: all calls of the child are counted. */
+		/* The functions were on again before the fork, so all calls of the
+		 * child are counted. */
 		else if (state == THROTTLED_ON)
 			moment.meta->throttle_failed++;
 	}

@@ -1,6 +1,6 @@
 /*
- * Decides which functions are switched off, and measures in bursts how often they are
- * called then.  All functions: in a sample_hit, one caller at a time.
+ * Decides which functions are switched off, and measures in bursts how often these are
+ * called.  All functions are called in a sample_hit, by one thread at a time.
  */
 #ifndef BUDGET_CONTROLLER_H
 #define BUDGET_CONTROLLER_H
@@ -22,7 +22,7 @@ struct moment {
 extern uint32_t controller_percent;
 uint64_t controller_cost(const struct shim_meta *meta);
 
-/* @clock units in nanoseconds; 0: their length is not known. */
+/* @clock units in nanoseconds; 0 if their length is unknown. */
 uint64_t controller_ns(const struct shim_meta *meta, uint64_t clock);
 
 /* Switches functions off if it is time to look, and calls cost more than the budget. */

@@ -1,8 +1,8 @@
 /*
- * A sample becomes a path of nodes below the innermost recorded call: the unwinder gives
- * the frames between the interrupted instruction and the frame of that call's hook.
- * Only the sampler's signal adds nodes, and it does not interrupt itself; so each tree
- * has one writer at a time.
+ * A sample becomes a path of nodes below the innermost recorded call.  The unwinder
+ * provides the frames between the interrupted instruction and the frame of that call's
+ * hook. Only the sampler's signal adds nodes, and it does not interrupt itself; so each
+ * tree has one writer at a time.
  */
 #include "budget/sampled.h"
 #include "path/nodes.h"
@@ -14,12 +14,12 @@
 
 #define FRAMES_MAX 256
 
-/* The nodes of a tree, by parent and address; and memory for the frames of a stack,
- * which does not fit every stack. */
+/* The nodes of a tree, by parent and address; and memory for the frames of a sample,
+ * which is too large for some stacks. */
 struct sampled {
 	uint64_t shift, used;
 	struct shim_sampled_node **slot; /* 2^(64 - shift) */
-	bool in_hook;			 /* the last sample */
+	bool in_hook;			 /* of the last sample */
 	uintptr_t frames[FRAMES_MAX];
 };
 
@@ -37,8 +37,8 @@ static uint64_t slots_of(const struct sampled *sampled)
 	return 1ull << (64 - sampled->shift);
 }
 
-static struct shim_sampled_node **place_of(const struct sampled *sampled,
-					   uint64_t parent, uint64_t address)
+static struct shim_sampled_node **slot_of(const struct sampled *sampled,
+					  uint64_t parent, uint64_t address)
 {
 	uint64_t i = ((parent >> 6) ^ (address << 20)) *
 			     0x9e3779b97f4a7c15ull >>
@@ -54,8 +54,9 @@ static struct shim_sampled_node **place_of(const struct sampled *sampled,
 	}
 }
 
-/* Another thread may read the old slots (budget_samples_image_gone): they stay mapped. */
-static bool make_room(struct sampled *sampled)
+/* The old slots stay mapped, because another thread may read them
+ * (budget_samples_image_gone). */
+static bool grow_slots(struct sampled *sampled)
 {
 	struct shim_sampled_node **before = sampled->slot;
 	uint64_t slots = before ? slots_of(sampled) : 0;
@@ -66,14 +67,15 @@ static bool make_room(struct sampled *sampled)
 	slot = shim_memory_map((slots ? slots * 2 : 256) * sizeof(*slot));
 	if (!slot)
 		return sampled->used + 2 < slots;
-	/* In this order the reader never goes beyond the slots. */
+	/* The slots are stored before their number, so that a reader never goes beyond
+	 * them. */
 	__atomic_store_n(&sampled->slot, slot, __ATOMIC_RELEASE);
 	__atomic_store_n(&sampled->shift, slots ? sampled->shift - 1 : 64 - 8,
 			 __ATOMIC_RELEASE);
 	for (uint64_t i = 0; i < slots; i++)
 		if (before[i])
-			*place_of(sampled, before[i]->parent,
-				  before[i]->address) = before[i];
+			*slot_of(sampled, before[i]->parent,
+				 before[i]->address) = before[i];
 	return true;
 }
 
@@ -94,9 +96,9 @@ static struct shim_sampled_node *get_child(struct tree *tree,
 {
 	struct shim_sampled_node **place, *node;
 
-	if (!make_room(sampled))
+	if (!grow_slots(sampled))
 		return NULL;
-	place = place_of(sampled, parent, address);
+	place = slot_of(sampled, parent, address);
 	if (*place)
 		return *place;
 	node = tree_take(tree, sizeof(*node));
@@ -125,7 +127,8 @@ static bool is_own(uintptr_t address)
 
 uint64_t budget_samples_own;
 
-static void count(struct shim_sampled_node *node, bool is_hook, uint32_t weight)
+static void add_weight(struct shim_sampled_node *node, bool is_hook,
+		       uint32_t weight)
 {
 	shim_local_add(is_hook ? &node->own : &node->samples, weight);
 	shim_local_add(&node->signals, 1);
@@ -134,7 +137,7 @@ static void count(struct shim_sampled_node *node, bool is_hook, uint32_t weight)
 				   __ATOMIC_RELAXED);
 }
 
-/* The path from @node inwards; frames of hooks are left out. */
+/* Adds the path from @node inwards, without frames of hooks. */
 static void add_frames(struct tree *tree, struct sampled *sampled,
 		       const struct shim_node *node, uint32_t frames,
 		       bool is_whole, uint32_t weight)
@@ -156,7 +159,7 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 	}
 	sampled->in_hook = first > 0;
 	if (parent)
-		count(at, first > 0, weight);
+		add_weight(at, first > 0, weight);
 }
 
 bool budget_samples_in_hook(const struct tree *tree)
@@ -166,7 +169,8 @@ bool budget_samples_in_hook(const struct tree *tree)
 	return sampled && sampled->in_hook;
 }
 
-/* The calling task's tree.  The first call of a thread may come later, or never. */
+/* The calling task's tree, made if it has none: its first call may come later, or
+ * never. */
 static struct tree *find_tree(uintptr_t sp)
 {
 	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
@@ -210,7 +214,7 @@ struct tree *budget_samples_add_place(uintptr_t ip, uintptr_t sp,
 	at = get_child(tree, sampled, (uint64_t)tree_innermost(tree, sp, &end),
 		       0);
 	if (at)
-		count(at, is_own(ip), weight);
+		add_weight(at, is_own(ip), weight);
 	return tree;
 }
 

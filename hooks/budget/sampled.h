@@ -1,5 +1,5 @@
 /*
- * Samples of processor time, joined to the paths of calls: struct shim_sampled_node in
+ * Joins samples of processor time to the paths of calls: struct shim_sampled_node in
  * the files of the trees.
  */
 #ifndef BUDGET_SAMPLED_H
@@ -7,21 +7,22 @@
 
 #include "path/path.h"
 
-/* Takes the slot of the trees; once, before any sample. */
+/* Takes the slot of the trees.  Called once, before any sample. */
 void budget_samples_start(void);
 
 /* Adds a sample of the calling thread, which was interrupted at @context with stack
- * pointer @sp.  Returns the thread's tree, or NULL if there is no memory for one.  In a
+ * pointer @sp.  Returns the thread's tree, or NULL without memory for one.  Called in a
  * sample_hit. */
 struct tree *budget_samples_add(const void *context, uintptr_t sp,
 				uint32_t weight);
 
-/* The samples in hooks so far; whether the last one of @tree's thread was. */
+/* The number of samples in hooks so far. */
 extern uint64_t budget_samples_own;
+/* Whether the last sample of @tree's thread was in a hook. */
 bool budget_samples_in_hook(const struct tree *tree);
 
-/* The same, without frames: whether the thread was in the innermost recorded call itself
- * or in a hook there, by the interrupted instruction @ip. */
+/* Adds a sample without frames.  The interrupted instruction @ip shows whether the
+ * thread was in its innermost recorded call or in a hook. */
 struct tree *budget_samples_add_place(uintptr_t ip, uintptr_t sp,
 				      uint32_t weight);
 

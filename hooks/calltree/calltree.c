@@ -1,6 +1,6 @@
 /*
  * The calltree profiler: `-p calltree`.  It records the calls of the call-path engine,
- * and groups of calls (groups.c), all of them or within a budget.
+ * all of them or within a budget, and groups of calls (groups.c).
  */
 #include "budget/budget.h"
 #include "budget/calibrate.h"
@@ -12,7 +12,7 @@
 
 #include <shim/banned.h>
 
-static enum clock asked_clock = COARSE;
+static enum clock chosen_clock = COARSE;
 static uint64_t percent;
 static bool is_clock_given, is_calibrated, has_groups, is_cpu;
 
@@ -28,7 +28,7 @@ static void take_option(enum option_name name, const struct option_value *value)
 	} else if (name == OPTION_calltree_CLOCK) {
 		is_cpu = value->number == 1; /* wall|cpu */
 	} else {
-		asked_clock = name == OPTION_calltree_COUNTS ? COUNTS : EXACT;
+		chosen_clock = name == OPTION_calltree_COUNTS ? COUNTS : EXACT;
 		is_calibrated |= name == OPTION_calltree_CALIBRATE;
 		is_clock_given = true;
 	}
@@ -40,7 +40,7 @@ static void take_budget(enum option_name name, const struct option_value *value)
 		percent = value->number;
 }
 
-/* The option wins over SHIM_BUDGET, which is checked as the option is. */
+/* The option wins over SHIM_BUDGET, which is checked like the option. */
 static void read_setting(void)
 {
 	static const char key[] = "budget=";
@@ -58,7 +58,7 @@ static void read_setting(void)
 	item[n] = '\0';
 	if (!options_read("calltree", item, take_budget, &error))
 		shim_record_log("SHIM_BUDGET is not a number from 1 to 99, of "
-				"percent: there is no budget");
+				"percent: the budget is ignored");
 }
 
 static bool start(void)
@@ -67,17 +67,17 @@ static bool start(void)
 
 	tree_is_asked = true;
 	read_setting();
-	if (percent != 0 && is_clock_given && asked_clock == EXACT)
+	if (percent != 0 && is_clock_given && chosen_clock == EXACT)
 		why = "calltree: no budget with exact: each call is timed";
 	else if (percent != 0 && has_groups)
-		why = "calltree: no budget with by=: each call is looked at";
+		why = "calltree: no budget with by=: the argument of each call is read";
 	if (why) {
 		shim_record_log(why);
 		percent = 0;
 		why = NULL;
 	}
 	if (is_cpu && is_clock_given)
-		why = asked_clock == EXACT ?
+		why = chosen_clock == EXACT ?
 			      "calltree: no clock=cpu with exact: the processor "
 			      "time of each call would cost a system call" :
 			      "calltree: no clock=cpu with counts: calls are "
@@ -90,11 +90,11 @@ static bool start(void)
 	else if (is_cpu)
 		tree_need_cpu();
 	if (percent == 0)
-		return tree_need_calls(asked_clock, "calltree");
+		return tree_need_calls(chosen_clock, "calltree");
 	if (!tree_need_calls(COUNTS, "calltree"))
 		return false;
 	return budget_start((uint32_t)percent) ||
-	       tree_need_calls(asked_clock, "calltree");
+	       tree_need_calls(chosen_clock, "calltree");
 }
 
 static void begin(void)

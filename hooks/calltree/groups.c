@@ -1,13 +1,13 @@
 /*
  * Calls of one function grouped by an argument: calltree:by=FUNCTION/ARGUMENT.
  *
- * Each node of such a function belongs to one group, which is a number; each file
- * describes the groups that it uses once.  Functions are chosen by name when they are
- * first seen, and the decision is looked up later.  A call of a chosen function takes
- * the slow path, where its argument can be read; all other calls pay nothing.
+ * Each node of such a function belongs to one group, which is a number.  Each file
+ * describes each of its groups once.  Names choose the functions at their first calls;
+ * later calls look the decision up.  A call of a chosen function takes the slow path,
+ * where its argument can be read; all other calls pay nothing.
  *
  * All tables here only grow, and one store publishes an entry: a signal handler or
- * another thread finds all of it or nothing, and at worst does the work again.
+ * another thread finds a whole entry or none, and repeats the work at worst.
  */
 #include "calltree/groups.h"
 
@@ -44,8 +44,8 @@ static unsigned by_count;
 static uint32_t limit = LIMIT;
 
 /* Logs "by=FUNCTION/ARGUMENT: " and the message. */
-static COLD void say(const struct by *by, const char *before, const char *name,
-		     const char *after)
+static COLD void log_by(const struct by *by, const char *before,
+			const char *name, const char *after)
 {
 	char memory[240];
 	struct text text = { memory, memory + sizeof(memory) - 1 };
@@ -86,18 +86,18 @@ void groups_limit(uint32_t groups)
 struct decisions {
 	uint64_t mask;
 	uint64_t used;
-	/* The function, and above its 48 bits: 0: not decided, 1: in no group, else by
-	 * + 2. */
+	/* The function in the lower 48 bits.  Above them 0: not decided; 1: not
+	 * grouped; otherwise the number of its by= plus 2. */
 	uint64_t slot[];
 };
 
 static struct decisions *decisions;
 
-#define ADDRESS	   SHIM_NODE_ADDRESS
-#define SAYS(what) ((uint64_t)((what) + 1) << 48)
+#define ADDRESS	       SHIM_NODE_ADDRESS
+#define DECISION(what) ((uint64_t)((what) + 1) << 48)
 
-/* @word gets the word that was read.  By then another thread may have stored a decision
- * about another function in the slot. */
+/* @word receives the word that was read.  Meanwhile another thread may have stored a
+ * decision about another function in the slot. */
 static uint64_t *find_slot(struct decisions *in, shim_function function,
 			   uint64_t *word)
 {
@@ -122,7 +122,7 @@ static struct decisions *make_decisions(uint64_t count)
 	return made;
 }
 
-/* A decision that is stored in the old table meanwhile is made again. */
+/* A decision that another thread stores in the old table meanwhile is made again. */
 static struct decisions *decisions_with_room(void)
 {
 	struct decisions *old = __atomic_load_n(&decisions, __ATOMIC_ACQUIRE);
@@ -145,7 +145,7 @@ static struct decisions *decisions_with_room(void)
 	return larger;
 }
 
-static void decide(shim_function function, unsigned by)
+static void store_decision(shim_function function, unsigned by)
 {
 	struct decisions *in = decisions_with_room();
 
@@ -155,7 +155,7 @@ static void decide(shim_function function, unsigned by)
 		uint64_t word, *slot = find_slot(in, function, &word);
 
 		if (shim_local_cas(slot, (void *)word,
-				   (void *)(function | SAYS(by)))) {
+				   (void *)(function | DECISION(by)))) {
 			__atomic_fetch_add(&in->used, word == 0,
 					   __ATOMIC_RELAXED);
 			return;
@@ -163,7 +163,7 @@ static void decide(shim_function function, unsigned by)
 	}
 }
 
-static COLD unsigned choose(shim_function function)
+static COLD unsigned choose_by(shim_function function)
 {
 	char name[NAME_SIZE];
 	enum shim_result r;
@@ -178,7 +178,7 @@ static COLD unsigned choose(shim_function function)
 	for (unsigned i = 0; r == SHIM_OK && i < by_count && !by; i++)
 		if (path_is_named(name, bys[i].function))
 			by = i + 1;
-	decide(function, by);
+	store_decision(function, by);
 	return by;
 }
 
@@ -191,7 +191,7 @@ static unsigned find_by(shim_function function)
 		find_slot(in, function, &word);
 	if (LIKELY(word >> 48))
 		return (unsigned)(word >> 48) - 1;
-	return choose(function);
+	return choose_by(function);
 }
 
 /* --- the argument of a function, and its type --- */
@@ -220,7 +220,7 @@ static const struct target *find_target(unsigned by, shim_function function)
 	return NULL;
 }
 
-/* "const char *": the string is the value. */
+/* Whether the type is "const char *" or similar, whose value is the string. */
 static bool is_string(const char *type)
 {
 	static const char *const words[] = { "const ", "volatile ", "signed ",
@@ -277,15 +277,15 @@ static bool is_argument(const struct by *by, const struct target *target)
 	       length_of(name) == size && is_equal(name, by->argument, size);
 }
 
-/* From now on calls of the function are not grouped. */
+/* After this, calls of the function are not grouped. */
 static COLD void give_up(const struct target *target, const char *before,
 			 const char *name, const char *after)
 {
-	say(&bys[target->by - 1], before, name, after);
-	decide(target->function, 0);
+	log_by(&bys[target->by - 1], before, name, after);
+	store_decision(target->function, 0);
 }
 
-static COLD bool locate(struct target *target)
+static COLD bool find_argument(struct target *target)
 {
 	const struct by *by = &bys[target->by - 1];
 	enum shim_result r;
@@ -293,7 +293,7 @@ static COLD bool locate(struct target *target)
 	r = shim_get_parameter_count(target->function, &target->count);
 	if (r == SHIM_E_FUNCTION_NOT_IL)
 		give_up(target,
-			"no debug information tells the parameters "
+			"debug information lacks the parameters "
 			"of ",
 			by->function,
 			" (compile with -g): its calls are not grouped");
@@ -318,7 +318,7 @@ static COLD const struct target *make_target(unsigned by,
 	struct target draft = { .function = function, .by = by };
 	uint32_t number;
 
-	if (!locate(&draft))
+	if (!find_argument(&draft))
 		return NULL;
 	number = __atomic_fetch_add(&target_count, 1, __ATOMIC_ACQ_REL);
 	if (number >= TARGETS_MAX)
@@ -356,7 +356,7 @@ struct group {
 };
 
 static struct group *groups; /* by number */
-static uint32_t group_count; /* groups that there is room for */
+static uint32_t group_count; /* number of groups that fit */
 static uint16_t *slots;	     /* a hash table of numbers */
 static uint32_t slot_mask;
 
@@ -421,7 +421,7 @@ static bool print_value(struct group *group, const struct target *target,
 	return true;
 }
 
-/* A number for one more value of @by; 0: the limit is reached. */
+/* A number for one more value of @by; 0 if the limit is reached. */
 static uint32_t take_number(struct by *by)
 {
 	uint32_t number = __atomic_exchange_n(&by->spare, 0, __ATOMIC_ACQ_REL);
@@ -444,10 +444,10 @@ static COLD uint16_t add_group(const struct group *group, uint64_t at)
 	if (!number) {
 		if (!__atomic_exchange_n(&by->has_others, true,
 					 __ATOMIC_RELAXED))
-			say(by,
-			    "it has more values than there may be groups "
-			    "(by-limit=N): the rest is ",
-			    by->argument, "=...");
+			log_by(by,
+			       "it has more values than the limit of groups "
+			       "(by-limit=N): the rest is ",
+			       by->argument, "=...");
 		return by->others;
 	}
 	groups[number] = *group;
@@ -576,7 +576,7 @@ static uint16_t make_special(unsigned by, uint32_t number, const char *value)
 	return (uint16_t)number;
 }
 
-/* For each by=: a group for unavailable values, one for the rest, and one per value. */
+/* Makes for each by=: a group for unavailable values, one for the rest, and one per value. */
 static bool make_groups(void)
 {
 	uint32_t size = 2;
@@ -600,7 +600,8 @@ static bool make_groups(void)
 	return true;
 }
 
-/* Logs each by= whose function does not exist now; a library may bring it later. */
+/* Logs each by= whose function does not exist now.  A library that is loaded later may
+ * define it. */
 static void look_for_functions(void)
 {
 	struct shim_enum *functions;
@@ -620,19 +621,19 @@ static void look_for_functions(void)
 	shim_enum_destroy(functions);
 	for (unsigned i = 0; i < by_count; i++)
 		if (!found[i])
-			say(&bys[i], "there is no function ", bys[i].function,
-			    " in the program or its libraries at its start");
+			log_by(&bys[i], "no function ", bys[i].function,
+			       " in the program or its libraries at the start");
 }
 
-/* Of several by= for one function, the first is used. */
+/* If several by= name one function, the first one is used. */
 static void look_for_doubles(void)
 {
 	for (unsigned i = 0; i < by_count; i++)
 		for (unsigned j = 0; j < i; j++)
 			if (is_equal(bys[i].function, bys[j].function,
 				     length_of(bys[i].function) + 1)) {
-				say(&bys[i], "", bys[i].function,
-				    " is grouped by another argument already");
+				log_by(&bys[i], "", bys[i].function,
+				       " is grouped by another argument already");
 				break;
 			}
 }
@@ -651,7 +652,7 @@ static void begin(struct shim_profiler_handle *handle)
 	shim_profiler_enable_symbols(handle);
 	shim_profiler_enable_values(handle);
 	if (!make_groups()) {
-		say(&bys[0], "no memory: nothing is grouped", "", "");
+		log_by(&bys[0], "no memory: nothing is grouped", "", "");
 		return;
 	}
 	start_recording();
@@ -661,9 +662,9 @@ static void begin(struct shim_profiler_handle *handle)
 
 /* --- calls --- */
 
-/* Time to read the argument is not the callers'.  (Rounded so that it is right on
- * average.) */
-static void note_asking(struct shim_node *node, uint64_t before)
+/* The callers' time excludes the time to read the argument.  (It is rounded so that the
+ * average is right.) */
+static void subtract_reading(struct shim_node *node, uint64_t before)
 {
 	uint64_t units = node->start / SHIM_ASKING_UNIT -
 			 before / SHIM_ASKING_UNIT;
@@ -693,7 +694,7 @@ static bool enter(shim_function function, const void *site, uintptr_t sp,
 	group = choose_group(by, function, info);
 	node = tree_enter_group(function, group, sp, NULL);
 	if (node && group && tree_mode != COUNTS)
-		note_asking(node, before);
+		subtract_reading(node, before);
 	tree_end_own();
 	return true;
 }

@@ -2,10 +2,10 @@
  * The coverage profiler: `-p coverage`.  It records the lines and functions that were
  * reached.
  *
- * An object's lines go into the recording when they are first read, each with a byte
- * that is set when the line is reached.  The byte exists only there, so the lines that
- * were reached are on disk however the program ends.  Fork children set the bytes of
- * their parent's recording.
+ * An object's lines go into the recording when they are first read.  Each line has a
+ * byte there, which is set when the line is reached.  The byte exists only in the
+ * recording, so the reached lines are on disk however the program ends.  Fork children
+ * set the bytes of their parent's recording.
  */
 #include "options/start.h"
 
@@ -65,21 +65,21 @@ static size_t text_size(const char *text)
 	return size;
 }
 
-static void copy(void *to, const void *from, size_t size)
+static void copy_bytes(void *to, const void *from, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		((char *)to)[i] = ((const char *)from)[i];
 }
 
-/* As much of the path as fits a line of the log. */
-static void say_lost(const char *path)
+/* The line of the log has as much of the path as fits. */
+static void log_lost(const char *path)
 {
-	char line[256] = "no room to record coverage of ";
+	char line[256] = "not enough memory to record coverage of ";
 	size_t length = text_size(line) - 1, more = text_size(path);
 
 	if (more > sizeof(line) - length)
 		more = sizeof(line) - length;
-	copy(line + length, path, more);
+	copy_bytes(line + length, path, more);
 	line[sizeof(line) - 1] = '\0';
 	shim_record_log(line);
 }
@@ -96,7 +96,7 @@ static void keep_points(struct shim_coverage_object *object)
 	uint32_t *offsets;
 
 	if (!to) {
-		say_lost(object->path);
+		log_lost(object->path);
 		return;
 	}
 	to->start = object->start;
@@ -108,7 +108,7 @@ static void keep_points(struct shim_coverage_object *object)
 	offsets = (uint32_t *)(object->counts + object->line_count);
 	for (uint32_t i = 0; object->lines && i < object->line_count; i++)
 		*offsets++ = object->lines[i].offset;
-	copy(offsets, object->path, path_size);
+	copy_bytes(offsets, object->path, path_size);
 	to->size = (size + 7) & ~(size_t)7;
 	__atomic_store_n(&to->kind, SHIM_COVERAGE_KIND_POINTS,
 			 __ATOMIC_RELEASE);
@@ -132,7 +132,7 @@ static void on_object(struct shim_profiler *profiler,
 	}
 	to = allocate(size);
 	if (!to) {
-		say_lost(object->path);
+		log_lost(object->path);
 		return;
 	}
 	to->start = object->start;
@@ -144,12 +144,12 @@ static void on_object(struct shim_profiler *profiler,
 	to->path_size = (uint32_t)path_size;
 	to->dropped = object->dropped;
 	at = (char *)(to + 1);
-	copy(at, object->lines, lines_size);
+	copy_bytes(at, object->lines, lines_size);
 	at += lines_size;
 	object->reached = (uint8_t *)at;
 	at += object->line_count;
-	copy(at, object->files, object->files_size);
-	copy(at + object->files_size, object->path, path_size);
+	copy_bytes(at, object->files, object->files_size);
+	copy_bytes(at + object->files_size, object->path, path_size);
 	to->size = (size + 7) & ~(size_t)7;
 	__atomic_store_n(&to->kind, SHIM_COVERAGE_KIND_LINES, __ATOMIC_RELEASE);
 }
@@ -172,8 +172,8 @@ static struct shim_coverage_functions *make_functions(void)
 
 static uint32_t lock;
 
-/* Another thread holds the lock, for the time of a store, or of a system call once in
- * 1024 functions. */
+/* False while another thread holds the lock: for a store, or once in 1024 functions for
+ * a system call. */
 static bool try_lock(void)
 {
 	uint32_t none = 0;
@@ -222,8 +222,8 @@ static bool start(void)
 
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_coverage(handle) != SHIM_OK) {
-		shim_record_log("coverage: no coverage can be recorded "
-				"here");
+		shim_record_log("coverage: the lines of this program cannot "
+				"be recorded");
 		return false;
 	}
 	shim_profiler_on_coverage_object(handle, on_object);

@@ -3,10 +3,11 @@
  * paths that throw and catch them.
  *
  * Paths come from the call tree, so calls are counted as well, even without calltree.
- * An exception is counted in the path that throws it.  The thread recognizes it by its
- * object until it is caught, and counts it then for both paths.  The throwing path is
- * not known for an exception of another thread or of std::rethrow_exception.  With
- * `unwind`, the unwinder finds paths where no function is instrumented.
+ * An exception is counted in the path that throws it.  The thread recognizes the
+ * exception by its object.  When the exception is caught, the thread counts it for both
+ * paths.  The throwing path is unknown for exceptions from another thread and from
+ * std::rethrow_exception.  With `unwind`, the unwinder finds paths where no function is
+ * instrumented.
  */
 #include "path/node_map.h"
 #include "path/path_unwind.h"
@@ -18,7 +19,7 @@
 #include <shim/banned.h>
 
 /* The number of exceptions in flight in one thread: thrown during the unwinding for
- * others, or never caught.  A new one replaces the oldest. */
+ * others, or never caught.  A new exception replaces the oldest one. */
 #define FLYING 16
 
 struct flying {
@@ -59,8 +60,8 @@ static struct throws *throws_of(struct tree *tree)
 
 /* --- types --- */
 
-/* The name follows the pointer to the virtual functions.  A leading * means that the
- * name is compared by its address. */
+/* The name follows the pointer to the virtual functions.  A leading * means that names
+ * are compared by their addresses. */
 static const char *name_of(const void *type)
 {
 	const char *name = ((const char *const *)type)[1];
@@ -68,7 +69,7 @@ static const char *name_of(const void *type)
 	return name && *name == '*' ? name + 1 : name;
 }
 
-static uint32_t measure(const char *name)
+static uint32_t length_of(const char *name)
 {
 	uint32_t size = 0;
 
@@ -80,7 +81,7 @@ static uint32_t measure(const char *name)
 static uint64_t write_type(struct tree *tree, struct throws *throws,
 			   const uint64_t key[NODE_MAP_WORDS], const char *name)
 {
-	uint32_t size = measure(name);
+	uint32_t size = length_of(name);
 	bool is_cut = size > SHIM_TYPE_TEXT;
 	struct shim_type_node *node;
 
@@ -99,7 +100,7 @@ static uint64_t write_type(struct tree *tree, struct throws *throws,
 	return (uint64_t)node;
 }
 
-/* The node of @type, or 0. */
+/* The node of @type; 0 without memory. */
 static uint64_t find_type(struct tree *tree, struct throws *throws,
 			  const void *type)
 {
@@ -115,9 +116,9 @@ static uint64_t find_type(struct tree *tree, struct throws *throws,
 
 /* --- counting --- */
 
-/* False: no memory, and the exception is counted as lost. */
-static bool count(struct tree *tree, struct throws *throws, uint64_t node,
-		  uint64_t type, uint64_t catcher)
+/* Counts an exception.  False without memory; then the exception counts as lost. */
+static bool count_exception(struct tree *tree, struct throws *throws,
+			    uint64_t node, uint64_t type, uint64_t catcher)
 {
 	uint64_t key[NODE_MAP_WORDS] = { node, type, catcher, 0 };
 	struct shim_throw_node *found = (struct shim_throw_node *)node_map_find(
@@ -136,8 +137,8 @@ static bool count(struct tree *tree, struct throws *throws, uint64_t node,
 	return true;
 }
 
-/* The current node of the calling thread; NULL: the thread has no tree, and the
- * exception is counted as lost. */
+/* The current node of the calling thread; NULL if the thread has no tree; then the
+ * exception counts as lost. */
 static struct shim_node *find_here(struct place *at, struct throws **throws)
 {
 	struct shim_node *node = tree_find_caller(
@@ -187,7 +188,8 @@ static void on_throw(struct shim_profiler *profiler, const void *exception,
 	if (!node)
 		return;
 	its_type = find_type(at.tree, throws, type);
-	if (!count(at.tree, throws, (uint64_t)node, its_type, 0) || !exception)
+	if (!count_exception(at.tree, throws, (uint64_t)node, its_type, 0) ||
+	    !exception)
 		return;
 	throws->landed = false;
 	*take_flying(throws, exception) = (struct flying){ exception,
@@ -207,15 +209,15 @@ static void on_caught(struct shim_profiler *profiler, const void *exception)
 	if (!node)
 		return;
 	found = find_flying(throws, exception);
-	/* The C++ library catches an exception that has no handler, to end the
-	 * program. */
+	/* The C++ library catches an exception without a handler to end the program. */
 	if (found && !throws->landed)
 		return;
 	if (found) {
 		flying = *found;
 		found->object = NULL;
 	}
-	count(at.tree, throws, flying.node, flying.type, (uint64_t)node);
+	count_exception(at.tree, throws, flying.node, flying.type,
+			(uint64_t)node);
 }
 
 static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
@@ -230,7 +232,7 @@ static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 		throws->landed = true;
 }
 
-/* Another library may be loaded at the addresses of the types. */
+/* Another library may be loaded at the addresses of the types, so they are marked. */
 static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 			      uintptr_t high, uint32_t generation)
 {

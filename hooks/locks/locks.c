@@ -3,17 +3,17 @@
  * the path of the holder when the wait began.
  *
  * The path comes from the call tree, so calls are counted as well, even without
- * calltree.  A path, a lock and a path of its holder have one node in the file.  The
- * node has the start of an unfinished wait, so the recording of a killed program shows
- * its waits.
+ * calltree.  Each combination of a path, a lock and a path of its holder has one node
+ * in the file.  The node stores the start of an unfinished wait, so the recording of a
+ * killed program shows its waits.
  *
- * A free lock costs nothing here, because its taker is not noted.  The waiting thread
- * asks libc for the holder and reads the current node of the holder's tree.  The holder
- * may run on meanwhile: if it still holds the lock after that, it held the lock at that
- * node.
+ * A free lock costs nothing, because the thread that takes it is not recorded.  The
+ * waiting thread asks libc for the holder and reads the current node of the holder's
+ * tree.  The holder may run on meanwhile.  If it still holds the lock after the
+ * reading, it held the lock at that node.
  *
- * With `unwind`, the unwinder finds paths where no function is instrumented, but not
- * those of holders.
+ * With `unwind`, the unwinder finds the paths of waits where no function is
+ * instrumented, but not the paths of holders.
  */
 #include "path/node_map.h"
 #include "path/path_unwind.h"
@@ -27,8 +27,8 @@
 
 #include <shim/banned.h>
 
-/* Nested waits (of signal handlers that interrupted a wait) whose end is recorded even
- * if a jump leaves them. */
+/* The number of nested waits (of signal handlers that interrupted a wait) whose end is
+ * recorded even if a jump leaves them. */
 #define OPEN_MAX 8
 
 struct open {
@@ -51,8 +51,8 @@ static struct waits *waits_of(const struct tree *tree)
 	return tree->slot[slot];
 }
 
-/* The note of a wait is its node, and the number of forks between the process and its
- * first ancestor: the nodes of the parent are not valid here. */
+/* The note of a wait has its node, and the number of forks between the process and its
+ * first ancestor, because the nodes of the parent are invalid in a child. */
 #define NOTE_ADDRESS SHIM_NODE_ADDRESS
 #define NOTE_SHIFT   48
 
@@ -61,8 +61,8 @@ static bool unwinds; /* the option unwind */
 
 /* --- finding the node --- */
 
-/* The lock's image may not be known yet.  The search costs most for locks in no image,
- * so it ends after 1000 locks. */
+/* Makes the lock's image known.  The search costs most for locks outside images, so it
+ * ends after 1000 locks. */
 static void note_image(uint64_t lock)
 {
 	static unsigned noted;
@@ -85,13 +85,13 @@ static bool has_waits(struct tree *tree)
 		tree->lost_cause = SHIM_LOST_MEMORY;
 		return false;
 	}
-	/* A signal handler may have stored its own first. */
+	/* A signal handler may have stored another one first. */
 	__atomic_compare_exchange_n(&tree->slot[slot], &none, (void *)waits,
 				    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	return true;
 }
 
-/* The node of the wait; NULL: no memory, and the wait is counted as lost. */
+/* The node of the wait; NULL without memory; then the wait counts as lost. */
 static struct shim_lock_node *find_node(struct place *at,
 					const struct shim_lock *lock,
 					const struct shim_node *holder)
@@ -176,7 +176,7 @@ static void begin_open(struct waits *waits, const struct shim_lock *lock,
 	waits->depth = depth + 1;
 }
 
-/* Ends also the waits that began after @lock's: a jump has left them. */
+/* Ends the wait for @lock, and the waits that began after it, which a jump has left. */
 static void end_open(struct waits *waits, const struct shim_lock *lock)
 {
 	while (waits->depth > 0) {
@@ -208,16 +208,16 @@ static void on_contention(struct shim_profiler *profiler,
 	begin_open(waits_of(at.tree), lock, node);
 }
 
-static struct tree *mine(void)
+static struct tree *own_tree(void)
 {
 	return tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
 }
 
-static void end(struct shim_lock *lock, bool failed)
+static void record_end(struct shim_lock *lock, bool failed)
 {
 	struct shim_lock_node *node = (struct shim_lock_node *)(lock->note &
 								NOTE_ADDRESS);
-	struct tree *tree = mine();
+	struct tree *tree = own_tree();
 
 	/* The wait was lost, or its node belongs to the parent. */
 	if (!node || lock->note >> NOTE_SHIFT != generation)
@@ -230,7 +230,7 @@ static void end(struct shim_lock *lock, bool failed)
 static void on_acquired(struct shim_profiler *profiler, struct shim_lock *lock)
 {
 	(void)profiler;
-	end(lock, false);
+	record_end(lock, false);
 }
 
 static void on_failed(struct shim_profiler *profiler, struct shim_lock *lock)
@@ -240,7 +240,7 @@ static void on_failed(struct shim_profiler *profiler, struct shim_lock *lock)
 
 	(void)profiler;
 	if (lock->began) {
-		end(lock, true);
+		record_end(lock, true);
 		return;
 	}
 	node = find_node(&at, lock, NULL);
@@ -250,10 +250,10 @@ static void on_failed(struct shim_profiler *profiler, struct shim_lock *lock)
 
 /* --- waits that end without an event --- */
 
-/* Ends the waits on the stack of @sp whose frames lie below @sp; 0: all waits. */
-static void leave(uintptr_t sp)
+/* Ends the waits on the stack of @sp whose frames lie below @sp; with 0, all waits. */
+static void end_below(uintptr_t sp)
 {
-	struct tree *tree = mine();
+	struct tree *tree = own_tree();
 	struct waits *waits = tree ? waits_of(tree) : NULL;
 	const struct stack *stack;
 
@@ -281,22 +281,22 @@ static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
 	(void)profiler;
 	(void)buffer;
 	if (sp)
-		leave(sp);
+		end_below(sp);
 }
 
 static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 {
 	(void)profiler;
-	leave(sp);
+	end_below(sp);
 }
 
 static void on_thread_ended(struct shim_profiler *profiler)
 {
 	(void)profiler;
-	leave(0);
+	end_below(0);
 }
 
-/* The nodes belong to the parent; the child has a tree of its own. */
+/* The nodes belong to the parent, and the child makes its own tree. */
 static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
@@ -329,7 +329,8 @@ static bool start(void)
 		return false;
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_locks(handle) != SHIM_OK) {
-		shim_record_log("locks: waits cannot be found out here");
+		shim_record_log(
+			"locks: waits for locks cannot be recorded in this program");
 		return false;
 	}
 	shim_profiler_on_lock_contention(handle, on_contention);

@@ -1,17 +1,16 @@
 /*
  * The memory profiler: `-p memory`.  It records the allocations of each path of calls,
- * the part that was live at the peak, and the part that is left at the end.
+ * the part that was live at the peak, and the part that is live at the end.
  *
  * The path comes from the call tree: its current node is the innermost instrumented
  * call, and has a memory node in the same file.  So calls are counted as well, even
- * without calltree.  A block's word (its note) names its memory node, and a release is
- * counted there.
+ * without calltree.  A block's word (its note) has its memory node, and a release
+ * counts there.
  *
- * The peak.  While the live bytes exceed the maximum so far, each allocation is the
- * peak.  The first release after that ends the peak and begins an epoch.  The first
- * change of a path in an epoch first saves the path's live bytes, which are those at
- * the peak.  So only paths that change are copied; all others still have their values
- * of the peak.
+ * The peak.  While the live bytes exceed the maximum so far, each allocation is a new
+ * peak.  The first release after that ends the peak and begins an epoch.  Before a path
+ * first changes in an epoch, its live bytes are saved: they are its bytes at the peak.
+ * So only paths that change are copied; all others still have their values of the peak.
  */
 #include "memory/memory.h"
 #include "path/path_unwind.h"
@@ -28,8 +27,8 @@
 
 #include <shim/banned.h>
 
-/* A note is the address of a memory node, and the number of forks between the process
- * and its first ancestor: the nodes of the parent are not valid here. */
+/* A note has the address of a memory node, and the number of forks between the process
+ * and its first ancestor, because the nodes of the parent are invalid in a child. */
 #define NOTE_ADDRESS SHIM_NODE_ADDRESS
 #define NOTE_SHIFT   48
 
@@ -45,7 +44,7 @@ const volatile uint64_t *memory_tick;
 uint64_t memory_leaks_ms = 1000, memory_snapshot_period;
 static uint64_t snapshots_ms;
 
-/* --- which path --- */
+/* --- the path of an allocation --- */
 
 static struct shim_heap_node *make_heap(struct tree *tree)
 {
@@ -108,8 +107,8 @@ static bool attach(struct tree *tree, struct shim_node *node,
 	return true;
 }
 
-static COLD struct shim_memory_node *make(struct tree *tree,
-					  struct shim_node *node)
+static COLD struct shim_memory_node *make_memory(struct tree *tree,
+						 struct shim_node *node)
 {
 	struct shim_memory_node *memory;
 
@@ -125,8 +124,9 @@ static COLD struct shim_memory_node *make(struct tree *tree,
 	return attach(tree, node, memory) ? memory : NULL;
 }
 
-/* A call whose frame was unwound without an event allocates nothing: it is skipped. */
-static COLD struct shim_memory_node *find_slowly(uintptr_t sp)
+/* Skips calls whose frames were unwound without an event, because these cannot
+ * allocate. */
+static COLD struct shim_memory_node *find_or_make(uintptr_t sp)
 {
 	struct shim_memory_node *made;
 	struct shim_node *node;
@@ -150,7 +150,7 @@ static COLD struct shim_memory_node *find_slowly(uintptr_t sp)
 	made = memory_of(at.tree, node);
 	if (made)
 		return made;
-	made = make(at.tree, node);
+	made = make_memory(at.tree, node);
 	if (!made)
 		tree_hot.cause = at.tree->lost_cause;
 	return made;
@@ -161,7 +161,7 @@ find_beside(struct shim_node *node, uintptr_t sp)
 {
 	struct shim_memory_node *memory = memory_of(tree_hot.tree, node);
 
-	return LIKELY(memory != NULL) ? memory : find_slowly(sp);
+	return LIKELY(memory != NULL) ? memory : find_or_make(sp);
 }
 
 static inline struct shim_memory_node *find_here(void)
@@ -170,12 +170,12 @@ static inline struct shim_memory_node *find_here(void)
 	struct shim_node *node = tree_hot.current;
 
 	if (UNLIKELY(frame_here(sp) > node->frame) || UNLIKELY(is_root(node)))
-		return find_slowly(sp);
+		return find_or_make(sp);
 	if (UNLIKELY(tree_mode == EXACT))
 		return find_beside(node, sp);
 	if (LIKELY(has_memory(node->extra)))
 		return (struct shim_memory_node *)node->extra;
-	return find_slowly(sp);
+	return find_or_make(sp);
 }
 
 static COLD void count_inherited(void)
@@ -197,7 +197,7 @@ struct shim_memory_node *memory_of_note(uint64_t note)
 		       NULL;
 }
 
-/* The memory node of a block, or NULL if it was not counted here. */
+/* The memory node of a block, or NULL if this process did not count the block. */
 static struct shim_memory_node *find_noted(uint64_t note)
 {
 	if (note == 0)
@@ -215,7 +215,7 @@ static uint64_t note_of(const struct shim_memory_node *memory)
 
 /* --- the heap, and its peak --- */
 
-static void keep(struct shim_memory_node *memory)
+static void save_live(struct shim_memory_node *memory)
 {
 	uint64_t epoch = __atomic_load_n(&heap->epoch, __ATOMIC_RELAXED);
 
@@ -247,7 +247,8 @@ static void end_peak(void)
 		__atomic_fetch_add(&heap->epoch, 1, __ATOMIC_RELEASE);
 }
 
-/* Runs before anything is counted; @change is that of all live bytes. */
+/* Runs before an allocation or release is counted; @change is the change of all live
+ * bytes. */
 static inline void begin_change(int64_t change)
 {
 	if (change < 0 &&
@@ -271,8 +272,8 @@ static inline void end_change(int64_t change)
 		raise_peak(live);
 }
 
-/* Runs after all is counted, and at the release of a block that lived for a tick or
- * longer. */
+/* Runs after an allocation is counted, and at the release of a block that lived for a
+ * tick or longer. */
 static inline void note_live(uint64_t clock)
 {
 	if (UNLIKELY(clock >=
@@ -389,7 +390,7 @@ static void on_allocation(struct shim_profiler *profiler,
 				       block->weight);
 		return;
 	}
-	keep(memory);
+	save_live(memory);
 	count_allocation(memory, block);
 	end_change(bytes_of(block));
 	note_live(block->clock);
@@ -404,12 +405,12 @@ static void on_deallocation(struct shim_profiler *profiler,
 	if (UNLIKELY(!memory))
 		return;
 	begin_change(-bytes_of(block));
-	keep(memory);
+	save_live(memory);
 	count_release(memory, block, true);
 	end_change(-bytes_of(block));
 }
 
-/* The block now belongs to the path that called realloc. */
+/* The block belongs to the path that called realloc from now on. */
 static void on_reallocation(struct shim_profiler *profiler,
 			    const struct shim_block *before,
 			    const struct shim_block *after)
@@ -433,8 +434,8 @@ static void on_reallocation(struct shim_profiler *profiler,
 	}
 	change = bytes_of(after) - bytes_of(before);
 	begin_change(change);
-	keep(from);
-	keep(to);
+	save_live(from);
+	save_live(to);
 	count_release(from, before, false);
 	count_allocation(to, after);
 	shim_local_add(&to->reallocations, after->weight);
@@ -442,7 +443,7 @@ static void on_reallocation(struct shim_profiler *profiler,
 	note_live(after->clock);
 }
 
-/* The nodes belong to the parent; the child has a tree of its own. */
+/* The nodes belong to the parent, and the child makes its own tree. */
 static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
@@ -480,7 +481,7 @@ static void on_unmapping(struct shim_profiler *profiler,
 				   __ATOMIC_RELAXED);
 }
 
-/* As with blocks, the mapping now belongs to the path that called mremap. */
+/* Like a block, the mapping belongs to the path that called mremap from now on. */
 static void on_remapping(struct shim_profiler *profiler,
 			 const struct shim_mapping *before,
 			 const struct shim_mapping *after)
@@ -511,7 +512,7 @@ static enum shim_result on_reach(const struct shim_block *block,
 	return SHIM_OK;
 }
 
-/* At the end of the process, after its exit handlers. */
+/* Runs at the end of the process, after its exit handlers. */
 static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 {
 	struct shim_allocation_counts counts;
@@ -536,7 +537,7 @@ static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 	heap->leaks = memory_leaks_of(result);
 }
 
-/* The program or a user requests a snapshot. */
+/* Called when the program or a user requests a snapshot. */
 static void on_heap_snapshot_requested(struct shim_profiler *profiler,
 				       uint32_t *number)
 {
@@ -558,7 +559,7 @@ static void take_option(enum option_name name, const struct option_value *value)
 }
 
 /* A period of one byte means every allocation. */
-static bool enable(struct shim_profiler_handle *handle)
+static bool enable_events(struct shim_profiler_handle *handle)
 {
 	if (period <= 1) {
 		period = 0;
@@ -580,8 +581,9 @@ static bool start(void)
 		memory_snapshot_period = snapshots_ms *
 					 shim_record_meta()->clock_hz / 1000;
 	handle = shim_profiler_create(NULL);
-	if (!handle || !enable(handle)) {
-		shim_record_log("memory: allocations cannot be found out here");
+	if (!handle || !enable_events(handle)) {
+		shim_record_log(
+			"memory: allocations cannot be recorded in this program");
 		return false;
 	}
 	shim_profiler_on_allocation(handle, on_allocation);

@@ -10,7 +10,7 @@
 
 #include "path/path.h"
 
-/* The kernel's tick, which is in the notes of blocks; NULL: it was not found. */
+/* The kernel's tick, which is in the notes of blocks; NULL: not found */
 extern const volatile uint64_t *memory_tick;
 
 /* The time limit of the leak scan; 0: no scan. */
@@ -19,25 +19,26 @@ extern uint64_t memory_leaks_ms;
 /* The period of snapshots in clock units; 0: only on request. */
 extern uint64_t memory_snapshot_period;
 
-/* The memory node of a block's note; NULL if the note is not of this process. */
+/* The memory node of a block's note; NULL if the note belongs to another process. */
 struct shim_memory_node *memory_of_note(uint64_t note);
 
 /* --- memory_points.c --- */
 
-/* The time from which memory_point_add() is to be called. */
+/* The time from which memory_point_add() must be called. */
 extern uint64_t memory_point_due;
 
-/* Makes the node of points in @tree; @length: of a tick, in clock units. */
+/* Makes the node of points in @tree.  @length is the length of a tick in clock
+ * units. */
 void memory_points_start(struct tree *tree, uint64_t length);
 COLD void memory_point_add(uint64_t clock, uint64_t live_bytes);
 
-/* A fork child starts again without points. */
+/* Called in a fork child, which starts again without points. */
 void memory_points_forked(void);
 
 /* --- memory_snapshots.c --- */
 
-/* Takes a snapshot.  Returns its number; 0: a snapshot is in progress, or no memory.
- * The leak scan takes at most @limit_ms; 0: no scan. */
+/* Takes a snapshot.  Returns its number; 0 without memory, or while another snapshot is
+ * in progress.  The leak scan takes at most @limit_ms; with 0, nothing is scanned. */
 uint32_t memory_snapshot_take(uint64_t limit_ms);
 void memory_snapshots_forked(void);
 

@@ -1,7 +1,7 @@
 /*
- * Live bytes over time.  The thread that allocates or releases when the next point is
- * due, by the coarse clock, records it.  This needs no thread and no timer: without
- * allocations nothing changes.  Snapshots at a period work the same way.
+ * Records live bytes over time.  The thread that allocates or releases after the next
+ * point is due, by the coarse clock, records the point.  This needs no thread and no
+ * timer: without allocations nothing changes.  Snapshots at a period work the same way.
  *
  * If the process is killed during a write, the half that is being written does not
  * count.
@@ -66,7 +66,8 @@ static void add_point(uint64_t clock, uint64_t live_bytes)
 	next_point = clock + points->interval;
 }
 
-/* The thread that takes memory_point_due away is alone here until it sets a new one. */
+/* Only one thread at a time runs here: the thread that has replaced memory_point_due,
+ * until it sets a new time. */
 COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
 {
 	uint64_t due = __atomic_load_n(&memory_point_due, __ATOMIC_ACQUIRE);

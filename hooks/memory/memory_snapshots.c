@@ -1,7 +1,7 @@
 /*
- * Heap snapshots: live blocks by path, on request (<shim/heap.h>).  The note of each
- * block names its memory node.  During a snapshot the memory node points to the sum of
- * its path, in a file of the snapshots' own.
+ * Takes heap snapshots on request (<shim/heap.h>): live blocks by path.  The note of
+ * each block has its memory node.  During a snapshot, the memory node points to the sum
+ * of its path.  The sums are in a separate file.
  */
 #include "memory/memory.h"
 #include "path/times.h"
@@ -103,7 +103,7 @@ static enum shim_result on_reach(const struct shim_block *block,
 	return SHIM_OK;
 }
 
-/* --- */
+/* --- a snapshot --- */
 
 enum shim_leaks memory_leaks_of(enum shim_result result)
 {
@@ -112,7 +112,7 @@ enum shim_leaks memory_leaks_of(enum shim_result result)
 						    SHIM_LEAKS_FAILED;
 }
 
-static void fill(uint64_t limit_ms)
+static void add_blocks(uint64_t limit_ms)
 {
 	current->leaks = SHIM_LEAKS_OFF;
 	if (limit_ms)
@@ -134,7 +134,7 @@ uint32_t memory_snapshot_take(uint64_t limit_ms)
 		current->clock = now();
 		__atomic_store_n(&current->function,
 				 SHIM_NODE_SNAPSHOT | number, __ATOMIC_RELEASE);
-		fill(limit_ms);
+		add_blocks(limit_ms);
 		current->duration = now() - current->clock;
 		__atomic_store_n(&current->is_complete, 1, __ATOMIC_RELEASE);
 	}
@@ -142,7 +142,7 @@ uint32_t memory_snapshot_take(uint64_t limit_ms)
 	return number;
 }
 
-/* Snapshots of the parent belong to the parent. */
+/* The child starts without snapshots: the parent's belong to the parent. */
 void memory_snapshots_forked(void)
 {
 	room.record = NULL;

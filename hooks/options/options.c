@@ -1,6 +1,6 @@
 /*
- * The one parser of NAME:key,key=value,...: a table of options, and a function for each
- * kind of value.
+ * Parses NAME:key,key=value,... for all profilers, by a table of options and a function
+ * for each kind of value.
  */
 #include "options/options.h"
 
@@ -38,7 +38,7 @@ static bool is_equal(const char *text, size_t size, const char *word)
 	return i == size && word[i] == '\0';
 }
 
-/* The characters before @end, or all. */
+/* The number of characters before @end, or of all characters. */
 static size_t size_before(const char *text, size_t size, char end)
 {
 	size_t i = 0;
@@ -66,7 +66,8 @@ static void add_word(struct text *text, const char *word)
 
 /* --- kinds of values --- */
 
-/* Reads at most 10 digits.  Returns their number; 0: none, or too many. */
+/* Reads at most 10 digits.  Returns their number; 0 without digits, or with more than
+ * 10. */
 static size_t read_digits(const char *text, size_t size, uint64_t *number)
 {
 	size_t i = 0;
@@ -239,7 +240,7 @@ const struct profiler_option *options_next(const struct profiler_option *option)
 	return next;
 }
 
-/* Checks an item; false: it is wrong, and @error has the reason. */
+/* Checks an item.  If it is wrong, returns false, and @error has the reason. */
 static bool read_item(const char *profiler, struct option_value *value,
 		      struct option_error *error)
 {
@@ -300,7 +301,7 @@ bool options_read(const char *profiler, const char *text, option_taker *take,
 
 /* --- messages --- */
 
-/* The longest part of an item in a message: a line of the log is not much longer. */
+/* The longest part of an item in a message: a line of the log has little more space. */
 #define ITEM_MAX 80
 
 static void add_option(struct text *text, const struct profiler_option *option)
@@ -342,7 +343,7 @@ static const char *limit_of(enum option_kind kind)
 	case OPTION_FUNCTION:
 	case OPTION_NTH:
 	case OPTION_PARAMETER:
-		return ", names of at most 127 characters and numbers from 1 on";
+		return "; a name has at most 127 characters, numbers begin at 1";
 	case OPTION_LABEL: return " of at most 200 letters, digits and '_'";
 	case OPTION_SIGNAL:
 		return ", a name or a number as of kill -l, but for KILL, STOP, "

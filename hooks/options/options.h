@@ -39,10 +39,11 @@ enum option_name {
 
 struct profiler_option {
 	const char *profiler;
-	const char *key; /* NULL: the profiler has none */
+	const char *key; /* NULL: the profiler has no options */
 	enum option_kind kind;
 	uint64_t least, most;
-	unsigned times;	   /* limit; 0: no limit, the last one counts */
+	unsigned
+		times; /* how often it may occur; 0: any number, the last one counts */
 	const char *shown; /* the value, for the user */
 };
 
@@ -69,7 +70,7 @@ struct option_error {
 
 /*
  * options_find - the first option of the profiler that NAME[:...] names, or NULL
- * options_next - the one after @option, NULL for the last
+ * options_next - the next option of the same profiler, or NULL
  */
 const struct profiler_option *options_find(const char *profile);
 const struct profiler_option *
@@ -78,8 +79,8 @@ options_next(const struct profiler_option *option);
 /*
  * options_read - call @take for each item of @text, the options of @profiler
  *
- * All items are checked before the first is taken.  @take may be NULL.  If an item is
- * wrong, returns false, takes none, and fills @error.
+ * It checks all items before it takes the first one.  @take may be NULL.  If an item is
+ * wrong, it returns false, takes no item, and fills @error.
  */
 typedef void option_taker(enum option_name name,
 			  const struct option_value *value);

@@ -1,6 +1,6 @@
 /*
- * Starts a built-in profiler with its options.  Also the profiler none, which has no
- * file of its own.
+ * Starts a built-in profiler with its options.  Also defines the profiler none, which
+ * has no other file.
  */
 #include "options/start.h"
 
@@ -16,8 +16,8 @@ static void add_text(char **to, const char *end, const char *text)
 }
 
 /* Logs "profiler 'NAME:...': REASON". */
-static void say(const char *profiler, const char *arguments,
-		const struct option_error *error)
+static void log_error(const char *profiler, const char *arguments,
+		      const struct option_error *error)
 {
 	char line[900], reason[600];
 	char *to = line, *end = line + sizeof(line) - 1;
@@ -38,11 +38,11 @@ int options_start(const char *profiler, const char *arguments,
 	struct option_error error;
 
 	if (!options_read(profiler, arguments, take, &error)) {
-		say(profiler, arguments, &error);
+		log_error(profiler, arguments, &error);
 		return -1;
 	}
 	return !start || start() ? 0 : -2;
 }
 
-/* For programs that bring profilers of their own. */
+/* The profiler none, for programs that have their own profilers. */
 BUILTIN(none, NULL, NULL);

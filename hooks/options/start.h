@@ -1,4 +1,4 @@
-/* The start of a built-in profiler: its options, and its entry in the list of
+/* Starts a built-in profiler: reads its options, and makes its entry in the list of
  * profilers. */
 #ifndef OPTIONS_START_H
 #define OPTIONS_START_H
@@ -8,15 +8,15 @@
 #include <shim/builtin.h>
 
 /*
- * Reads @arguments, passes each option to @take, and calls @start, which returns false,
- * after it has logged the reason, if the profiler cannot start.  The result is that of
- * @start in struct shim_builtin.
+ * Reads @arguments, passes each option to @take, and calls @start.  @start logs the
+ * reason and returns false if the profiler cannot start.  The result is that of @start
+ * in struct shim_builtin.
  */
 int options_start(const char *profiler, const char *arguments,
 		  option_taker *take, bool (*start)(void));
 
-/* Stands at the end of a profiler's file.  The arguments after @START are fields of its
- * entry. */
+/* Defines the entry of a profiler, at the end of its file.  The arguments after @START
+ * are fields of the entry. */
 #define BUILTIN(NAME, TAKE, START, ...) \
 	static int NAME##_start(const char *arguments) \
 	{ \

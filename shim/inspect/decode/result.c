@@ -24,7 +24,7 @@ struct draft {
 	uintptr_t addresses[OPERATIONS_MAX]; /* 0: not an instruction's first */
 	unsigned count;
 	struct {
-		unsigned follow_branch;
+		unsigned branch;
 		uintptr_t address;
 	} ways[WAYS_MAX];
 	unsigned way_count;
