@@ -690,7 +690,7 @@ static bool enter(shim_function function, const void *site, uintptr_t sp,
 	if (!by)
 		return false;
 	before = tree_mode == COUNTS ? 0 : now();
-	tree_begin_asking(function, site, sp);
+	tree_begin_arguments(function, site, sp);
 	group = choose_group(by, function, info);
 	node = tree_enter_group(function, group, sp, NULL);
 	if (node && group && tree_mode != COUNTS)

@@ -1,6 +1,6 @@
 /*
- * The start: profilers state what they need of the tree.  After all have been started,
- * the tree begins with what serves all of them.
+ * The start of the engine.  Profilers state what they need of the tree.  After all have
+ * been started, the tree begins with everything that they need.
  */
 #include "path/path.h"
 #include "path/calls.h"
@@ -13,11 +13,13 @@
 
 #include <shim/banned.h>
 
-/* A path is timed exactly while its calls take at least this long on average, checked
- * every 32 calls.  A path with the coarse clock changes at twice as long. */
+/* A path is timed exactly while its calls take at least this long on average.  The
+ * average is checked every 32 calls.  A path with the coarse clock changes to the exact
+ * one at twice this length. */
 #define LONG_NS 500
 
-/* The client that makes groups is first: calls in groups have nodes of their own. */
+/* The client that makes groups comes first, because calls in groups have separate
+ * nodes. */
 void path_add_client(const struct path_client *client)
 {
 	unsigned i = 0;
@@ -64,7 +66,7 @@ static bool has_handle(void)
 	return handle != NULL;
 }
 
-static void say_late(const char *profiler)
+static void log_late(const char *profiler)
 {
 	const char *why =
 		tree_has_file ?
@@ -86,7 +88,7 @@ static void say_late(const char *profiler)
 bool tree_need_calls(enum clock clock, const char *profiler)
 {
 	if (has_begun && (!tree_has_file || clock > needed_clock)) {
-		say_late(profiler);
+		log_late(profiler);
 		return tree_has_file;
 	}
 	if (!has_handle())
@@ -113,7 +115,8 @@ bool tree_need_writer(const struct path_writer *writer)
 	return true;
 }
 
-/* With a writer, each call's clock is read anyway: then all calls are timed exactly. */
+/* A writer reads the clock for each call anyway, so all calls are then timed
+ * exactly. */
 static enum clock choose_mode(void)
 {
 	enum clock mode = needed_clock;
@@ -122,7 +125,8 @@ static enum clock choose_mode(void)
 		return TRACED;
 	if (mode == COARSE && (tree_is_traced || !tree_tick))
 		mode = EXACT;
-	/* The clock was forbidden before this program was executed: no clock at all. */
+	/* The clock was forbidden before this program was executed: calls are only
+	 * counted. */
 	return shim_clock_is_closed() ? COUNTS : mode;
 }
 
@@ -167,7 +171,7 @@ void tree_begin(void)
 			tree_is_traced ?
 				"calltree: no clock=cpu beside trace: times are of "
 				"the wall clock" :
-				"calltree: no clock=cpu here: there is no coarse "
+				"calltree: no clock=cpu without a coarse "
 				"clock; times are of the wall clock");
 	tree_long_clock = meta->clock_hz ?
 				  meta->clock_hz / (1000000000 / LONG_NS) :
@@ -175,5 +179,5 @@ void tree_begin(void)
 	tree_describe_cost(meta);
 	tree_listen(handle);
 	set_hooks();
-	TELL_CLIENTS(begin, handle);
+	CALL_CLIENTS(begin, handle);
 }

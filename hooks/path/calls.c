@@ -1,17 +1,19 @@
 /*
- * The call-path engine: for every path of calls, how often it was taken and how long.
+ * The call-path engine records for every path of calls how often it was taken, and for
+ * how long.
  *
- * A thread's tree is made of nodes in its mapped file, one per path, and the
- * open calls are simply the nodes from `current` up to the root: a node is open
- * at most once, because recursion makes a deeper path.  So the shadow stack
- * needs no memory of its own and has no depth limit.
+ * A thread's tree is made of nodes in its mapped file, one per path, and the open calls
+ * are simply the nodes from `current` up to the root: a node is open at most once,
+ * because recursion makes a deeper path.  So the shadow stack needs no memory of its
+ * own and has no depth limit.
  *
  * Enter finds the child by a direct-mapped cache, indexed by values that nearly always
- * tell paths apart (function, call site, stack pointer).  It verifies the entry in the
- * node itself, so a signal may leave the cache wrong or torn at any time.  Behind the
- * cache is a hash table of all paths; behind that a new node is made.  Every step
- * leaves a state that a signal handler may build on: at worst the handler makes a
- * second node for the same path, and the reader adds both.
+ * differ between paths (function, call site, stack pointer).  It verifies the entry in
+ * the node itself, so a signal may leave the cache wrong or torn at any time.  If the
+ * cache lacks the path, the engine searches a hash table of all paths; if that lacks
+ * it, too, the engine makes a node.  Every step leaves a state that a signal handler
+ * may build on: at worst the handler makes a second node for the same path, and the
+ * reader adds both.
  *
  * The fast path checks only that the child is right and that the stack pointer is below
  * the parent's.  The check fails for a new thread, a thread without memory, a thread
@@ -42,9 +44,9 @@ static void lose_call(struct tree *tree, uintptr_t sp)
 }
 
 /*
- * A function inlined into the one that caught an exception shares its frame, so its end
- * goes unseen until the function is entered again: recursion would have a frame of its
- * own.
+ * A function that was inlined into the function that caught an exception shares its
+ * frame.  So the engine misses its end until the function is entered again.  Recursion
+ * would have another frame.
  */
 static struct shim_node *drop_inlined(const struct tree *tree,
 				      struct shim_node *current,
@@ -80,7 +82,7 @@ static void close_current(struct shim_node *node)
 	shim_signals_restore(signals);
 }
 
-/* As the fast path of exact times; @time has been read already. */
+/* Like the fast path of exact times; @time has been read already. */
 static void open_timed(struct shim_node *node, uint64_t frame, uint64_t time)
 {
 	if (UNLIKELY(is_in_doubt(node)))
@@ -92,8 +94,8 @@ static void open_timed(struct shim_node *node, uint64_t frame, uint64_t time)
 
 /* Enters a call in any state of the thread.  Returns its node, or NULL if the call is
  * lost. */
-static struct shim_node *enter_anyhow(uint64_t function, uint16_t group,
-				      uintptr_t sp)
+static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
+					    uintptr_t sp)
 {
 	struct tree *tree = tree_hot.tree;
 	struct place at;
@@ -112,7 +114,7 @@ static struct shim_node *enter_anyhow(uint64_t function, uint16_t group,
 			lose_call(tree, sp);
 			return NULL;
 		}
-		tree->lost_depth = 0; /* those frames are gone */
+		tree->lost_depth = 0; /* those frames have ended */
 	}
 	frame = frame_of(sp, at.stack->low);
 	at.current = tree_drop_stale(at.stack, at.current, sp);
@@ -130,7 +132,7 @@ static struct shim_node *enter_anyhow(uint64_t function, uint16_t group,
 	return node;
 }
 
-/* begin_own for the innermost open call, also while the fast path is off. */
+/* Does begin_own for the innermost open call, also while the fast path is off. */
 static COLD void begin_own_slowly(void)
 {
 	struct shim_node *current = tree_hot.current;
@@ -150,7 +152,7 @@ static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
 					   uintptr_t sp)
 {
 	uint64_t signals = tree_be_quiet();
-	struct shim_node *node = enter_anyhow(function, group, sp);
+	struct shim_node *node = enter_in_any_state(function, group, sp);
 
 	shim_signals_restore(signals);
 	tree_end_own();
@@ -159,8 +161,8 @@ static COLD struct shim_node *enter_slowly(uint64_t function, uint16_t group,
 
 /*
  * Without room, which may last long, a lost call costs no system call.  A signal
- * handler that comes between takes back what it adds to the depth, or jumps away, and
- * then this function does not go on.
+ * handler that comes between subtracts what it adds to the depth; or it jumps away, and
+ * this function does not continue.
  */
 static bool lose_quickly(uintptr_t sp)
 {
@@ -181,7 +183,8 @@ static bool lose_quickly(uintptr_t sp)
 	return true;
 }
 
-/* The leave of such a call; false for the outermost one, whose leave has more to do. */
+/* The leave of such a call.  False for the outermost lost call, whose leave has more to
+ * do. */
 static bool leave_lost(uintptr_t sp)
 {
 	struct tree *tree = tree_hot.tree;
@@ -204,7 +207,8 @@ static void count_orphan(void)
 		__atomic_fetch_add(&meta->orphans, 1, __ATOMIC_RELAXED);
 }
 
-static void leave_anyhow(uint64_t function, const void *site, uintptr_t sp)
+static void leave_in_any_state(uint64_t function, const void *site,
+			       uintptr_t sp)
 {
 	struct tree *tree = tree_hot.tree;
 	struct place at;
@@ -242,7 +246,7 @@ static COLD void leave_slowly(uint64_t function, const void *site, uintptr_t sp)
 {
 	uint64_t signals = tree_be_quiet();
 
-	leave_anyhow(function, site, sp);
+	leave_in_any_state(function, site, sp);
 	shim_signals_restore(signals);
 	tree_end_own();
 }
@@ -261,8 +265,8 @@ static COLD void leave_slowly(uint64_t function, const void *site, uintptr_t sp)
 #include "path/enter.h"
 #include "path/threads.h"
 
-/* For a signal handler in the middle of a writer's fast path: completes the step and
- * updates *@current. */
+/* Completes the step of a writer's fast path that this signal handler has interrupted,
+ * and updates *@current. */
 static inline bool tree_is_settled(struct shim_node **current)
 {
 	if (LIKELY(!tree_is_traced || !tree_hot.trace ||
@@ -304,7 +308,7 @@ __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 		return;
 	}
 	/* The cost of calls is being measured, and an interruption was too long for a
-	 * short record: start again with an empty buffer. */
+	 * short record: the measurement starts again with an empty buffer. */
 	if (UNLIKELY(!tree)) {
 		if (path_writer)
 			path_writer->measure();
@@ -345,8 +349,8 @@ __attribute__((noinline)) void tree_leave_missed(uint64_t function,
 		return;
 	tree_is_settled(&node);
 
-	/* The same function up to the flag: an exact path, or no room for a short
-	 * record. */
+	/* The functions differ only in the flag: the path is exact, or a short record
+	 * does not fit. */
 	if ((node->function | SHIM_NODE_EXACT) ==
 		    (function | SHIM_NODE_EXACT) &&
 	    !is_in_doubt(node)) {
@@ -443,7 +447,7 @@ static const shim_frame_hook hooks_at[4][2] = {
 	[EXACT] = { exact_enter_at, exact_leave_at },
 };
 
-/* The pair of the mode, here or of path_writer. */
+/* The pair of hooks of the mode, in this file or of path_writer. */
 const shim_frame_hook *tree_frame_hooks(void)
 {
 	return path_writer ? path_writer->at[tree_mode] : hooks_at[tree_mode];
@@ -451,7 +455,7 @@ const shim_frame_hook *tree_frame_hooks(void)
 
 /* --- calls of groups, and with arguments --- */
 
-/* As open_current(); @arguments are written before any signal handler runs. */
+/* Like open_current().  @arguments are written before any signal handler can run. */
 static void open_current_with(struct shim_node *node, uint64_t frame,
 			      void *arguments)
 {
@@ -464,7 +468,8 @@ static void open_current_with(struct shim_node *node, uint64_t frame,
 	shim_signals_restore(signals);
 }
 
-void tree_begin_asking(shim_function function, const void *site, uintptr_t sp)
+void tree_begin_arguments(shim_function function, const void *site,
+			  uintptr_t sp)
 {
 	if (must_look_back())
 		tree_look_back(function, site, sp, true);
@@ -494,7 +499,8 @@ struct shim_node *tree_enter_group(shim_function function, uint16_t group,
 	return node;
 }
 
-/* A call that tree_enter_missed deferred; beside other profilers, any call. */
+/* Enters a call that tree_enter_missed deferred; with other profilers' hooks, any
+ * call. */
 void tree_enter_deferred(shim_function function, const void *site, uintptr_t sp,
 			 shim_elt_info info)
 {

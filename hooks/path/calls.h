@@ -1,6 +1,4 @@
-/*
- * The hooks: enter and leave (calls.c).
- */
+/* The hooks of the engine: enter and leave (calls.c). */
 #ifndef PATH_CALLS_H
 #define PATH_CALLS_H
 
@@ -11,33 +9,35 @@ void tree_counts_enter(shim_function function, const void *site);
 void tree_exact_enter(shim_function function, const void *site);
 void tree_exact_leave(shim_function function, const void *site);
 
-/* The part of tree_exact_leave that is in C. */
+/* The C part of tree_exact_leave. */
 void tree_exact_leave_any(shim_function function, const void *site);
 
-/* The slow path of a hook.  (Calls in groups never match on the fast path: their nodes'
- * functions have SHIM_NODE_EXACT.)  @clock is the time that the hook has read; 0: it
- * has read none. */
+/* The slow path of a hook.  (Calls in groups never match on the fast path, because the
+ * functions of their nodes have SHIM_NODE_EXACT.)  @clock is the time that the hook has
+ * read, or 0. */
 void tree_enter_missed(uint64_t function, const void *site, uintptr_t sp,
 		       struct shim_node *current, uint64_t clock);
 
 void tree_leave_missed(uint64_t function, const void *site, uintptr_t sp);
 
-/* By enum clock: enter, leave; the second after calls were disabled once. */
+/* Enter and leave, by enum clock.  The second array is for the time after calls were
+ * disabled once. */
 extern const shim_site_hook tree_hooks[4][2];
 extern const shim_site_hook tree_hooks_again[4][2];
 
 /* The hooks that get the stack pointer, of path_writer or of the mode. */
 const shim_frame_hook *tree_frame_hooks(void);
 
-/* Enters a call that a hook has deferred; beside other profilers, any call. */
+/* Enters a call that a hook has deferred; with other profilers' hooks, any call. */
 void tree_enter_deferred(shim_function function, const void *site, uintptr_t sp,
 			 shim_elt_info info);
 
 /*
- * Begins the entry of a call with its arguments, before they are read.  The caller ends
- * it with tree_end_own().
+ * Begins the entry of a call before its arguments are read.  The caller ends it with
+ * tree_end_own().
  */
-void tree_begin_asking(shim_function function, const void *site, uintptr_t sp);
+void tree_begin_arguments(shim_function function, const void *site,
+			  uintptr_t sp);
 
 /* Enters a call of @function in @group, with @arguments for path_writer.  Returns its
  * node, or NULL if the call is lost. */

@@ -16,17 +16,17 @@ struct shim_node;
 struct trace;
 
 struct path_client {
-	/* All profilers that start together have been started; @handle is the
-	 * tree's. */
+	/* Called after all profilers that start together; @handle belongs to the
+	 * tree. */
 	void (*begin)(struct shim_profiler_handle *handle);
-	/* Called in a fork child, which has a recording of its own. */
+	/* Called in a fork child, which has its own recording. */
 	void (*forked)(void);
 	void (*image_gone)(uintptr_t low, uintptr_t high, uint32_t generation);
 
 	/*
 	 * For calls that are entered with their arguments, as in slow hooks.
-	 * @wants_arguments says whether the client wants those of @function.  Then
-	 * @enter is called; it returns false if it does not enter the call.
+	 * @wants_arguments returns whether the client reads the arguments of @function.
+	 * Then @enter is called; it returns false if it leaves the call to the engine.
 	 */
 	bool (*wants_arguments)(shim_function function);
 	bool (*enter)(shim_function function, const void *site, uintptr_t sp,
@@ -36,78 +36,79 @@ struct path_client {
 };
 
 /*
- * The one client that writes each call.  It does so in hooks of its own on the fast
- * path (enter.h).  "Quiet": signals are blocked.
+ * The one client that writes each call.  It has its own hooks on the fast path
+ * (enter.h).  "Quiet" means that signals are blocked.
  */
 struct path_writer {
-	/* By enum clock: enter, leave; the same after a restart; with @sp. */
+	/* Hooks by enum clock, enter and leave: first, after a restart, and with the
+	 * stack pointer as an argument. */
 	const shim_site_hook (*hooks)[2], (*again)[2];
 	const shim_frame_hook (*at)[2];
 
-	/* Makes what the writer's hooks need for a tree; a thread begins to use the
-	 * tree. */
+	/* Makes the data of the writer's hooks for a tree. */
 	struct trace *(*make)(struct tree *tree, enum shim_lost *cause);
 	void (*thread_begins)(struct tree *tree);
 	void (*thread_ended)(struct tree *tree);
 	void (*thread_named)(struct tree *tree, const char *name);
-	void (*closing)(struct tree *tree); /* no system calls after it */
+	void (*closing)(struct tree *tree); /* after it, no system calls */
 
-	/* For a new path: the @hits of its node, with PATH_SLOW if its calls take the
-	 * slow path; or PATH_LOST, which sets lost_cause. */
+	/* Returns the @hits of a new path's node, with PATH_SLOW if its calls take the
+	 * slow path; or PATH_LOST, and sets lost_cause. */
 	uint64_t (*choose)(struct tree *tree, const struct shim_node *parent,
 			   uint64_t function);
 
-	/* The engine has opened or closed a call.  Quiet. */
+	/* Called after the engine has opened or closed a call.  Quiet. */
 	void (*opened)(struct shim_node *node);
 	void (*closed)(struct shim_node *node, bool is_unwound);
-	/* Opens or closes the call itself, without system calls; false if it cannot. */
+	/* Open or close the call itself, without system calls; false if they cannot. */
 	bool (*open)(struct shim_node *node, uint64_t frame, uint64_t clock);
 	bool (*close)(struct shim_node *node, uint64_t clock);
-	/* The same for a call with @arguments, whose type only the client knows; may be
-	 * NULL. */
+	/* Do the same for a call with @arguments, whose type only the client knows.
+	 * May be NULL. */
 	bool (*open_with)(struct shim_node *node, uint64_t frame,
 			  void *arguments);
 	void (*opened_with)(struct shim_node *node, void *arguments);
-	/* A call could not be opened. */
+	/* Called when a call could not be opened. */
 	void (*lost)(struct tree *tree, enum shim_lost cause);
 
-	/* Ends the step that a signal handler interrupted in the writer's hook; true if
-	 * there was one. */
+	/* Completes the step of the writer's hook that this signal handler interrupted.
+	 * False if it interrupted none. */
 	bool (*settle)(struct trace *trace);
 
-	/* Before and after a change of the stack in use. */
+	/* Called before and after a change of the stack in use. */
 	void (*switching)(struct tree *tree, const struct stack *to);
 	void (*switched)(struct tree *tree);
-	/* Before and after a fork child makes the parent's open calls again in its own
-	 * tree. */
+	/* Called before and after a fork child makes the parent's open calls again in
+	 * its own tree. */
 	void (*copying)(struct tree *tree);
 	void (*copied)(struct tree *tree);
-	/* The hooks are enabled again, with @innermost as the innermost call.  The
-	 * length of @node's call cannot be known. */
+	/* Called when the hooks are enabled again, with @innermost as the innermost
+	 * call; and for each @node whose call has an unknown length. */
 	void (*restarted)(struct tree *tree, struct shim_node *innermost);
 	void (*doubted)(struct tree *tree, struct shim_node *node);
 
-	/* A trace to measure the cost of a call with. */
+	/* Makes a trace to measure the cost of a call with. */
 	struct trace *(*measure)(void);
 };
 
 #define PATH_SLOW (1ull << 32)
 #define PATH_LOST UINT64_MAX
 
-/* The clients; the one that makes groups of calls is the first. */
+/* The clients.  The client that makes groups of calls is the first. */
 #define PATH_CLIENTS 4
 extern const struct path_client *path_clients[PATH_CLIENTS + 1];
-extern const struct path_writer *path_writer; /* or NULL */
+extern const struct path_writer *path_writer; /* NULL: no writer */
 void path_add_client(const struct path_client *client);
 
 /*
- * A slot of a profiler: a word of each tree (@slot) and of each node (tree_find_data),
- * 0 at first.  There are enough slots for all built-in profilers.
+ * Returns a slot for a profiler, which is a word of each tree (@slot) and of each node
+ * (tree_find_data).  The word is 0 at first.  All built-in profilers together need
+ * fewer than PATH_SLOTS.
  */
 #define PATH_SLOTS 8
 unsigned path_add_slot(void);
 
-#define TELL_CLIENTS(function, ...) \
+#define CALL_CLIENTS(function, ...) \
 	do { \
 		for (const struct path_client **at_ = path_clients; *at_; \
 		     at_++) \

@@ -1,7 +1,7 @@
 /*
- * The cost of a call: a function instrumented as compilers do it, less the same
- * function plain.  Not included: lost optimizations of real functions, and cache misses
- * that nodes cause.
+ * Measures the cost of a call: the time of a function instrumented as compilers do it,
+ * minus the time of the same function without hooks.  The cost excludes lost
+ * optimizations of real functions, and cache misses of nodes.
  */
 #include "path/opening.h"
 
@@ -11,20 +11,20 @@ struct measured {
 	shim_site_hook enter, leave;
 };
 
-static __attribute__((noinline)) uint64_t plain(const struct measured *hooks,
-						uint64_t value)
+static __attribute__((noinline)) uint64_t
+call_plain(const struct measured *hooks, uint64_t value)
 {
 	__asm__ volatile("" : "+r"(hooks), "+r"(value));
 	return value * 3 + 1;
 }
 
-static __attribute__((noinline)) uint64_t hooked(const struct measured *hooks,
-						 uint64_t value)
+static __attribute__((noinline)) uint64_t
+call_hooked(const struct measured *hooks, uint64_t value)
 {
 	const void *site = __builtin_return_address(0);
 
 	hooks->enter(1, site);
-	value = plain(hooks, value);
+	value = call_plain(hooks, value);
 	hooks->leave(1, site);
 	return value;
 }
@@ -35,7 +35,7 @@ static uint64_t time_calls(uint64_t (*function)(const struct measured *hooks,
 {
 	uint64_t before, value = 1, best = ~0ull;
 
-	/* The best of 4 rounds: interruptions only add time. */
+	/* The shortest of 4 rounds counts, because interruptions only add time. */
 	for (int round = 0; round < 4; round++) {
 		before = shim_clock_read();
 		for (uint64_t i = 0; i < calls; i++)
@@ -71,14 +71,14 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 				 .trace = path_writer ? path_writer->measure() :
 							NULL,
 				 .tick = &cost_no_tick };
-	bare = time_calls(plain, &hooks, calls);
-	total = time_calls(hooked, &hooks, calls);
+	bare = time_calls(call_plain, &hooks, calls);
+	total = time_calls(call_hooked, &hooks, calls);
 	tree_hot = saved;
 	shim_signals_restore(signals);
 	total = total > bare ? (total - bare) * 1000 / calls : 0;
 	/* The coarse clock cannot time itself, but nearly no time passes between its
 	 * two readings: while enter waits for its node, before the first reading, the
-	 * processor has already executed what follows. */
+	 * processor already executes the later instructions. */
 	cost->inside = 0;
 	if (clock == TRACED)
 		cost->inside = (uint32_t)total / 2;
@@ -91,9 +91,9 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 
 /*
  * In both hooks, the time before the first reading of the tick and after the last one
- * counts as the program's: the call, the linker's stub, the way to the tick; a
- * comparison and the return.  Nothing waits there, so the time follows from the number
- * of instructions, which is that of three readings.
+ * counts as the program's: the call, the linker's stub, and the code before the tick;
+ * and a comparison and the return.  These instructions do not wait, so their number
+ * determines the time, which is that of three readings.
  */
 #define LOOKS_OUTSIDE 3
 

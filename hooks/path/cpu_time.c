@@ -10,8 +10,9 @@
 
 #include <shim/banned.h>
 
-/* Less than this share of a tick stays for the next: that the clocks are not read at the
- * same time is no waiting, and a deep stack takes a while. */
+/* A wait that is shorter than this share of a tick is left for the next tick.  It may
+ * only be the time between the readings of the two clocks; and a deep stack takes time
+ * to change. */
 #define LEAST_SHARE 32
 
 void cpu_begin_thread(struct tree *tree)
@@ -23,7 +24,7 @@ void cpu_begin_thread(struct tree *tree)
 							 INT64_MAX;
 }
 
-/* A signal handler that comes between has done it for this call. */
+/* A signal handler that comes between has already moved the start of this call. */
 static void begin_later(struct shim_node *node, uint64_t waited, uint64_t tick)
 {
 	uint64_t start = __atomic_load_n(&node->start, __ATOMIC_RELAXED);
@@ -33,7 +34,7 @@ static void begin_later(struct shim_node *node, uint64_t waited, uint64_t tick)
 		shim_local_cas(&node->start, (void *)start, (void *)later);
 }
 
-static void leave_out(struct tree *tree, uint64_t waited, uint64_t tick)
+static void exclude(struct tree *tree, uint64_t waited, uint64_t tick)
 {
 	struct shim_meta *meta = shim_record_meta();
 	struct shim_node *node = tree_hot.current;
@@ -90,7 +91,7 @@ COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick)
 			    (void *)((int64_t)time - rest)) ||
 	    waited == 0)
 		return 0;
-	leave_out(tree, waited, tick);
+	exclude(tree, waited, tick);
 	return waited;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Calls in doubt: each leave of one takes the slow path, because its function carries
- * SHIM_NODE_EXACT.
+ * Calls in doubt, whose leave the engine may have missed.  Their functions carry
+ * SHIM_NODE_EXACT, so that their leaves take the slow path.
  */
 #include "path/doubt.h"
 #include "path/throttled.h"

@@ -1,7 +1,7 @@
 /*
- * The fast path: enter and leave, as templates for hooks.  calls.c makes the hooks of
- * the tree alone.  A profiler that writes each call makes hooks of its own, and defines
- * before it includes this file:
+ * The fast path: enter and leave, as templates for hooks.  calls.c makes the hooks of a
+ * tree without a writer.  A profiler that writes each call makes its own hooks, and
+ * defines before it includes this file:
  *
  *     WRITE_SHIFT, write_enter_word(time, hits), write_leave_word(time)
  *     write_reserve(trace, time, word, becomes, &at), write_put(trace, at, time, word)
@@ -12,11 +12,11 @@
 #include "path/opening.h"
 
 /*
- * Tells paths apart by values that are known before the parent is; otherwise every
- * enter would wait for the leave before it.
+ * Uses values that are known earlier than the parent.  Otherwise every enter would wait
+ * for the leave before it.
  *
- * Functions and frames are nearly always multiples of 16, so nothing need be shifted to
- * get the offset of a pointer: the call site supplies the other bits.
+ * Functions and frames are nearly always multiples of 16, so the sum is the offset of a
+ * pointer without a shift: the call site supplies the other bits.
  */
 static inline __attribute__((always_inline)) uint32_t
 hint_of(uint64_t function, const void *site, uint64_t frame)
@@ -25,7 +25,7 @@ hint_of(uint64_t function, const void *site, uint64_t frame)
 	       (uint32_t)(uintptr_t)site;
 }
 
-/* The clock has ticked since @start, during the call or its leave. */
+/* Ends a call during which, or during whose leave, the clock has ticked. */
 __attribute__((unused)) static COLD void leave_ticked(struct shim_node *node,
 						      uint64_t start,
 						      uint64_t before,
@@ -84,8 +84,9 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 			return;
 		}
 	}
-	/* Current first: calls of a signal handler are children of the node from here
-	 * on.  (The compiler keeps this order: every store below may alias it.) */
+	/* The node becomes current first: from now on, calls of a signal handler are
+	 * its children.  (The compiler keeps this order: every store below may alias
+	 * it.) */
 	__atomic_store_n(&tree_hot.current, node, __ATOMIC_RELEASE);
 	if (!is_traced)
 		node->frame = frame;

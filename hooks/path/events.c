@@ -1,7 +1,7 @@
 /*
- * Events other than calls.  Each handler ends the calls that the event ended, as if
- * their leave hooks had run, and makes the stack on which the thread continues the one
- * in use.
+ * Events other than calls.  Each handler ends the calls that the event has ended, as if
+ * their leave hooks had run.  It also makes the stack on which the thread continues the
+ * stack in use.
  */
 #include "path/opening.h"
 #include "path/events.h"
@@ -12,8 +12,9 @@
 
 #include <shim/banned.h>
 
-/* Takes out the calls of functions that went off: they may have ended unseen. */
-static COLD void take_out(struct place *at)
+/* Removes the open calls of functions that were switched off: the engine may have
+ * missed their ends. */
+static COLD void strip_open_calls(struct place *at)
 {
 	uint64_t signals = shim_signals_block();
 
@@ -25,7 +26,7 @@ static COLD void take_out(struct place *at)
 /* Fills @at with the calling task's tree, stack and innermost call, and begins the
  * profiler's own time.  Returns false if the task has no tree.  A signal handler may
  * change the tree meanwhile, but restores it to @at before it returns. */
-static bool find_mine(struct place *at)
+static bool find_own(struct place *at)
 {
 	at->tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
 				     tree_hot.tree;
@@ -33,28 +34,28 @@ static bool find_mine(struct place *at)
 		return false;
 	at->current = tree_collect(at->tree);
 	if (must_strip(at->tree))
-		take_out(at);
+		strip_open_calls(at);
 	at->stack = at->tree->stack;
 	tree_begin_own(at->current);
 	return true;
 }
 
-/* The same, but first makes a tree for a task that has none.  Returns false if that
+/* Does the same, but first makes a tree for a task without one.  Returns false if that
  * fails. */
-static bool find_or_make_mine(struct place *at)
+static bool find_or_make_own(struct place *at)
 {
-	return find_mine(at) ||
+	return find_own(at) ||
 	       (tree_get((uintptr_t)__builtin_frame_address(0)) &&
-		find_mine(at));
+		find_own(at));
 }
 
-static void publish(const struct place *at)
+static void publish_place(const struct place *at)
 {
 	tree_publish(at->tree, at->stack, at->current);
 	tree_end_own();
 }
 
-/* Makes the stack that holds @sp the one in use. */
+/* Makes the stack that holds @sp the stack in use. */
 static void switch_stack(struct place *at, uintptr_t sp)
 {
 	uint64_t signals = shim_signals_block();
@@ -65,7 +66,7 @@ static void switch_stack(struct place *at, uintptr_t sp)
 	tree_switch_stack(tree, sp);
 	at->stack = tree->stack;
 	at->current = tree->current;
-	publish(at);
+	publish_place(at);
 	shim_signals_restore(signals);
 }
 
@@ -82,14 +83,14 @@ static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
 	struct place at;
 
 	(void)profiler;
-	if (!find_mine(&at))
+	if (!find_own(&at))
 		return;
 	*jump_of(at.tree, buffer) = (struct jump){ buffer, at.current, sp };
 	tree_end_own();
 }
 
 /* Ends the calls whose frames lie below @sp on its stack. */
-static void cut(struct place *at, uintptr_t sp)
+static void end_calls_below(struct place *at, uintptr_t sp)
 {
 	struct tree *tree = at->tree;
 
@@ -98,7 +99,7 @@ static void cut(struct place *at, uintptr_t sp)
 	if (!contains(at->stack, sp))
 		switch_stack(at, sp);
 	at->current = tree_drop_stale(at->stack, at->current, sp);
-	publish(at);
+	publish_place(at);
 }
 
 static void take_jump(const void *buffer, uintptr_t sp)
@@ -106,7 +107,7 @@ static void take_jump(const void *buffer, uintptr_t sp)
 	struct place at;
 	struct jump *jump;
 
-	if (!find_mine(&at))
+	if (!find_own(&at))
 		return;
 	jump = jump_of(at.tree, buffer);
 	if (jump->buffer == buffer && (sp == 0 || jump->sp == sp) &&
@@ -114,11 +115,11 @@ static void take_jump(const void *buffer, uintptr_t sp)
 		if (at.tree->lost_depth && jump->sp > at.tree->lost_sp)
 			at.tree->lost_depth = 0;
 		at.current = node_unwind(at.current, jump->node);
-		publish(&at);
+		publish_place(&at);
 		sp = jump->sp;
 	}
 	if (sp)
-		cut(&at, sp);
+		end_calls_below(&at, sp);
 }
 
 static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
@@ -137,8 +138,8 @@ static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 	struct place at;
 
 	(void)profiler;
-	if (find_mine(&at)) {
-		cut(&at, sp);
+	if (find_own(&at)) {
+		end_calls_below(&at, sp);
 		at.tree->landed = frame_at(at.current);
 	}
 	shim_signals_restore(signals);
@@ -153,7 +154,7 @@ static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 
 	(void)profiler;
 	low &= ~(uintptr_t)FRAME_FLAGS;
-	if (!find_or_make_mine(&at))
+	if (!find_or_make_own(&at))
 		return;
 	signals = shim_signals_block();
 	for (stack = at.tree->stacks; stack; stack = stack->next)
@@ -171,7 +172,7 @@ static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 		if (stack)
 			tree_give_root(at.tree, stack);
 	}
-	publish(&at);
+	publish_place(&at);
 	shim_signals_restore(signals);
 }
 
@@ -181,18 +182,18 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 	struct place at;
 
 	(void)profiler;
-	if (!find_mine(&at))
+	if (!find_own(&at))
 		return;
-	/* The stack may lie inside the one in use, such as in an array of a
+	/* The stack may lie inside the stack in use, for example in an array of a
 	 * function. */
 	to = tree_known_stack(at.tree, sp);
 	if (to && to != at.stack)
 		switch_stack(&at, sp);
 }
 
-/* The parent's open calls continue in the child, in a tree of its own that counts 0
- * calls of them.  Their nodes belong to the parent, which runs on: a call that it has
- * left meanwhile has frame 0, but was open at the fork. */
+/* Copies the parent's open calls to the child's own tree, which counts 0 calls of them.
+ * The nodes belong to the parent, which continues to run: a call that it has left
+ * meanwhile has frame 0, but was open at the fork. */
 static void copy_open_calls(struct place *at, struct shim_node *innermost)
 {
 	struct shim_node **path, *node;
@@ -228,13 +229,13 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 static void on_forked(struct shim_profiler *profiler)
 {
 	struct place parent, at;
-	bool has_parent = find_mine(&parent);
+	bool has_parent = find_own(&parent);
 	struct tree *tree;
 	struct stack stack;
 
 	(void)profiler;
 	/* The parent's cache stays until the child has one: interrupted code may be
-	 * about to read it, and verifies the entry that it finds. */
+	 * about to read it, and will verify the entry. */
 	tree_hot = (struct hot){ .current = &tree_no_call,
 				 .below = HOT_NOWHERE,
 				 .cache = tree_hot.cache,
@@ -245,11 +246,11 @@ static void on_forked(struct shim_profiler *profiler)
 	throttled_forked();
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
-	TELL_CLIENTS(forked);
+	CALL_CLIENTS(forked);
 	if (!has_parent)
 		return;
 	stack = *parent.stack;
-	if (!find_or_make_mine(&at))
+	if (!find_or_make_own(&at))
 		return;
 	tree = at.tree;
 	tree->main_stack.low = stack.low;
@@ -264,10 +265,10 @@ static void on_forked(struct shim_profiler *profiler)
 	tree->starts = parent.tree->starts;
 	tree->restarts = parent.tree->restarts;
 	tree->stack->in_doubt = stack.in_doubt;
-	publish(&at);
+	publish_place(&at);
 }
 
-/* Other threads' data are theirs: each looks at its own with its next event. */
+/* Each thread changes only its own data, at its next event. */
 static void on_calls_started(struct shim_profiler *profiler)
 {
 	(void)profiler;
@@ -275,12 +276,12 @@ static void on_calls_started(struct shim_profiler *profiler)
 	__atomic_fetch_add(&tree_starts, 1, __ATOMIC_RELEASE);
 }
 
-/* Another task runs with this thread's data: a vfork child, or a clone without data of
- * its own.  Both tasks are then found by their tids. */
+/* Called when another task runs with this thread's data: a vfork child, or a clone
+ * without its own data.  After that, tids identify both tasks. */
 static void on_tls_shared(struct shim_profiler *profiler, int begins)
 {
 	struct place at;
-	bool is_there = find_mine(&at);
+	bool is_there = find_own(&at);
 
 	(void)profiler;
 	if (begins) {
@@ -291,7 +292,7 @@ static void on_tls_shared(struct shim_profiler *profiler, int begins)
 			at.tree->current = at.current;
 		}
 	} else if (--tree_hot.shared == 0 && is_there) {
-		publish(&at);
+		publish_place(&at);
 	}
 }
 
@@ -300,9 +301,9 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	struct place at;
 
 	(void)profiler;
-	if (find_mine(&at) && at.tree->tid == shim_thread_id()) {
+	if (find_own(&at) && at.tree->tid == shim_thread_id()) {
 		at.current = node_unwind(at.current, NULL);
-		publish(&at);
+		publish_place(&at);
 		if (at.tree->trace)
 			path_writer->thread_ended(at.tree);
 	}
@@ -312,7 +313,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 			      uintptr_t high, uint32_t generation)
 {
 	(void)profiler;
-	TELL_CLIENTS(image_gone, low, high, generation);
+	CALL_CLIENTS(image_gone, low, high, generation);
 	throttled_image_gone(low, high, generation);
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
 	     tree; tree = tree->next) {
@@ -336,16 +337,16 @@ static void on_system_closing(struct shim_profiler *profiler)
 	size_t size;
 
 	(void)profiler;
-	if (!find_or_make_mine(&at))
+	if (!find_or_make_own(&at))
 		return;
-	/* The last system calls: get 1 MiB for the nodes to come. */
+	/* These are the last system calls.  Gets 1 MiB for later nodes. */
 	memory = tree_get_memory(at.tree, 1u << 20, &size, &cause);
 	if (memory)
 		tree_add_chunk(at.tree, memory, size);
 	if (at.tree->trace)
 		path_writer->closing(at.tree);
 	at.tree->closed = true;
-	publish(&at);
+	publish_place(&at);
 }
 
 static void on_clock_unavailable(struct shim_profiler *profiler)
@@ -355,10 +356,10 @@ static void on_clock_unavailable(struct shim_profiler *profiler)
 	(void)profiler;
 	tree_hot.no_clock = true;
 	tree_hot.below = HOT_NOWHERE;
-	if (!find_mine(&at))
+	if (!find_own(&at))
 		return;
 	at.tree->careful = true;
-	publish(&at);
+	publish_place(&at);
 }
 
 static void on_thread_name(struct shim_profiler *profiler, shim_thread thread,
@@ -370,13 +371,13 @@ static void on_thread_name(struct shim_profiler *profiler, shim_thread thread,
 	(void)profiler;
 	/* Only its own thread writes a trace. */
 	if (shim_thread_current(&mine) == SHIM_OK && mine == thread &&
-	    find_mine(&at) && at.tree->trace)
+	    find_own(&at) && at.tree->trace)
 		path_writer->thread_named(at.tree, name);
 }
 
 void tree_listen(struct shim_profiler_handle *handle)
 {
-	shim_profiler_on_open_calls_requested(handle, tree_tell_open);
+	shim_profiler_on_open_calls_requested(handle, tree_list_open);
 	shim_profiler_on_thread_name(handle, on_thread_name);
 	shim_profiler_on_jump_saved(handle, on_jump_saved);
 	shim_profiler_on_jump_taken(handle, on_jump_taken);

@@ -1,6 +1,4 @@
-/*
- * Events other than calls.
- */
+/* Handles events other than calls. */
 #ifndef PATH_EVENTS_H
 #define PATH_EVENTS_H
 

@@ -1,6 +1,6 @@
 /*
- * Offsets in bytes, for calls_x86_64.S and the assembly of a profiler that writes
- * calls; calls.c asserts them.
+ * Offsets of fields in bytes, for calls_x86_64.S and the assembly of a profiler that
+ * writes calls.  calls.c asserts them.
  */
 #ifndef PATH_LAYOUT_H
 #define PATH_LAYOUT_H
@@ -23,7 +23,7 @@
 #define LAYOUT_EXTRA_LAST	64
 #define LAYOUT_EXTRA_RANGE_LOW	72
 #define LAYOUT_EXTRA_RANGE_SPAN 80
-#define LAYOUT_EXTRA_BUCKET	88 /* without the short ones */
+#define LAYOUT_EXTRA_BUCKET	88 /* without the short buckets */
 #define LAYOUT_SHORT_BUCKETS	4
 
 #endif

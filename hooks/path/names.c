@@ -1,6 +1,4 @@
-/*
- * Compares the names of functions as users write them with linker names.
- */
+/* Compares linker names with names of functions as users write them. */
 #include "path/path.h"
 #include "path/text.h"
 #include "path/names.h"
@@ -9,8 +7,8 @@
 
 #define NAME_SIZE 256 /* of a linker name */
 
-/* Reads the names in a C++ linker name, as "ns::Class::name"; false if it has none, or
- * has templates. */
+/* Reads the names in a C++ linker name, as "ns::Class::name"; false if it is no C++
+ * name, or has templates. */
 static bool read_mangled(const char *name, char text[NAME_SIZE])
 {
 	struct text out = { text, text + NAME_SIZE - 1 };

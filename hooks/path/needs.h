@@ -1,10 +1,10 @@
 /*
- * What a profiler needs of the engine, and the start.
+ * A profiler's needs of the engine, and the engine's start.
  *
- * A profiler states its needs when it is started, before it creates a handle of its
- * own, because the engine must get events first.  The engine begins after all profilers
- * have been started.  The functions return false, and log the reason, if the engine
- * runs already without what the profiler needs.
+ * A profiler states its needs when it is started, before it creates a handle, because
+ * the engine must get events first.  The engine begins after all profilers have been
+ * started.  The functions return false, and log the reason, if the engine already runs
+ * and cannot serve the need.
  */
 #ifndef PATH_NEEDS_H
 #define PATH_NEEDS_H
@@ -17,19 +17,20 @@ struct path_writer;
 /* TRACED: only trace writes calls; the tree counts nothing. */
 enum clock { COUNTS, COARSE, EXACT, TRACED };
 
-/* Calls are counted in the recording, and timed by @clock or a more exact one. */
+/* Needs the numbers of calls in the recording, and times by @clock or a more exact
+ * clock. */
 bool tree_need_calls(enum clock clock, const char *profiler);
 
-/* Calls that are timed by COARSE are timed by the processor time of their thread. */
+/* Needs the processor time of the threads for calls that COARSE times. */
 void tree_need_cpu(void);
 
-/* Each call is written by @writer. */
+/* Needs @writer to write each call. */
 bool tree_need_writer(const struct path_writer *writer);
 
-/* Begins the tree; for the entries of all profilers that have needs. */
+/* Begins the tree.  It is the @begin of the entries of all profilers with needs. */
 void tree_begin(void);
 
-/* The hooks check for a look back from the start, as after a restart. */
+/* Needs hooks that look back from the start, as they do after a restart. */
 void tree_need_look_back(void);
 
 /* The user chose calltree; other profilers need only its tree. */

@@ -1,6 +1,6 @@
 /*
- * Data of profilers for a node whose @extra another profiler uses: a hash table of the
- * tree, by node and slot.
+ * Data of profilers for a node whose @extra another profiler uses.  The data is in a
+ * hash table of the tree, by node and slot.
  *
  * Only its thread uses the table, but a signal handler may come at any time.  Then a
  * stored word may be lost: at worst a profiler describes the node twice, and a reader
@@ -69,7 +69,7 @@ static void add_entry(struct node_data *data, uint64_t key, uint64_t word)
 {
 	struct entry *entry;
 
-	/* A free entry ends each search. */
+	/* Each search ends at a free entry. */
 	PATH_ASSERT(data->used < size_of(data) - 1);
 	entry = find_entry(data, key);
 	if (entry->key == 0) {
@@ -82,8 +82,8 @@ static void add_entry(struct node_data *data, uint64_t key, uint64_t word)
 	entry->word = word;
 }
 
-/* A signal handler may still read, or add to, the old table: it stays mapped, empty. */
-static struct node_data *make_room(struct tree *tree)
+/* The old table stays mapped, empty, because a signal handler may still use it. */
+static struct node_data *grow_data(struct tree *tree)
 {
 	struct node_data *old = tree->data, *data;
 	uint64_t size = old ? size_of(old) : 0;
@@ -108,7 +108,7 @@ static struct node_data *make_room(struct tree *tree)
 bool tree_set_data(struct tree *tree, const struct shim_node *node,
 		   unsigned slot, uint64_t word)
 {
-	struct node_data *data = make_room(tree);
+	struct node_data *data = grow_data(tree);
 
 	if (!data) {
 		tree->lost_cause = SHIM_LOST_MEMORY;

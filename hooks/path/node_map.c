@@ -1,7 +1,7 @@
 /*
- * A hash table of nodes by four words, in the file of a tree.  Only its thread
- * writes it; a signal handler that interrupts an insertion may add a second
- * node for the same key, and the report adds the two.
+ * A hash table of nodes in the file of a tree.  Four words are the key.  Only the
+ * tree's thread writes the table.  A signal handler that interrupts an insertion may
+ * add a second node for the same key; the report adds the two.
  */
 #include "path/node_map.h"
 #include "path/nodes.h"
@@ -9,8 +9,8 @@
 
 #include <shim/banned.h>
 
-static uint64_t place_of(const struct node_map *table,
-			 const uint64_t key[NODE_MAP_WORDS])
+static uint64_t slot_of(const struct node_map *table,
+			const uint64_t key[NODE_MAP_WORDS])
 {
 	return (key[0] >> 6 ^ key[1] << 1 ^ key[2] << 7 ^ key[3]) *
 		       0x9e3779b97f4a7c15ull >>
@@ -33,19 +33,19 @@ static struct node_map *make_table(uint64_t shift)
 	return table;
 }
 
-static void insert(struct node_map *table, struct map_node *node)
+static void insert_node(struct node_map *table, struct map_node *node)
 {
-	uint64_t i = place_of(table, node->key), mask = slots_of(table) - 1;
+	uint64_t i = slot_of(table, node->key), mask = slots_of(table) - 1;
 
-	/* A free slot ends each search. */
+	/* Each search ends at a free slot. */
 	PATH_ASSERT(table->used < mask);
 	while (!shim_local_cas(&table->slot[i & mask], NULL, node))
 		i++;
 	table->used++;
 }
 
-/* A signal handler may still read, or add to, the old table: it stays mapped, empty. */
-static bool make_room(struct node_map **place)
+/* The old table stays mapped, empty, because a signal handler may still use it. */
+static bool grow_table(struct node_map **place)
 {
 	struct node_map *old = *place, *table;
 	uint64_t slots = old ? slots_of(old) : 0;
@@ -57,7 +57,7 @@ static bool make_room(struct node_map **place)
 		return old && old->used + 2 < slots;
 	for (uint64_t i = 0; i < slots; i++)
 		if (old->slot[i])
-			insert(table, old->slot[i]);
+			insert_node(table, old->slot[i]);
 	__atomic_store_n(place, table, __ATOMIC_RELEASE);
 	if (slots > 512)
 		shim_memory_discard((char *)old + 4096,
@@ -74,7 +74,7 @@ struct map_node *node_map_find(const struct node_map *table,
 	if (!table)
 		return NULL;
 	mask = slots_of(table) - 1;
-	i = place_of(table, key);
+	i = slot_of(table, key);
 	for (; (node = table->slot[i & mask]) != NULL; i++)
 		if (node->key[0] == key[0] && node->key[1] == key[1] &&
 		    node->key[2] == key[2] && node->key[3] == key[3])
@@ -88,7 +88,7 @@ COLD struct map_node *node_map_add(struct node_map **table, struct tree *tree,
 {
 	struct map_node *node;
 
-	if (!make_room(table)) {
+	if (!grow_table(table)) {
 		tree->lost_cause = SHIM_LOST_MEMORY;
 		return NULL;
 	}
@@ -98,7 +98,7 @@ COLD struct map_node *node_map_add(struct node_map **table, struct tree *tree,
 	for (unsigned i = 0; i < NODE_MAP_WORDS; i++)
 		node->key[i] = key[i];
 	__atomic_store_n(&node->function, function, __ATOMIC_RELEASE);
-	insert(*table, node);
+	insert_node(*table, node);
 	return node;
 }
 

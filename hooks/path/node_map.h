@@ -1,6 +1,6 @@
 /*
- * Nodes that are found by a key of four words, in the file of a tree: data that
- * profilers keep for a path beside its calls.
+ * Nodes in the file of a tree with a key of four words.  They have data of profilers
+ * about a path.
  *
  * Only its thread uses the table, but a signal handler may come at any time.  Then a
  * key may get two nodes, and a reader adds both.
@@ -12,7 +12,7 @@
 
 #define NODE_MAP_WORDS 4
 
-/* The beginning of each such node. */
+/* The beginning of each of these nodes. */
 struct map_node {
 	uint64_t function;
 	uint64_t key[NODE_MAP_WORDS];
@@ -28,13 +28,15 @@ struct node_map {
 struct map_node *node_map_find(const struct node_map *table,
 			       const uint64_t key[NODE_MAP_WORDS]);
 
-/* Adds a node of @size bytes to @tree's file and @table.  @function 0: the caller
- * stores the function when the node is complete.  NULL sets lost_cause. */
+/* Adds a node of @size bytes to @tree's file and @table.  If @function is 0, the caller
+ * stores the function when the node is complete.  Returns NULL without memory, and sets
+ * lost_cause. */
 struct map_node *node_map_add(struct node_map **table, struct tree *tree,
 			      const uint64_t key[NODE_MAP_WORDS], size_t size,
 			      uint64_t function);
 
-/* Marks with @generation the word @number of each key where it is in [@low, @high). */
+/* Marks the word @number of each key with @generation if the word is in [@low,
+ * @high). */
 void node_map_image_gone(struct node_map *table, unsigned number, uintptr_t low,
 			 uintptr_t high, uint64_t generation);
 

@@ -1,6 +1,6 @@
 /*
- * Paths: the memory of their nodes, a hash table to find them, and the end of their
- * calls.
+ * The nodes of paths: their memory, the hash table that finds them, and the end of
+ * their calls.
  */
 #include "path/cpu_time.h"
 #include "path/opening.h"
@@ -35,9 +35,10 @@ void *tree_get_memory(struct tree *tree, size_t least, size_t *size,
 	return shim_memory_map(*size);
 }
 
-/* Adds a chunk unless a signal handler has replaced @full already; false: no memory.  A
- * try makes system calls, so lost calls do not each make one. */
-static COLD bool grow(struct tree *tree, const struct chunk *full, size_t size)
+/* Adds a chunk unless a signal handler has replaced @full already; False without
+ * memory.  A try makes system calls, so lost calls try only at intervals. */
+static COLD bool add_memory(struct tree *tree, const struct chunk *full,
+			    size_t size)
 {
 	uint64_t time = now(), signals;
 	void *memory;
@@ -65,7 +66,7 @@ void *tree_take(struct tree *tree, size_t size)
 		at = shim_fetch_add(&chunk->next, size);
 		if (at + size <= chunk->limit)
 			return (void *)at;
-	} while (grow(tree, chunk, size));
+	} while (add_memory(tree, chunk, size));
 	return NULL;
 }
 
@@ -82,22 +83,22 @@ struct table *tree_make_table(uint64_t shift)
 	return table;
 }
 
-static void insert(struct table *table, struct shim_node *node)
+static void insert_node(struct table *table, struct shim_node *node)
 {
 	uint64_t mask = (1ull << (64 - table->shift)) - 1;
 	uint64_t i = hash(parent_of(node), address_of(node), node->group) >>
 		     table->shift;
 
-	/* A free slot ends each search. */
+	/* Each search ends at a free slot. */
 	PATH_ASSERT(table->used < mask);
 	while (!shim_local_cas(&table->slot[i], NULL, node))
 		i = (i + 1) & mask;
 	table->used++;
 }
 
-/* A signal handler may still read, or add to, the old table: it stays mapped, empty,
- * and at worst a path gets a second node. */
-static COLD bool make_table_room(struct tree *tree)
+/* The old table stays mapped, empty, because a signal handler may still use it.  At
+ * worst a path gets a second node. */
+static COLD bool grow_table(struct tree *tree)
 {
 	struct table *old = tree->table, *table;
 	uint64_t slots = 1ull << (64 - old->shift);
@@ -109,15 +110,15 @@ static COLD bool make_table_room(struct tree *tree)
 		return old->used + 2 < slots;
 	for (uint64_t i = 0; i < slots; i++)
 		if (old->slot[i])
-			insert(table, old->slot[i]);
+			insert_node(table, old->slot[i]);
 	__atomic_store_n(&tree->table, table, __ATOMIC_RELEASE);
 	shim_memory_discard((char *)old + 4096,
 			    sizeof(*old) + slots * sizeof(*old->slot) - 4096);
 	return true;
 }
 
-/* The cache never moves: interrupted code may hold its address with any earlier mask.
- * The new entries are filled before the mask admits them. */
+/* The cache never moves: interrupted code may have read its address, and any earlier
+ * mask. The new entries are filled before the mask admits them. */
 static void grow_cache(struct tree *tree)
 {
 	uint64_t entries = tree->cache_mask / sizeof(*tree->cache) + 1;
@@ -152,7 +153,7 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 	struct shim_node *node;
 
 	shim_image_note(function & SHIM_NODE_ADDRESS);
-	if (!make_table_room(tree)) {
+	if (!grow_table(tree)) {
 		tree->lost_cause = tree->closed ? SHIM_LOST_FORBIDDEN :
 						  SHIM_LOST_MEMORY;
 		return NULL;
@@ -180,7 +181,7 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 			 function | (hits & PATH_SLOW ? SHIM_NODE_EXACT : 0),
 			 __ATOMIC_RELEASE);
 	throttled_node_made(tree, node);
-	insert(tree->table, node);
+	insert_node(tree->table, node);
 	grow_cache(tree);
 	return node;
 }
@@ -192,7 +193,7 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
  */
 #define LAST ((1ull << (SHIM_BUCKETS - 1)) - 1)
 
-static uint64_t within(uint64_t duration)
+static uint64_t clamp_to_last(uint64_t duration)
 {
 	return duration < SHORTEST_COMMON ? SHORTEST_COMMON :
 	       duration > LAST		  ? LAST :
@@ -210,8 +211,9 @@ COLD void node_widen(struct shim_extra_node *extra, uint64_t duration)
 		extra->min = duration;
 	if (duration > extra->max)
 		extra->max = duration;
-	extra->range_low = within(extra->min);
-	extra->range_span = within(extra->max) - within(extra->min);
+	extra->range_low = clamp_to_last(extra->min);
+	extra->range_span = clamp_to_last(extra->max) -
+			    clamp_to_last(extra->min);
 }
 
 COLD void node_add_extra(struct shim_node *node, uint64_t duration)
@@ -235,8 +237,8 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 	__atomic_store_n(&node->extra, (uint64_t)extra, __ATOMIC_RELEASE);
 }
 
-/* A signal handler, too, finds one of the two in @extra.  (Inline, as hooks have a small
- * stack.) */
+/* A signal handler also finds one of the two in @extra.  (The function is inline
+ * because hooks need a small stack.) */
 static inline __attribute__((always_inline)) void
 add_self(struct shim_node *node, uint64_t time)
 {
@@ -270,8 +272,8 @@ charge_tick(struct shim_node *node, uint64_t before, uint64_t after)
 		node->hits++;
 }
 
-/* node_ticked() by processor time; the result is the time that was left out.  Not in that
- * function: hooks have a small stack. */
+/* Does the work of node_ticked() by processor time.  Returns the excluded time.  It is
+ * a separate function because hooks need a small stack. */
 static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
 				uint64_t after)
 {
@@ -291,7 +293,7 @@ COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
 		return;
 	}
 	charge_tick(node, before, after);
-	/* Last: with no stack frame of this function below it. */
+	/* This call is last, so that the function needs no stack frame. */
 	if (tree_tick)
 		shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
 }
@@ -309,7 +311,7 @@ COLD void node_leave_ticked(struct shim_node *node, uint64_t start,
 
 COLD void node_choose_clock(struct shim_node *node)
 {
-	/* The fast path cannot tell groups apart: their nodes keep SHIM_NODE_EXACT. */
+	/* The fast path does not read groups, so their nodes keep SHIM_NODE_EXACT. */
 	if (node->group || tree_is_cpu)
 		return;
 	if (node->function & SHIM_NODE_EXACT) {

@@ -1,6 +1,7 @@
 /*
- * For an unwinder that could not continue: the open calls at that stack pointer.  This
- * file only reads: it skips calls that a jump left open, and the next call ends those.
+ * Finds the open calls at a stack pointer, for an unwinder that could not continue.
+ * This file only reads: it skips calls that a jump has left open, which the next call
+ * will end.
  */
 #include "path/path.h"
 #include "path/threads.h"
@@ -10,7 +11,7 @@
 
 #include <shim/banned.h>
 
-/* A signal handler's calls have the calls that it interrupted below them. */
+/* The position of a signal handler's calls is above the calls that it interrupted. */
 struct place_above {
 	const struct stack *stack;
 	const struct shim_node *node;
@@ -54,7 +55,7 @@ static uintptr_t sp_of(const struct place_above *at)
 	return at->stack->low + frame_at(at->node);
 }
 
-static bool holds(struct place_above at, uintptr_t sp, shim_function function)
+static bool matches(struct place_above at, uintptr_t sp, shim_function function)
 {
 	for (; is_call(&at) && sp_of(&at) == sp; at.node = parent_of(at.node))
 		if (address_of(at.node) == function)
@@ -62,9 +63,9 @@ static bool holds(struct place_above at, uintptr_t sp, shim_function function)
 	return false;
 }
 
-/* The unwinder has the function itself, with functions inlined into it: these share its
- * frame. */
-static void pass_walked(struct place_above *at,
+/* Skips the function that the unwinder has already found, and the functions inlined
+ * into it, which share its frame. */
+static void skip_walked(struct place_above *at,
 			const struct shim_open_calls *calls)
 {
 	uintptr_t sp;
@@ -74,7 +75,7 @@ static void pass_walked(struct place_above *at,
 	if (!is_call(at))
 		return;
 	sp = sp_of(at);
-	if (!holds(*at, sp, calls->function))
+	if (!matches(*at, sp, calls->function))
 		return;
 	while (is_call(at) && sp_of(at) == sp)
 		at->node = parent_of(at->node);
@@ -100,8 +101,8 @@ struct shim_node *tree_innermost(struct tree *tree, uintptr_t sp,
 	struct place_above at;
 
 	*frame = 0;
-	/* A stack without calls, such as a signal handler's: the call that was made
-	 * last is the innermost one. */
+	/* On a stack without calls, such as a signal handler's, the latest call is the
+	 * innermost one. */
 	if (tree != tree_hot.tree || !find_current(&at, sp)) {
 		at = last_place(tree);
 		sp = 0;
@@ -113,7 +114,7 @@ struct shim_node *tree_innermost(struct tree *tree, uintptr_t sp,
 			at.node = parent_of(at.node);
 		if (is_call(&at) || !at.stack->is_signal)
 			break;
-		/* The handler has made no call: the call that it interrupted. */
+		/* The handler has made no call.  Takes the call that it interrupted. */
 		at.node = at.stack->base;
 		at.stack = at.stack->interrupted;
 		sp = 0;
@@ -124,7 +125,7 @@ struct shim_node *tree_innermost(struct tree *tree, uintptr_t sp,
 					  (struct shim_node *)at.node;
 }
 
-void tree_tell_open(struct shim_profiler *profiler,
+void tree_list_open(struct shim_profiler *profiler,
 		    struct shim_open_calls *calls)
 {
 	struct place_above at;
@@ -132,7 +133,7 @@ void tree_tell_open(struct shim_profiler *profiler,
 	(void)profiler;
 	if (calls->count > 0 || !find_current(&at, calls->sp))
 		return;
-	pass_walked(&at, calls);
+	skip_walked(&at, calls);
 	while (calls->count < calls->room) {
 		if (!is_call(&at) && at.stack->is_signal) {
 			at.node = at.stack->base;

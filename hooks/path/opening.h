@@ -1,4 +1,4 @@
-/* Opening and closing one call, off the fast path and on it. */
+/* Opens and closes one call, on the fast path and off it. */
 #ifndef PATH_OPENING_H
 #define PATH_OPENING_H
 
@@ -12,8 +12,8 @@
 
 /* --- the owner of the time --- */
 
-/* The time until now belongs to the program, in a call of @node; from now on it belongs
- * to the profiler, in a hook or an event. */
+/* Ends the program's time in a call of @node.  The time from now on belongs to the
+ * profiler, in a hook or an event. */
 static inline void tree_begin_own(struct shim_node *node)
 {
 	uint64_t tick = *tree_hot.tick;
@@ -40,9 +40,9 @@ static inline bool is_exact(const struct shim_node *node)
 }
 
 /*
- * The trace and the tree agree about each call, also for a signal handler that comes
- * between: either the short record is announced before the tree changes, or signals are
- * blocked.  The result is for shim_signals_restore().
+ * Keeps the trace and the tree in agreement about each call, also for a signal handler
+ * that comes between.  Either the short record is announced before the tree changes, or
+ * signals are blocked.  The result is for shim_signals_restore().
  */
 static inline uint64_t tree_be_quiet(void)
 {
@@ -78,8 +78,8 @@ static inline uint64_t exchange_last(struct shim_extra_node *extra,
 	return last;
 }
 
-/* Shorter durations take the slow path.  On x86-64 two readings of the counter lie
- * further apart, except on very slow machines; other processors have slower
+/* The slow path counts shorter durations.  On x86-64, two readings of the counter
+ * differ by more, except on very slow machines.  Other processors have slower
  * counters. */
 #if defined(__x86_64__)
 #define SHORTEST_COMMON (1ull << SHIM_SHORT_BUCKETS)

@@ -5,7 +5,7 @@
  *     calls.c         the hooks: enter and leave; enter.h: their fast path
  *     nodes.c         paths: their memory, search and creation
  *     node_data.c     data of profilers for a node
- *     node_map.c      nodes of profilers beside those of calls
+ *     node_map.c nodes of profilers, apart from those of calls
  *     threads.c       a thread's tree, and the stacks its calls are on
  *     events.c        jumps, exceptions, coroutines, forks, unloading
  *     restart.c       calls that were open while the hooks were off
@@ -66,33 +66,35 @@ struct chunk {
 	uint64_t first; /* address */
 };
 
+/* The target of a jump: setjmp stored it. */
 struct jump {
 	const void *buffer;
 	struct shim_node *node;
 	uintptr_t sp;
 };
 
-/* One thread's tree.  After its thread has ended, the next new thread continues the
- * file, under a root of its own. */
+/* One thread's tree.  After the thread has ended, the next new thread continues the
+ * file under another root. */
 struct tree {
 	struct tree *next;
 	uint32_t tid;
 	bool careful;	 /* every event takes the slow path */
 	bool closed;	 /* system calls are forbidden from now on */
 	uint32_t starts; /* the value of tree_starts at its last look back */
-	uint32_t restarts, throttles; /* the same */
+	uint32_t restarts,
+		throttles; /* the values of tree_restarts and tree_throttles at the same */
 	struct shim_record *record;
 	struct chunk *chunk;
 	struct table *table;
 	struct shim_node **cache;
 	uint64_t cache_mask;
 	struct shim_thread_node *root;
-	struct shim_node *current; /* valid if tree_hot.current is not */
+	struct shim_node *current; /* valid while tree_hot.current is invalid */
 	struct stack *stack;
 	struct stack *stacks;
 	struct stack main_stack;
-	uint64_t landed; /* frame an exception landed in, or 0 */
-	/* No memory: calls at lost_sp and below are only counted as lost. */
+	uint64_t landed; /* the frame in which an exception landed, or 0 */
+	/* Set without memory: calls at lost_sp and below only count as lost. */
 	uintptr_t lost_sp;
 	uint64_t lost_depth;
 	enum shim_lost lost_cause;
@@ -124,16 +126,17 @@ struct hot {
 	uint64_t last; /* the tick at the end of the last hook */
 	struct tree *tree;
 	struct trace *trace;
-	uint64_t retry_clock; /* no tree could be made; next try then */
-	/* number of reasons why other tasks use this same data: a clone without its
-	 * own, a vfork child */
+	uint64_t retry_clock; /* the time of the next try to make a tree */
+	/* number of other tasks that use this same data: clones without their own,
+	 * vfork children */
 	unsigned shared;
 	enum shim_lost cause;
 	bool no_clock;	 /* shim_clock_read() would fault here */
 	uint32_t starts; /* the tree's */
 };
 
-/* The node of no call: it matches no function, and no frame fits below it. */
+/* The current node outside of calls: it matches no function, and no frame fits below
+ * it. */
 extern struct shim_node tree_no_call;
 
 /* The node in each empty cache entry. */
@@ -142,25 +145,26 @@ extern struct shim_node tree_no_child;
 extern __thread struct hot tree_hot;
 extern struct tree *trees;
 extern struct tree
-	*trees_asked; /* the last tree that was checked for an ended thread */
+	*trees_checked; /* the last tree that was checked for an ended thread */
 extern enum clock tree_mode;
-extern bool tree_has_file; /* else the nodes are in private memory */
+extern bool tree_has_file; /* false: the nodes are in private memory */
 extern const volatile uint64_t *tree_tick;
-extern bool tree_is_cpu; /* the tick is without the time that threads wait */
+extern bool tree_is_cpu;	 /* times exclude the waiting of threads */
 extern uint64_t tree_long_clock; /* LONG_NS in clock units */
 
-/* How often the hooks were enabled again; and with the functions that went off. */
+/* tree_restarts: how often the hooks were enabled again.  tree_starts: the same, plus
+ * how often functions were switched off. */
 extern uint32_t tree_restarts, tree_starts;
 
 /*
- * Stack pointers are multiples of 8, so a frame has three bits for flags.  A call that
- * was open while hooks were off is in doubt.  Its function then carries
+ * Flags in the three lowest bits of a frame, because stack pointers are multiples of 8.
+ * A call that was open while hooks were off is in doubt.  Its function then carries
  * SHIM_NODE_EXACT, so that its leave misses the fast path.
  */
 #define FRAME_IN_DOUBT	1u
 #define FRAME_WAS_EXACT 2u /* the function had SHIM_NODE_EXACT before */
 #define FRAME_LEFT_OUT	4u /* its enter is not in the trace */
-#define FRAME_WAITS	2u /* with FRAME_LEFT_OUT: not yet; not in doubt */
+#define FRAME_WAITS	2u /* with FRAME_LEFT_OUT: its enter may follow later */
 #define FRAME_FLAGS	7u
 
 static inline uint64_t frame_at(const struct shim_node *node)
@@ -225,8 +229,9 @@ static inline struct shim_node *find(const struct table *table,
 	return NULL;
 }
 
-/* The cache entry for the child; @hint tells paths apart.  The mask is read before the
- * cache: a signal handler between the two reads can only have stored a larger cache. */
+/* The cache entry for the child; @hint differs between paths.  The mask is read before
+ * the cache: a signal handler between the two reads can only have stored a larger
+ * cache. */
 static inline struct shim_node **cache_place(uint32_t hint)
 {
 	uint64_t mask = *(volatile uint64_t *)&tree_hot.cache_mask;
@@ -247,8 +252,8 @@ static inline uint64_t frame_of(uintptr_t sp, uintptr_t low)
 	return sp - low;
 }
 
-/* The value of @below where the clock must not be read or each call must take the slow
- * path: every frame is then at least this far above it. */
+/* The value of @below if the clock must not be read, or if each call must take the slow
+ * path.  Every frame is then at least this far above @below. */
 #define HOT_NOWHERE ((uintptr_t)1 << 63)
 
 static inline bool is_far(uint64_t frame)
@@ -269,12 +274,12 @@ static inline uint64_t frame_here(uintptr_t sp)
 {
 	sp -= sizeof(uintptr_t);
 	__asm__(""
-		: "+r"(sp)); /* else compilers put it after the subtraction */
+		: "+r"(sp)); /* otherwise compilers put it after the subtraction */
 	return sp - tree_hot.below;
 }
 
-/* A stack pointer points at the word that was pushed last: it may be the upper end of
- * its stack and cannot be the lower one. */
+/* Whether the stack holds @sp.  A stack pointer points at the word that was pushed
+ * last, so it may be the upper end of its stack, but not the lower end. */
 static inline bool contains(const struct stack *stack, uintptr_t sp)
 {
 	return sp - 1 - stack->low < stack->high - stack->low;

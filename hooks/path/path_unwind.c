@@ -1,7 +1,7 @@
 /*
- * Paths of calls without hooks: the unwinder gives the call stack, and its frames
- * become nodes of the tree.  The list of frames is too large for the program's stack,
- * so each thread has memory for one list.
+ * Finds paths of calls without hooks: the unwinder provides the call stack, and its
+ * frames become nodes of the tree.  The list of frames is too large for the program's
+ * stack, so each thread has memory for one list.
  */
 #include "path/path_unwind.h"
 #include "path/nodes.h"
@@ -10,13 +10,14 @@
 
 #include <shim/banned.h>
 
-/* Memory for a call stack, which does not fit every stack. */
+/* Memory for a list of frames, which is too large for some stacks. */
 struct room {
-	uint64_t is_used; /* not 0: by this thread, below a signal handler */
+	uint64_t
+		is_used; /* by this thread, whose signal handler comes between */
 	shim_function stack[SHIM_STACK_DEPTH_MAX];
 };
 
-/* The slot of a tree; path_add_slot() gives others. */
+/* This file's slot of a tree; path_add_slot() returns others. */
 #define UNWIND_SLOT 0
 
 static struct room *get_room(struct tree *tree)
@@ -39,7 +40,7 @@ static struct shim_node *find_path(struct tree *tree, struct shim_node *node,
 		uint64_t function = stack[count] & SHIM_NODE_ADDRESS;
 		struct shim_node *child;
 
-		/* Unknown code has no function to show. */
+		/* Unknown code gets no node. */
 		if (function == 0)
 			continue;
 		child = find(tree->table, node, function, 0);

@@ -1,17 +1,17 @@
 /*
- * Calls that were open while the hooks were off.  The engine did not see which of them
- * ended, nor which calls began instead.  The stack tells, when the thread's next event
- * shows a frame that certainly exists.
+ * Calls that were open while the hooks were off.  The engine missed which of them
+ * ended, and which calls began instead.  The stack shows it at the thread's next event,
+ * whose frame certainly exists.
  *
- * Such a frame ends at the word that its call pushed, the return address, which hooks
- * are given.  The frames of its callers begin above that word: an open call lies above
- * it, and a call below it has ended.  This is exact; the stack pointer alone is not,
- * because a call and the next one have the same frame.  Only inlined functions have no
- * frame of their own.  The code that called the hook belongs to the function that
- * begins nearest before it, of those that share the frame.
+ * That frame ends at the word that its call pushed, the return address, which hooks
+ * receive.  The frames of its callers begin above that word: calls above it are open,
+ * and calls below it have ended.  This rule is exact.  The stack pointer alone is not,
+ * because a call and the next one have the same frame.  Only inlined functions share a
+ * frame.  Of the functions that share it, the one that begins nearest before the hook's
+ * call has called the hook.
  *
- * Limit: if a call ended unseen and another began unseen in its frame, the second is
- * not known until it is left.
+ * Limit: if one call ended and another began in the same frame while the hooks were
+ * off, the engine learns of the second call only at its leave.
  */
 #include "path/opening.h"
 #include "path/threads.h"
@@ -25,13 +25,13 @@ static bool is_below_base(const struct stack *stack,
 	return node != stack->base && !is_root(node);
 }
 
-/* Only the thread's own stack is read: other stacks may be unmapped in part. */
+/* Reads only the thread's own stack, because other stacks may be partly unmapped. */
 static bool frame_ends(const struct stack *stack, const struct shim_node *node,
 		       const void *site, uintptr_t sp)
 {
 	uintptr_t end = stack->low + frame_at(node);
 
-	if (stack->next) /* the thread's is the last of them */
+	if (stack->next) /* the thread's own stack is the last */
 		return sp < end;
 	return shim_frame_ends(sp, site, end);
 }
@@ -45,7 +45,7 @@ static bool has_own_frame(const struct stack *stack,
 	uintptr_t caller = shim_hook_caller(sp), at = function;
 	uint64_t frame = frame_at(node);
 
-	/* The function left by a jump to the hook, which an inlined function cannot
+	/* The function jumped to its leave hook, which an inlined function cannot
 	 * do. */
 	if (caller == (uintptr_t)site || caller == 0)
 		return true;
@@ -107,12 +107,12 @@ struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 
 /* If a call is in doubt, so are all its callers.  (Frame 0: an enter that this signal
  * handler interrupted.) */
-static void doubt(struct tree *tree, struct shim_node *node)
+static void put_in_doubt(struct tree *tree, struct shim_node *node)
 {
 	for (; !is_root(node) && !is_in_doubt(node); node = parent_of(node)) {
 		if (node->frame == 0)
 			continue;
-		/* A coroutine's call: its duration cannot be known. */
+		/* The duration of a coroutine's call stays unknown. */
 		if (frame_waits(node->frame)) {
 			node->frame &= ~(uint64_t)FRAME_WAITS;
 			path_writer->doubted(tree, node);
@@ -121,18 +121,18 @@ static void doubt(struct tree *tree, struct shim_node *node)
 	}
 }
 
-static void doubt_all(struct tree *tree, struct shim_node *current)
+static void put_all_in_doubt(struct tree *tree, struct shim_node *current)
 {
-	doubt(tree, current);
+	put_in_doubt(tree, current);
 	for (struct stack *stack = tree->stacks; stack; stack = stack->next) {
 		if (stack != tree->stack && stack->current)
-			doubt(tree, stack->current);
+			put_in_doubt(tree, stack->current);
 		stack->in_doubt = true;
 	}
 }
 
-static void look_back(uint64_t function, const void *site, uintptr_t sp,
-		      bool is_enter)
+static void look_back_quietly(uint64_t function, const void *site, uintptr_t sp,
+			      bool is_enter)
 {
 	uint32_t starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
 	uint32_t restarts = __atomic_load_n(&tree_restarts, __ATOMIC_ACQUIRE);
@@ -155,7 +155,7 @@ static void look_back(uint64_t function, const void *site, uintptr_t sp,
 		tree->lost_depth = 0;
 		if (tree->trace)
 			path_writer->restarted(tree, at.current);
-		doubt_all(tree, at.current);
+		put_all_in_doubt(tree, at.current);
 		tree->restarts = restarts;
 	}
 	if (is_enter && at.stack->in_doubt) {
@@ -175,6 +175,6 @@ COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 	uint64_t signals = throttled_count ? shim_signals_block() :
 					     tree_be_quiet();
 
-	look_back(function, site, sp, is_enter);
+	look_back_quietly(function, site, sp, is_enter);
 	shim_signals_restore(signals);
 }

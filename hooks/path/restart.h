@@ -6,16 +6,17 @@
 
 #include "path/threads.h"
 
-/* The calling thread's first events after the hooks were enabled again: puts all open
- * calls in doubt, and ends those that the first call on each stack shows to be over. */
+/* Called at the calling thread's first events after the hooks were enabled again.  Puts
+ * all open calls in doubt, and ends the calls that have ended, as the first call on
+ * each stack shows. */
 COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 			 bool is_enter);
 
-/* The call of @function that its leave ends, or NULL: its enter was missed. */
+/* The call of @function that its leave ends; NULL if the engine missed its enter. */
 struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 				 const void *site, uintptr_t sp);
 
-/* Ends the calls in doubt that cannot be open beside this call of @function. */
+/* Ends the calls in doubt that cannot be open together with this call of @function. */
 struct shim_node *tree_drop_ended(const struct stack *stack,
 				  struct shim_node *node, uint64_t function,
 				  const void *site, uintptr_t sp);

@@ -1,6 +1,6 @@
 /*
- * State that all files of the engine share: the current call of each thread, and what
- * profilers need of the tree.
+ * State that all files of the engine share: the current call of each thread, and the
+ * needs of profilers.
  */
 #include "path/path.h"
 #include "path/calls.h"

@@ -1,7 +1,7 @@
 /*
- * The open calls of functions that went off, whose ends may not have been seen, are
- * taken out of the open paths of a tree: the calls inside of them continue below their
- * callers, on the paths that they would have been on without them.
+ * Removes the open calls of functions that were switched off from the open paths of a
+ * tree, because the engine may miss their ends.  Their callees continue below their
+ * callers, on the paths that they would have without the removed calls.
  */
 #include "path/doubt.h"
 #include "path/nodes.h"
@@ -10,9 +10,9 @@
 
 #include <shim/banned.h>
 
-/* One call of a path that is made anew. */
+/* One call of a path that is made again. */
 struct step {
-	struct shim_node *before, *now; /* @now is NULL: taken out */
+	struct shim_node *before, *now; /* @now is NULL: removed */
 };
 
 static struct step *get_steps(struct tree *tree, size_t count)
@@ -28,7 +28,7 @@ static struct step *get_steps(struct tree *tree, size_t count)
 	return tree->steps;
 }
 
-/* The same paths, without the calls that are taken out; false: no memory. */
+/* Finds the same paths without the removed calls.  False without memory. */
 static bool find_steps(struct tree *tree, struct step *steps, size_t count)
 {
 	struct shim_node *at = parent_of(steps[0].before);
@@ -51,8 +51,8 @@ static bool find_steps(struct tree *tree, struct step *steps, size_t count)
 	return true;
 }
 
-/* The open call moves from one node to the other, with its doubts. */
-static void move(const struct step *step)
+/* Moves an open call from one node to the other, with its doubts. */
+static void move_call(const struct step *step)
 {
 	struct shim_node *before = step->before, *now = step->now;
 	bool was_in_doubt = is_in_doubt(before);
@@ -68,8 +68,8 @@ static void move(const struct step *step)
 	before->frame = 0;
 }
 
-/* The path of @node without the calls that are taken out; NULL: no memory. */
-static struct shim_node *strip(struct tree *tree, struct shim_node *node)
+/* The path of @node without the removed calls; NULL without memory. */
+static struct shim_node *strip_path(struct tree *tree, struct shim_node *node)
 {
 	const struct shim_node *outermost = NULL;
 	size_t depth = 0, count = 0;
@@ -93,7 +93,7 @@ static struct shim_node *strip(struct tree *tree, struct shim_node *node)
 	if (!find_steps(tree, steps, count))
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		move(&steps[i]);
+		move_call(&steps[i]);
 		if (steps[i].now)
 			node = steps[i].now;
 	}
@@ -103,16 +103,17 @@ static struct shim_node *strip(struct tree *tree, struct shim_node *node)
 COLD struct shim_node *tree_strip(struct tree *tree, struct shim_node *current)
 {
 	uint32_t epoch = __atomic_load_n(&tree_throttles, __ATOMIC_ACQUIRE);
-	struct shim_node *innermost = strip(tree, current), *node;
+	struct shim_node *innermost = strip_path(tree, current), *node;
 
 	if (!innermost)
 		return current; /* the next hook tries again */
 	for (struct stack *stack = tree->stacks; stack; stack = stack->next) {
 		struct shim_node *base = stack->base ?
-						 strip(tree, stack->base) :
+						 strip_path(tree, stack->base) :
 						 NULL;
 		struct shim_node *inner = stack->current ?
-						  strip(tree, stack->current) :
+						  strip_path(tree,
+							     stack->current) :
 						  NULL;
 
 		stack->base = base ? base : stack->base;
@@ -121,8 +122,9 @@ COLD struct shim_node *tree_strip(struct tree *tree, struct shim_node *current)
 	for (unsigned i = 0; i < JUMPS; i++) {
 		struct jump *jump = &tree->jumps[i];
 
-		node = jump->buffer && jump->node ? strip(tree, jump->node) :
-						    NULL;
+		node = jump->buffer && jump->node ?
+			       strip_path(tree, jump->node) :
+			       NULL;
 		jump->node = node ? node : jump->node;
 	}
 	tree->throttles = epoch;

@@ -1,5 +1,6 @@
 /*
- * A thread's tree, the stacks of its calls, and the choice of both for an event.
+ * Manages each thread's tree and the stacks of its calls, and chooses both for an
+ * event.
  */
 #include "path/cpu_time.h"
 #include "path/opening.h"
@@ -11,12 +12,12 @@
 
 #include <shim/banned.h>
 
-/* How many trees are checked for an ended thread before a new thread gets a tree of its
- * own. */
-#define ASKED_MAX 64
+/* How many trees are checked for an ended thread before a new thread gets a new
+ * tree. */
+#define CHECKED_MAX 64
 
 struct tree *trees;
-struct tree *trees_asked;
+struct tree *trees_checked;
 
 /* --- stacks --- */
 
@@ -36,7 +37,7 @@ static void *take_private(struct tree *tree, size_t size)
 	return memory;
 }
 
-/* A root at the upper end of its stack: all frames of the stack lie below it. */
+/* Makes a root at the upper end of its stack, so that all frames of the stack lie below it. */
 static struct shim_node *make_root(struct tree *tree, const struct stack *stack,
 				   bool coroutine)
 {
@@ -71,7 +72,8 @@ struct stack *tree_known_stack(struct tree *tree, uintptr_t sp)
 {
 	struct stack *best = NULL;
 
-	/* A coroutine's stack may lie in a larger one: the smallest counts. */
+	/* A coroutine's stack may lie in a larger stack, so the smallest stack
+	 * counts. */
 	for (struct stack *stack = tree->stacks; stack; stack = stack->next)
 		if (contains(stack, sp) &&
 		    (!best ||
@@ -90,7 +92,7 @@ void tree_give_root(struct tree *tree, struct stack *stack)
 	stack->current = stack->base;
 }
 
-/* The stack that holds @sp, added if it was not known. */
+/* The stack that holds @sp.  Adds it if it is unknown. */
 static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 {
 	uintptr_t low = sp & ~4095ul, high = low + 4096;
@@ -106,8 +108,8 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 		stack->is_signal = true;
 	} else {
 		tree_give_root(tree, stack);
-		/* No event announced this stack, so none will tell when the thread
-		 * leaves it: check every call from now on. */
+		/* No event announced this stack, so no event will announce that the
+		 * thread leaves it.  From now on every call is checked. */
 		tree->careful = true;
 	}
 	return stack;
@@ -157,7 +159,8 @@ void tree_publish(struct tree *tree, struct stack *stack,
 		tree_hot.below = HOT_NOWHERE;
 	else if (!stack->is_signal)
 		tree_hot.below = stack->low - sizeof(uintptr_t);
-	/* In this order: a mask fits its cache and each later one. */
+	/* The cache is stored before the mask, because a mask fits its cache and each
+	 * later cache. */
 	__atomic_store_n(&tree_hot.cache, tree->cache, __ATOMIC_RELEASE);
 	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
 			 __ATOMIC_RELEASE);
@@ -170,8 +173,8 @@ void tree_publish(struct tree *tree, struct stack *stack,
 	__atomic_store_n(&tree_hot.current, current, __ATOMIC_RELEASE);
 }
 
-/* If the fast path did anything, a signal handler with a stack of its own has ended,
- * whatever it left behind.  The result was read once: a signal handler changes
+/* If the fast path has run, a signal handler with its own stack has ended, whatever
+ * calls it left open.  The result is read once, because a signal handler changes
  * tree->current. */
 struct shim_node *tree_collect(struct tree *tree)
 {
@@ -194,7 +197,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	const volatile uint64_t *tick;
 	struct stack *stack = &tree->main_stack;
 
-	/* A last value that is read first does not look like a change. */
+	/* The first value of the tick is not a change. */
 	if (tree_tick)
 		shim_clock_follow_tick(&tree_tick, &tick);
 	cpu_begin_thread(tree);
@@ -221,8 +224,8 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	return true;
 }
 
-/* The tree that could not be finished, for the next try: without memory there are many
- * tries. */
+/* The tree that could not be finished.  The next try uses it, because without memory
+ * the tries are many. */
 static struct tree *unfinished;
 
 static struct tree *take_unfinished(void)
@@ -253,7 +256,7 @@ static bool make_file(struct tree *tree, enum shim_lost *cause)
 	return tree_add_chunk(tree, memory, size);
 }
 
-static bool finish(struct tree *tree, enum shim_lost *cause)
+static bool finish_tree(struct tree *tree, enum shim_lost *cause)
 {
 	if (!make_file(tree, cause))
 		return false;
@@ -282,7 +285,7 @@ static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
 	if (!tree)
 		return NULL;
 	tree->tid = tid;
-	if (!finish(tree, cause) || !begin_thread(tree, sp)) {
+	if (!finish_tree(tree, cause) || !begin_thread(tree, sp)) {
 		__atomic_store_n(&unfinished, tree, __ATOMIC_RELEASE);
 		return NULL;
 	}
@@ -295,28 +298,28 @@ static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
 
 void tree_forget_all(void)
 {
-	trees = trees_asked = unfinished = NULL;
+	trees = trees_checked = unfinished = NULL;
 }
 
 /* The next tree in a round through all of them, or NULL. */
 static struct tree *next_tree(void)
 {
-	struct tree *tree = __atomic_load_n(&trees_asked, __ATOMIC_ACQUIRE);
+	struct tree *tree = __atomic_load_n(&trees_checked, __ATOMIC_ACQUIRE);
 
 	tree = tree ? tree->next : NULL;
 	if (!tree)
 		tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
-	__atomic_store_n(&trees_asked, tree, __ATOMIC_RELEASE);
+	__atomic_store_n(&trees_checked, tree, __ATOMIC_RELEASE);
 	return tree;
 }
 
-/* A tree whose thread has ended, or that this task's number had before.  Only some
- * trees are checked: otherwise each new thread would check all threads. */
+/* Reuses a tree whose thread has ended, or that a task with the same number had before.
+ * Checks only some trees: otherwise each new thread would check all threads. */
 static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
 {
 	struct tree *tree;
 
-	for (unsigned i = 0; i < ASKED_MAX && (tree = next_tree()); i++) {
+	for (unsigned i = 0; i < CHECKED_MAX && (tree = next_tree()); i++) {
 		uint32_t owner = __atomic_load_n(&tree->tid, __ATOMIC_RELAXED);
 
 		if (owner != tid && shim_thread_is_alive(owner))
@@ -333,7 +336,7 @@ static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
 	return NULL;
 }
 
-/* The latest tree of the number: an earlier task may have had it. */
+/* The latest tree of task @tid; an earlier task may have had the same number. */
 struct tree *tree_of_task(uint32_t tid)
 {
 	struct tree *found = NULL;
@@ -379,10 +382,10 @@ COLD struct tree *tree_get(uintptr_t sp)
 	return tree;
 }
 
-/* --- where an event happens --- */
+/* --- the place of an event --- */
 
-/* Whether the calling task is not the tree's, but shares its thread-local data.  All
- * such tasks then take the slow path for good, and are told apart by tid. */
+/* Whether the calling task is not the tree's, but shares its thread-local data.  From
+ * then on, all these tasks take the slow path, and their tids identify them. */
 static bool detect_sharing(struct tree *tree)
 {
 	uint32_t tid;
@@ -398,8 +401,9 @@ static bool detect_sharing(struct tree *tree)
 	return true;
 }
 
-/* The stack pointer is outside the stack in use: another task, or another stack. */
-static inline struct tree *settle(struct tree *tree, uintptr_t sp)
+/* Called if the stack pointer is outside the stack in use: on another stack, or in
+ * another task. */
+static inline struct tree *change_stack(struct tree *tree, uintptr_t sp)
 {
 	uint64_t signals = shim_signals_block();
 
@@ -418,12 +422,12 @@ static inline struct tree *settle(struct tree *tree, uintptr_t sp)
 }
 
 /* Repeats settle() if a signal handler on another stack came after it. */
-static COLD bool settle_place(struct place *place, uintptr_t sp)
+static COLD bool change_place(struct place *place, uintptr_t sp)
 {
 	struct tree *tree = place->tree;
 
 	for (int i = 0; i < 100 && !contains(place->stack, sp); i++) {
-		tree = place->tree = settle(tree, sp);
+		tree = place->tree = change_stack(tree, sp);
 		if (!tree)
 			return false;
 		place->current = tree_collect(tree);
@@ -441,8 +445,8 @@ bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
 	place->stack = tree->stack;
 	if (contains(place->stack, sp))
 		return true;
-	/* Another stack. */
-	return settle_place(place, sp);
+	/* The event is on another stack. */
+	return change_place(place, sp);
 }
 
 /* Calls that a jump or an exception left open have their frames below @sp.  (Frame 0:

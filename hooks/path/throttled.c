@@ -1,7 +1,7 @@
 /*
- * The table of functions that are switched off, and the learning of their call sites.
+ * The table of functions that are switched off, and the list of their call sites.
  *
- * Entries are never removed, so readers need no lock.  The budget adds entries; any
+ * Entries are never removed, so readers need no lock.  The budget adds entries.  Any
  * thread adds sites and nodes, with one atomic store each.
  */
 #include "path/throttled.h"
@@ -13,14 +13,15 @@
 #define BLOCK  512 /* entries */
 #define BLOCKS 512
 
-/* So many calls of sites that are off come in a short while; more cannot be switched. */
+/* The number of calls of sites that are off that may still arrive.  With more calls,
+ * the sites cannot be switched. */
 #define STRAYS_MAX 256
 
 struct shim_profiler_handle *tree_handle;
 uint32_t tree_throttles;
 uint32_t throttled_count;
 
-/* The entries; by address: open addressing. */
+/* The entries, and their index by address, with open addressing. */
 static struct throttled *blocks[BLOCKS];
 struct index {
 	uint64_t shift;
@@ -44,7 +45,7 @@ static void *take_private(size_t size)
 		at = __atomic_fetch_add(&from->used, size, __ATOMIC_RELAXED);
 	if (from && at + size <= sizeof(from->bytes))
 		return from->bytes + at;
-	/* Of threads that come here at once each maps a pool, and one stays. */
+	/* If several threads arrive at once, each maps a pool, and one pool is kept. */
 	from = shim_memory_map(sizeof(*from));
 	if (!from)
 		return NULL;
@@ -60,7 +61,7 @@ struct throttled *throttled_get(uint32_t number)
 	return &blocks[number / BLOCK][number % BLOCK];
 }
 
-static uint64_t place_of(const struct index *index, uint64_t address)
+static uint64_t slot_of(const struct index *index, uint64_t address)
 {
 	return address * 0x9e3779b97f4a7c15ull >> index->shift;
 }
@@ -75,7 +76,7 @@ struct throttled *throttled_search(uint64_t address)
 	if (!index)
 		return NULL;
 	mask = (1ull << (64 - index->shift)) - 1;
-	i = place_of(index, address);
+	i = slot_of(index, address);
 	for (; (found = __atomic_load_n(&index->slot[i & mask],
 					__ATOMIC_ACQUIRE)) != NULL;
 	     i++)
@@ -84,18 +85,18 @@ struct throttled *throttled_search(uint64_t address)
 	return NULL;
 }
 
-static void insert(struct index *index, struct throttled *throttled)
+static void insert_entry(struct index *index, struct throttled *throttled)
 {
 	uint64_t mask = (1ull << (64 - index->shift)) - 1;
-	uint64_t i = place_of(index, throttled->function);
+	uint64_t i = slot_of(index, throttled->function);
 
 	while (index->slot[i & mask])
 		i++;
 	__atomic_store_n(&index->slot[i & mask], throttled, __ATOMIC_RELEASE);
 }
 
-/* Readers may be in the old index, which stays. */
-static bool make_room(void)
+/* The old index stays mapped, because readers may use it. */
+static bool grow_index(void)
 {
 	struct index *index = by_address;
 	uint64_t shift = index ? index->shift : 64 - 7;
@@ -109,7 +110,7 @@ static bool make_room(void)
 		return false;
 	index->shift = shift;
 	for (uint32_t i = 0; i < throttled_count; i++)
-		insert(index, throttled_get(i));
+		insert_entry(index, throttled_get(i));
 	__atomic_store_n(&by_address, index, __ATOMIC_RELEASE);
 	return true;
 }
@@ -119,7 +120,7 @@ struct throttled *throttled_add(uint64_t function)
 	uint32_t number = throttled_count;
 	struct throttled *throttled;
 
-	if (number / BLOCK == BLOCKS || !make_room())
+	if (number / BLOCK == BLOCKS || !grow_index())
 		return NULL;
 	if (!blocks[number / BLOCK])
 		blocks[number / BLOCK] = shim_memory_map(BLOCK *
@@ -130,14 +131,14 @@ struct throttled *throttled_add(uint64_t function)
 	throttled->function = function;
 	throttled->epoch = throttled_begin_epoch();
 	throttled->state = THROTTLED_OFF;
-	insert(by_address, throttled);
+	insert_entry(by_address, throttled);
 	__atomic_store_n(&throttled_count, number + 1, __ATOMIC_RELEASE);
 	return throttled;
 }
 
 /* --- nodes --- */
 
-static void mark(struct shim_node *node, bool is_slow)
+static void mark_node(struct shim_node *node, bool is_slow)
 {
 	if (is_slow)
 		__atomic_fetch_or(&node->function, SHIM_NODE_EXACT,
@@ -153,7 +154,7 @@ void throttled_add_place(struct throttled *throttled, struct tree *tree,
 	struct throttled_place *place = take_private(sizeof(*place));
 
 	if (throttled_is_off(throttled))
-		mark(node, true);
+		mark_node(node, true);
 	if (!place)
 		return;
 	place->node = node;
@@ -178,7 +179,7 @@ void throttled_mark(const struct throttled *throttled, bool is_slow)
 	for (const struct throttled_place *place =
 		     __atomic_load_n(&throttled->places, __ATOMIC_ACQUIRE);
 	     place; place = place->next)
-		mark(place->node, is_slow);
+		mark_node(place->node, is_slow);
 }
 
 /* --- call sites --- */
@@ -200,7 +201,7 @@ uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
 	return count;
 }
 
-static bool knows(const struct throttled *throttled, uintptr_t address)
+static bool has_site(const struct throttled *throttled, uintptr_t address)
 {
 	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
 							    __ATOMIC_ACQUIRE);
@@ -214,7 +215,8 @@ static void add_site(struct throttled *throttled, uintptr_t address)
 {
 	struct throttled_site *site = take_private(sizeof(*site));
 
-	/* Without memory it stays off in bursts, which then count too few. */
+	/* Without memory, the site stays off in bursts, which then count too few
+	 * calls. */
 	if (!site)
 		return;
 	site->address = address;
@@ -242,7 +244,7 @@ void throttled_give_up(struct throttled *throttled)
 		shim_profiler_switch_calls(tree_handle, true, count, calls);
 		first += count;
 	}
-	/* The call that failed first is recorded: none is missing. */
+	/* The first call that failed is recorded, so no call is missing. */
 	if (throttled->node)
 		throttled->node->state = throttled->sites ?
 						 SHIM_THROTTLED_FAILED :
@@ -251,9 +253,10 @@ void throttled_give_up(struct throttled *throttled)
 		__atomic_fetch_add(&meta->throttle_failed, 1, __ATOMIC_RELAXED);
 }
 
-/* Switches the call that reached a hook at @sp; false: it is recorded. */
-static bool forgo(struct throttled *throttled, uint64_t function,
-		  const void *site, uintptr_t sp, bool is_leave)
+/* Switches the site of the call that reached a hook at @sp.  False if the call is to be
+ * recorded. */
+static bool switch_site(struct throttled *throttled, uint64_t function,
+			const void *site, uintptr_t sp, bool is_leave)
 {
 	struct shim_hook_call call = { function, shim_hook_caller(sp) };
 	bool is_known;
@@ -261,8 +264,9 @@ static bool forgo(struct throttled *throttled, uint64_t function,
 	/* The function has jumped to the hook. */
 	if (is_leave && call.address == (uintptr_t)site)
 		call.address = 0;
-	is_known = knows(throttled, call.address);
-	/* Calls that were on their way, or of a jump that cannot be found. */
+	is_known = has_site(throttled, call.address);
+	/* These calls began before the switch, or come from a jump that cannot be
+	 * found. */
 	if (is_known && throttled->strays++ > 0) {
 		if (throttled->strays < STRAYS_MAX)
 			return true;
@@ -289,7 +293,7 @@ bool throttled_ignores_enter(uint64_t function, const void *site, uintptr_t sp)
 	if (state > THROTTLED_ARMING)
 		return false;
 	return state == THROTTLED_ARMING ||
-	       forgo(throttled, function, site, sp, false);
+	       switch_site(throttled, function, site, sp, false);
 }
 
 static bool is_open(uint64_t function)
@@ -305,7 +309,7 @@ static bool is_open(uint64_t function)
 	return false;
 }
 
-/* A leave whose enter was not recorded. */
+/* Ignores a leave whose enter was not recorded. */
 bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp)
 {
 	struct throttled *throttled = throttled_find(function);
@@ -313,7 +317,7 @@ bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp)
 	if (!throttled)
 		return false;
 	if (throttled_state(throttled) == THROTTLED_OFF)
-		forgo(throttled, function, site, sp, true);
+		switch_site(throttled, function, site, sp, true);
 	return !is_open(function);
 }
 

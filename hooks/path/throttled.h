@@ -1,15 +1,16 @@
 /*
  * Functions that are switched off at their call sites, because their calls cost too
- * much.  The budget room decides which, and when.
+ * much.  The budget room decides which functions, and when.
  *
- * A call site is learned when its call reaches the slow path: the nodes of a function
- * that is off carry SHIM_NODE_EXACT, so no call of it matches on the fast path.  The
- * slow path ignores the call and switches the site off.
+ * shim learns of a call site when its call reaches the slow path: the nodes of a
+ * function that is off carry SHIM_NODE_EXACT, so no call of it matches on the fast
+ * path.  The slow path ignores the call and switches the site off.
  *
- * Calls that were open when their function went off may end unseen.  So they are taken
- * out of the open path by each thread at its next hook or event, and their callees
- * continue below their callers.  After that a leave of the function has no enter: it is
- * ignored.  Recorded calls of the function are always inside of unrecorded ones.
+ * The engine may miss the ends of calls that were open when their function was switched
+ * off.  So each thread removes these calls from its open path at its next hook or
+ * event, and their callees continue below their callers.  After that, a leave of the
+ * function has no enter, and is ignored.  Recorded calls of the function are always
+ * inside unrecorded calls.
  */
 #ifndef PATH_THROTTLED_H
 #define PATH_THROTTLED_H
@@ -20,13 +21,13 @@ enum throttled_state {
 	THROTTLED_OFF,
 	THROTTLED_ARMING, /* its sites are being switched */
 	THROTTLED_BURST,  /* on for a short while */
-	THROTTLED_ON,	  /* for good: a site cannot be switched */
+	THROTTLED_ON,	  /* permanently: a site cannot be switched */
 	THROTTLED_GONE,	  /* its image was unloaded */
 };
 
 struct throttled_site {
 	struct throttled_site *next;
-	uintptr_t address; /* 0: the function's jumps */
+	uintptr_t address; /* 0: jumps of the function */
 	bool gone;
 };
 
@@ -45,24 +46,26 @@ struct throttled {
 	struct throttled_place *places;
 	struct shim_throttled_node
 		*node; /* in a file; NULL: no memory for it */
-	/* Of the budget: calls of @ns of processor time, and their square root. */
+	/* Of the budget: the calls in @ns of processor time, and their square root. */
 	uint64_t calls, ns;
 	uint64_t root;
 	uint64_t begin; /* calls at the begin of the burst */
-	/* What it has and needs to be in a burst; 1: 2^20. */
+	/* The credit of the function, and the credit that a burst needs.  2^20 is one
+	 * burst. */
 	uint64_t credit, need;
-	/* The last burst, twice the area under the rates of all, and the sum of
-	 * the squared differences from each to the next. */
+	/* The rate and the weight of the last burst; twice the area under the rates of
+	 * all bursts; the sum of the squared differences between neighbours. */
 	uint64_t rate, weight;
 	unsigned __int128 area, squares;
 	uint32_t strays; /* calls of sites that are off, since it went off */
 };
 
-/* All that were ever switched off, in the order of their numbers. */
+/* All functions that were ever switched off, in the order of their numbers. */
 extern uint32_t throttled_count;
 struct throttled *throttled_get(uint32_t number);
 
-/* How often functions went off; a tree with another value has calls to take out. */
+/* How often functions were switched off.  A tree with another value must remove
+ * calls. */
 extern uint32_t tree_throttles;
 
 /* The entry of the function at @address, or NULL.  Async. */
@@ -91,21 +94,21 @@ static inline bool throttled_is_off(const struct throttled *throttled)
 
 /* --- for the slow path --- */
 
-/* The hook of a call of a function that may be off: true if the call is ignored.
- * To be called only if throttled_is_used(): exact calls without a budget pay no call and
- * no stack for it. */
+/* Called in the hook of a function that may be off.  True if the call is ignored.
+ * Callers check throttled_is_used() first, so that exact calls without a budget need no
+ * call and no stack for it. */
 bool throttled_ignores_enter(uint64_t function, const void *site, uintptr_t sp);
 bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp);
 
-/* A node was made: its calls miss the fast path while its function is off. */
+/* Called for a new node: its calls miss the fast path while its function is off. */
 void throttled_node_made(struct tree *tree, struct shim_node *node);
 
-/* Whether the open call of @node was not seen since its function went off; @epoch: the
- * tree's. */
+/* Whether the open call of @node began before its function was switched off.  @epoch is
+ * the tree's. */
 bool throttled_is_stale(const struct shim_node *node, uint32_t epoch);
 
-/* Takes such calls out of the open paths of @tree.  Returns the innermost call for
- * @current.  Signals must be blocked.  (strip.c) */
+/* Removes these calls from the open paths of @tree.  Returns the innermost call in
+ * place of @current.  Signals must be blocked.  (strip.c) */
 COLD struct shim_node *tree_strip(struct tree *tree, struct shim_node *current);
 
 static inline bool must_strip(const struct tree *tree)
@@ -117,10 +120,10 @@ static inline bool must_strip(const struct tree *tree)
 /* --- for the budget; one caller at a time --- */
 
 /*
- * throttled_add - a new entry, which is off; NULL: no memory
- * throttled_add_place - a node that was found; also marks it
- * throttled_begin_epoch - the number that entries get that go off now
- * throttled_end_epoch - all of them are off: threads take their open calls out
+ * throttled_add - makes an entry, which is off; NULL without memory throttled_add_place
+ * - adds a node of the function, and marks it throttled_begin_epoch - returns the epoch
+ * of the functions that are switched off now throttled_end_epoch - after that, threads
+ * remove the open calls of these functions
  */
 struct throttled *throttled_add(uint64_t function);
 void throttled_add_place(struct throttled *throttled, struct tree *tree,
@@ -131,19 +134,19 @@ void throttled_end_epoch(void);
 /* Marks the nodes of the function for the slow path, or for the fast path. */
 void throttled_mark(const struct throttled *throttled, bool is_slow);
 
-/* The sites of @throttled, for shim_profiler_switch_calls.  Returns how many of @room
- * were filled, from the @first on. */
+/* The sites of @throttled, for shim_profiler_switch_calls.  Stores at most @room sites
+ * from number @first on.  Returns their number. */
 uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
 			uint32_t room, struct shim_hook_call *calls);
 
-/* Switches the function on for good. */
+/* Switches the function on permanently. */
 void throttled_give_up(struct throttled *throttled);
 
-/* An image was unloaded; this is a fork child. */
+/* Called when an image was unloaded, and in a fork child. */
 void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation);
 void throttled_forked(void);
 
-/* Which calls of recorded functions are switched with this handle. */
+/* The handle that switches the call sites of recorded functions. */
 extern struct shim_profiler_handle *tree_handle;
 
 #endif

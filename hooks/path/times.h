@@ -1,12 +1,10 @@
-/*
- * The exact clock, and the cost of the hooks (cost.c).
- */
+/* Reads the exact clock, and measures the cost of the hooks (cost.c). */
 #ifndef PATH_TIMES_H
 #define PATH_TIMES_H
 
 #include "path/path.h"
 
-/* The exact clock, off the fast path. */
+/* Reads the exact clock, off the fast path. */
 static inline uint64_t now(void)
 {
 	if (UNLIKELY(tree_hot.no_clock))

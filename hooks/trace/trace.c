@@ -1,9 +1,9 @@
 /*
- * The trace profiler: `-p trace`.  Every enter and leave with its time.
+ * The trace profiler: `-p trace`.  It records every enter and leave with its time.
  *
  * The calls are those of the call-path engine (../path), which also detects their ends.
- * The engine's hooks write the records.  Without calltree beside it, the tree is in
- * private memory and counts nothing.
+ * The engine's hooks write the records.  Without calltree, the tree is in private
+ * memory and does not count.
  */
 #include "trace/trace.h"
 
@@ -68,8 +68,8 @@ static bool start(void)
 	if (shim_profiler_enable_signal(handle, trace_options.signal) ==
 	    SHIM_OK)
 		return true;
-	shim_record_log("trace: signal= cannot be followed: the signal is the "
-			"program's or another profiler's");
+	shim_record_log("trace: signal= is ignored: the signal belongs to the "
+			"program or to another profiler");
 	return false;
 }
 

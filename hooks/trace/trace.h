@@ -14,13 +14,13 @@
  *     trace_values.c     arguments and results
  *     trace_types.c      types of values
  *
- * A thread writes into a few blocks of its file that stay mapped, one after the other.
- * When it reuses a block, the block's contents are copied to the end of the file, or
- * of the ring.
+ * A thread writes into a few blocks of its file, one after the other, which stay
+ * mapped. When it reuses a block, the block's contents are copied to the end of the
+ * file, or of the ring.
  *
  * The fast path first announces its step: the record, its address, and the call that is
- * open then.  A signal handler that comes between completes the step.  The fast path
- * then repeats it, which changes nothing and leaves a hole of zeros.
+ * open after it.  A signal handler that comes between completes the step.  The fast
+ * path then repeats the step, which changes nothing but leaves a hole of zeros.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -32,7 +32,8 @@
 #include <shim/hooks.h>
 #include <shim/record.h>
 
-/* Times are the clock's, halved on x86-64: a nanosecond is fine enough. */
+/* Times are in clock units, halved on x86-64, because a nanosecond is precise
+ * enough. */
 #if defined(__x86_64__)
 #define TRACE_SHIFT 1
 #else
@@ -41,7 +42,7 @@
 
 #define TRACE_TIME_MASK ((1u << SHIM_TRACE_TIME_BITS) - 1)
 
-/* A node's @hits, in place of a function's number: its calls are left out. */
+/* The @hits of a node whose calls are left out, instead of its function's number. */
 #define TRACE_LEFT_OUT UINT32_MAX
 
 #define TRACE_STAGES 32
@@ -56,13 +57,14 @@ struct trace_stage {
 /* One thread's trace. */
 struct trace {
 	uint64_t cursor; /* address of the next record */
-	uint64_t limit;	 /* short records begin before it; 0: none may */
-	uint64_t last;	 /* the time of the last record, or earlier */
-	uint64_t busy;	 /* where the fast path is about to write */
-	uint32_t word;	 /* the announced record */
-	struct shim_node *becomes; /* its node: current then */
-	uint64_t settled;	   /* a signal handler wrote it here */
-	uint64_t end;		   /* of the block */
+	uint64_t limit; /* short records begin before it; 0: no short records */
+	uint64_t last;	/* the time of the last record, or earlier */
+	uint64_t
+		busy; /* the address to which the fast path is about to write */
+	uint32_t word;		   /* the announced record */
+	struct shim_node *becomes; /* its node, which becomes current */
+	uint64_t settled; /* the address to which a signal handler wrote it */
+	uint64_t end;	  /* of the block */
 	struct shim_trace_info *info;
 	struct shim_record *record;
 
@@ -70,14 +72,14 @@ struct trace {
 	bool is_closed; /* system calls are forbidden */
 	bool is_paused;
 	bool is_lost;
-	bool is_ended;		/* the thread has */
+	bool is_ended;		/* the thread has ended */
 	bool is_copying;	/* the parent's calls, for a STACK */
 	const void *muted_at;	/* the node whose call is left out */
-	struct shim_node *held; /* the next current node, or NULL */
+	struct shim_node *held; /* the node that becomes current, or NULL */
 	enum shim_lost cause;
 	uint64_t lost_calls; /* since the last LOST record */
 	uint64_t retry_clock;
-	uint32_t resumes; /* how often recording went on */
+	uint32_t resumes; /* how often recording was resumed */
 
 	uint32_t tid, thread, track;
 	char name[16];
@@ -125,7 +127,8 @@ trace_reserve(struct trace *trace, uint64_t time, uint32_t word,
 
 	if (__builtin_expect(trace->busy != 0, 0))
 		return false;
-	/* In this order: a signal handler may begin another block. */
+	/* The limit is read before the cursor, because a signal handler may begin
+	 * another block. */
 	limit = *(volatile uint64_t *)&trace->limit;
 	cursor = *(volatile uint64_t *)&trace->cursor;
 	if (__builtin_expect(
@@ -135,8 +138,8 @@ trace_reserve(struct trace *trace, uint64_t time, uint32_t word,
 	trace->becomes = becomes;
 	trace_fence();
 	*(volatile uint64_t *)&trace->busy = cursor;
-	/* A signal handler before that store has moved the cursor: not here any
-	 * more. */
+	/* A signal handler before that store has moved the cursor, so this address is
+	 * no longer free. */
 	if (__builtin_expect(*(volatile uint64_t *)&trace->cursor != cursor &&
 				     trace->settled != cursor,
 			     0)) {
@@ -172,7 +175,7 @@ struct trace_record {
 	enum shim_trace_kind kind;
 	uint32_t size;
 	unsigned char bytes[TRACE_VALUES_SIZE];
-	char *place; /* its address in the block; NULL: none yet */
+	char *place; /* its address in the block; NULL: not placed yet */
 };
 
 /* The size with the head, rounded up to an even number. */
@@ -182,7 +185,8 @@ static inline uint32_t trace_record_size(const struct trace_record *record)
 }
 
 /* Whether the block has room for an enter and @record.  The first store to a page takes
- * long, and a signal may be delivered during it: so a store of 0 is made here. */
+ * long, and a signal may arrive during it.  So this function makes the first store, of
+ * 0. */
 static inline bool trace_has_room(const struct trace *trace,
 				  const struct trace_record *record)
 {
@@ -197,8 +201,9 @@ static inline bool trace_has_room(const struct trace *trace,
 }
 
 /*
- * As trace_put() for an enter, and takes room for @record after it, so that no signal
- * handler's record comes between; without room if one has come already.
+ * Does trace_put() for an enter, and reserves the bytes after it for @record, so that
+ * no record of a signal handler comes between.  Reserves nothing if such a record has
+ * come already.
  */
 static inline void trace_put_before(struct trace *trace, char *at,
 				    uint64_t time, uint32_t word,
@@ -235,8 +240,9 @@ static inline bool trace_is_silent(struct trace *trace,
 
 /* --- with a minimum duration --- */
 
-/* As trace_reserve() if there is nothing to write, until trace_release().  The caller
- * must check its conditions in between: a signal handler may have come before. */
+/* Announces a step that writes nothing, until trace_release().  The caller must
+ * check its conditions after the announcement, because a signal handler may have
+ * come before. */
 static inline void trace_hold(struct trace *trace, struct shim_node *becomes)
 {
 	trace_fence();
@@ -250,7 +256,7 @@ static inline void trace_release(struct trace *trace)
 }
 
 /* Begins a call that is recorded if it takes long enough.  (The entry is stored twice:
- * a signal handler that comes between uses the same one.) */
+ * a signal handler that comes between uses the same entry.) */
 static inline void trace_begin_waiting(struct trace *trace, uint32_t number,
 				       uint64_t clock)
 {
@@ -267,8 +273,8 @@ static inline void trace_begin_waiting(struct trace *trace, uint32_t number,
 		waiting[count] = (struct shim_trace_waiting){ clock, number };
 }
 
-/* Ends the waiting call that began at @clock, and all calls after it: a signal handler
- * may have jumped away.  (The call may be gone already.) */
+/* Ends the waiting call that began at @clock, and all calls after it, because a signal
+ * handler may have jumped away.  (The call may have ended already.) */
 static inline void trace_end_waiting(struct trace *trace, uint64_t clock)
 {
 	const struct shim_trace_waiting *waiting =
@@ -283,37 +289,39 @@ static inline void trace_end_waiting(struct trace *trace, uint64_t clock)
 
 /* --- trace_functions.c --- */
 
-/* The number of a function in this process; 0: no memory, and *@cause is set. */
+/* Returns the number of a function in this process; 0 without memory, and sets
+ * *@cause. */
 uint32_t trace_number(uint64_t function, enum shim_lost *cause);
 void trace_forget(uintptr_t low, uintptr_t high, uint32_t generation);
-/* Starts again without numbers, in a fork child. */
+/* Starts again without numbers.  Called in a fork child. */
 void trace_functions_restart(void);
 
 /* --- trace_write.c --- */
 
-/* As in struct path_writer. */
+/* The functions of struct path_writer. */
 struct trace *trace_make(struct tree *tree, enum shim_lost *cause);
 void trace_thread_begins(struct tree *tree);
 void trace_thread_ended(struct tree *tree);
 void trace_thread_named(struct tree *tree, const char *name);
 
-/* Write the enter of @node's call, which is open already, and its leave, when only its
- * frame is left. */
+/* Write the enter of @node's call, which is open already; and its leave, after which
+ * the engine only clears the frame. */
 void trace_opened(struct shim_node *node);
 void trace_closed(struct shim_node *node, bool is_unwound);
 
-/* Writes the calls that are open on the stack in use, independent of records before. */
+/* Writes the list of calls that are open on the stack in use, so that readers need no
+ * earlier records. */
 void trace_announce(struct tree *tree, bool is_resumed);
-/* Writes that another stack is in use. */
+/* Writes that another stack is in use now. */
 void trace_switch_track(struct tree *tree);
 /* Makes the last system calls of this trace. */
 void trace_close(struct tree *tree);
-/* Completes the step of the fast path that this signal handler interrupted; true if
- * there was one. */
+/* Completes the step of the fast path that this signal handler interrupted.  False if
+ * it interrupted none. */
 bool trace_settle(struct trace *trace);
 /* Turns the fast path on or off, by the state of the trace. */
 void trace_set_limit(struct trace *trace);
-/* The call that was left out with all its callees has ended. */
+/* Called when the call that was left out with all its callees has ended. */
 void trace_unmute(struct trace *trace);
 
 /* Writes the enters of the calls that wait for the minimum duration. */
@@ -321,9 +329,9 @@ void trace_say_waiting(struct tree *tree, struct shim_node *innermost);
 
 /* Writes a mark or range of the program. */
 void trace_text(enum shim_trace_kind kind, const char *text, size_t size);
-/* @value: a double's bits. */
+/* Writes a counter; @value has the bits of a double. */
 void trace_counter(const char *name, uint64_t value);
-/* Writes @record, which has no time of its own, at its place if it has one. */
+/* Writes @record, which has no time, to its reserved address if it has one. */
 void trace_put_values(const struct trace_record *record);
 
 /* Counts a call that the tree could not open. */
@@ -334,7 +342,8 @@ void trace_lose(struct tree *tree, enum shim_lost cause);
 extern bool trace_asks_arguments;
 
 void trace_values_prepare(bool arguments, bool results);
-/* Runs last: hooks of the newest handle come first.  Returns false if it fails. */
+/* Runs after the other handles exist, because the hooks of the newest handle run first.
+ * Returns false if it fails. */
 bool trace_values_start(void);
 void trace_values_restart(void);
 
@@ -342,8 +351,8 @@ void trace_values_restart(void);
 bool trace_asks(shim_function function);
 
 /* Reads the arguments before the call is entered, and makes the record if they are
- * available as bytes; for TRACE_AS_TEXT, trace_say_arguments() writes them
- * afterwards. */
+ * available as bytes.  For TRACE_AS_TEXT, trace_say_arguments() writes them after the
+ * enter. */
 enum trace_answer {
 	TRACE_NOT_ASKED,
 	TRACE_NOTHING,
@@ -366,7 +375,7 @@ enum trace_way {
 /* The description of a function's arguments or its result. */
 struct trace_values {
 	shim_function function;
-	enum shim_result result; /* not SHIM_OK: they are unknown */
+	enum shim_result result; /* not SHIM_OK: the values are unknown */
 	uint32_t kind;		 /* SHIM_VALUES_KIND_ARGUMENTS, _RESULT */
 	uint32_t number;	 /* in N.values; 0: not described there */
 	uint32_t count;
@@ -375,14 +384,14 @@ struct trace_values {
 		shim_type type;
 		uint32_t number, size;
 		enum trace_way way;
-	} value[SHIM_VALUES_MAX]; /* kept copies have only @count */
+	} value[SHIM_VALUES_MAX]; /* stored copies have only @count of them */
 };
 
-/* The values of the function are wanted, and not described yet. */
+/* The values of the function are to be recorded, and are not described yet. */
 extern const struct trace_values trace_undescribed;
 
-/* Describes the function of @number; *@place gets the description once it is complete
- * in N.values.  The result may be @draft. */
+/* Describes the function of @number; *@place receives the description when N.values has
+ * all of it.  The result may be @draft. */
 const struct trace_values *trace_describe(struct trace_values *draft,
 					  shim_function function, uint32_t kind,
 					  uint32_t number,
@@ -403,36 +412,38 @@ extern struct trace_options trace_options;
 /* Takes one of the options after "trace:". */
 void trace_take_option(enum option_name name, const struct option_value *value);
 
-/* Runs after all options have been read. */
+/* Called after all options have been read. */
 void trace_prepare(struct shim_profiler_handle *handle);
 
 /* The uses of function names in the options. */
 enum trace_use { TRACE_TRIGGER, TRACE_EVERY, TRACE_ARGUMENTS, TRACE_RESULTS };
 
-/* Whether any function is named for @use, and whether @function is. */
+/* Whether an option names a function for @use. */
 bool trace_is_wanted(enum trace_use use);
+/* Whether an option names @function for @use. */
 bool trace_names(uint64_t function, enum trace_use use);
 
-/* Whether all calls of this path are left out; @parent is marked if its calls are. */
+/* Whether all calls of this path are left out.  The mark of @parent says whether its
+ * calls are. */
 bool trace_leaves_out(const struct shim_node *parent, uint64_t function);
-/* Whether calls of @function are counted for every=; the second counts a call, and
- * returns whether it is left out. */
+/* Whether calls of @function are counted for every=. */
 bool trace_is_counted(uint64_t function);
+/* Counts a call of @function, and returns whether the call is left out. */
 bool trace_skips(uint64_t function);
-/* As trace_skips() if it is certain; false: nothing was counted. */
+/* Does the same if the decision is certain.  False without a count otherwise. */
 bool trace_skips_surely(uint64_t function);
 void trace_switch(bool is_off);
 void trace_toggle(void);
 
 /* --- trace_calls.c --- */
 
-/* Open or close a call of @node at @clock; false: this takes system calls, and nothing
- * was done. */
+/* Open or close a call of @node at @clock.  Return false, and change nothing, if that
+ * takes system calls. */
 bool trace_open(struct shim_node *node, uint64_t frame, uint64_t clock);
 bool trace_close_short(struct shim_node *node, uint64_t clock);
 
-/* Opens a call whose arguments were read, if only that kept its node from the fast
- * path.  @arguments: a struct trace_record for the call, or NULL. */
+/* Opens a call whose arguments were read, if its node takes the slow path only for
+ * that.  @arguments: a struct trace_record for the call, or NULL. */
 bool trace_open_asked(struct shim_node *node, uint64_t frame, void *arguments);
 
 /* The number of a node's function, or TRACE_LEFT_OUT. */

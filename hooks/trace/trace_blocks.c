@@ -1,9 +1,9 @@
 /*
- * Blocks of records, and their memory.
+ * Manages blocks of records, and their memory.
  *
- * A record off the fast path takes its place in the block with one instruction, and has
- * a TIME of its own if a signal handler may have come between.  So a handler that comes
- * at any moment writes before or after it.
+ * A record off the fast path reserves its bytes in the block with one instruction.  A
+ * TIME record comes before it if a signal handler may have come between.  So a handler
+ * that comes at any moment writes before or after the record.
  */
 #include "trace/trace_blocks.h"
 
@@ -24,8 +24,8 @@ void trace_set_limit(struct trace *trace)
 		__atomic_store_n(&trace->limit, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Signals are not blocked: a signal handler that begins another block sets its limit,
- * which then stays. */
+/* Signals are not blocked.  If a signal handler begins another block, its limit
+ * stays. */
 void trace_unmute(struct trace *trace)
 {
 	uint64_t end;
@@ -140,7 +140,7 @@ static uint32_t calls_in(const struct trace_stage *stage)
 	return calls;
 }
 
-/* A block in the ring may be overwritten later: then only its counts are left. */
+/* A block in the ring may be overwritten later; then only its counts remain. */
 static void count_calls(struct trace *trace, struct trace_stage *stage)
 {
 	uint64_t *calls = (uint64_t *)((char *)trace->info +
@@ -180,11 +180,12 @@ static bool write_stage(struct trace *trace, struct trace_stage *stage)
 	return true;
 }
 
-static void empty(struct trace_stage *stage)
+static void clear_stage(struct trace_stage *stage)
 {
 	volatile uint64_t *word = (volatile uint64_t *)stage->begin;
 
-	/* The sequence first: 0 there means that there is no block. */
+	/* The sequence is cleared first, because a 0 there means that the block is
+	 * unused. */
 	for (uint32_t i = 0; i < stage->size / sizeof(*word); i++)
 		word[i] = 0;
 }
@@ -228,14 +229,14 @@ bool trace_next_block(struct trace *trace, struct shim_node *innermost)
 	if (!write_stage(trace, stage))
 		return false;
 	if (*(uint64_t *)stage->begin)
-		empty(stage);
+		clear_stage(stage);
 	begin_block(trace, stage, innermost);
 	return true;
 }
 
 /* --- when calls cannot be recorded --- */
 
-/* A try makes system calls: not for every lost call. */
+/* A try makes system calls, so lost calls try only at intervals. */
 void trace_begin_loss(struct trace *trace)
 {
 	trace->is_lost = true;
@@ -245,8 +246,8 @@ void trace_begin_loss(struct trace *trace)
 
 /* --- room for a record --- */
 
-/* The interrupted code may have done the step already, and may repeat it.  If something
- * else has been written since it read the cursor, it reads the cursor again. */
+/* The interrupted code may have done the step already, and may repeat it.  If a handler
+ * has written since that code read the cursor, the code reads the cursor again. */
 static void settle_record(struct trace *trace)
 {
 	uint64_t at = *(volatile uint64_t *)&trace->busy;
@@ -312,7 +313,7 @@ char *trace_take(struct trace *trace, size_t size, struct shim_node *innermost)
 	}
 }
 
-/* Writes a TIME, and takes room after it. */
+/* Writes a TIME record, and reserves @size bytes after it. */
 char *trace_take_timed(struct trace *trace, size_t size,
 		       struct shim_node *innermost)
 {

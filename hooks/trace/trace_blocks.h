@@ -1,4 +1,4 @@
-/* Blocks, and their memory for records that are written off the fast path. */
+/* Blocks, and their memory for records off the fast path. */
 #ifndef TRACE_BLOCKS_H
 #define TRACE_BLOCKS_H
 
@@ -52,32 +52,34 @@ static inline void put_head(char *at, enum shim_trace_kind kind, size_t size)
 			 __ATOMIC_RELEASE);
 }
 
-/* Writes a STACK at @at, with room for the longest.  Returns its size. */
+/* Writes a STACK at @at, where the longest STACK must fit.  Returns its size. */
 uint32_t trace_put_stack(char *at, struct shim_node *innermost);
 
-/* Divides @memory into blocks that stay mapped; false: there is no block. */
+/* Divides @memory into blocks that stay mapped; false if it is too small for one
+ * block. */
 bool trace_add_stages(struct trace *trace, char *memory, size_t size);
 
-/* Adds a block, for traces that began with one. */
+/* Adds a block to a trace that began with one. */
 void trace_add_stage(struct trace *trace, size_t least);
 
-/* Begins the next block; @innermost is open by the last records. */
+/* Begins the next block.  By the last records, @innermost is open. */
 bool trace_next_block(struct trace *trace, struct shim_node *innermost);
 
-/* Without memory: calls are lost until the next try, since each try makes system
- * calls. */
+/* Called without memory.  Calls are lost until the next try, because each try makes
+ * system calls. */
 void trace_begin_loss(struct trace *trace);
 
-/* Takes room for a record; NULL: none.  @innermost is open before it. */
+/* Reserves @size bytes for a record; NULL without memory.  @innermost is open before
+ * the record. */
 char *trace_take(struct trace *trace, size_t size, struct shim_node *innermost);
 
-/* The same after a TIME record. */
+/* Does the same after it has written a TIME record. */
 char *trace_take_timed(struct trace *trace, size_t size,
 		       struct shim_node *innermost);
 
 /* --- trace_write.c --- */
 
-/* Whether calls are recorded, now that @innermost is open. */
+/* Whether calls are recorded while @innermost is open. */
 bool trace_is_recording(struct tree *tree, struct shim_node *innermost);
 
 /* Makes the next records belong to @tree's stack in use. */

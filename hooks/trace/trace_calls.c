@@ -1,15 +1,15 @@
 /*
- * Calls that the fast path of a trace could not open or close, if they need no system
- * call.  Each step is announced before it is done, as on the fast path, so that a
- * signal handler may come at any moment (trace.h).
+ * Opens and closes calls that the fast path of a trace could not, if that needs no
+ * system call.  Each step is announced before it is done, as on the fast path, so that
+ * a signal handler may come at any moment (trace.h).
  */
 #include "trace/trace.h"
 
 #include <shim/banned.h>
 
 /* Opens a call with a short record; @arguments: a record for the call, or NULL. */
-static bool put_short(struct shim_node *node, uint64_t frame, uint64_t clock,
-		      struct trace_record *arguments)
+static bool write_short(struct shim_node *node, uint64_t frame, uint64_t clock,
+			struct trace_record *arguments)
 {
 	uint64_t time = clock >> TRACE_SHIFT;
 	uint32_t word = trace_enter_word(time, node->hits);
@@ -36,7 +36,7 @@ static bool put_short(struct shim_node *node, uint64_t frame, uint64_t clock,
 static bool open_short(struct shim_node *node, uint64_t frame, uint64_t clock)
 {
 	return !(node->function & SHIM_NODE_EXACT) &&
-	       put_short(node, frame, clock, NULL);
+	       write_short(node, frame, clock, NULL);
 }
 
 bool trace_open_asked(struct shim_node *node, uint64_t frame, void *arguments)
@@ -44,10 +44,11 @@ bool trace_open_asked(struct shim_node *node, uint64_t frame, void *arguments)
 	return !node->group && node->hits < SHIM_TRACE_FUNCTIONS &&
 	       !trace_options.min_clock &&
 	       !trace_is_counted(address_of(node)) &&
-	       put_short(node, frame, shim_clock_read(), arguments);
+	       write_short(node, frame, shim_clock_read(), arguments);
 }
 
-/* Whether there is no room, and the next try is not due; counts the call. */
+/* Whether the call is lost, because memory is missing and the next try is not due.
+ * Counts the call. */
 static bool is_lost(struct trace *trace, const struct shim_node *node,
 		    uint64_t clock)
 {
@@ -60,7 +61,7 @@ static bool is_lost(struct trace *trace, const struct shim_node *node,
 	return true;
 }
 
-/* A call that is left out has no record: it begins and ends as without a trace. */
+/* A call that is left out has no record.  It begins and ends as without a trace. */
 static bool open_left_out(struct shim_node *node, uint64_t frame,
 			  uint64_t clock)
 {
@@ -76,8 +77,8 @@ static bool open_left_out(struct shim_node *node, uint64_t frame,
 	return true;
 }
 
-/* Nor has a call that is not the N-th, nor its callees.  (A signal handler that comes
- * before or after the muting is recorded.) */
+/* A call that is not the N-th has no record either, and neither have its callees.  (A
+ * signal handler that comes before or after the muting is recorded.) */
 static bool open_skipped(struct shim_node *node, uint64_t frame, uint64_t clock)
 {
 	struct trace *trace = tree_hot.trace;
@@ -97,8 +98,8 @@ static bool open_skipped(struct shim_node *node, uint64_t frame, uint64_t clock)
 }
 
 /* With a minimum duration, a call has no record before it has taken that long.  A
- * signal handler that comes between may be long itself: then it writes this call's
- * enter. */
+ * signal handler that comes between may itself take that long.  Then it writes this
+ * call's enter. */
 static bool open_waiting(struct shim_node *node, uint64_t frame, uint64_t clock)
 {
 	const struct shim_node *parent = parent_of(node);

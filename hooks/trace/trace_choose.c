@@ -1,8 +1,10 @@
 /*
- * The choice of recorded calls: the options after "trace:", and on and off.
+ * Chooses the calls to record: reads the options after "trace:", and switches recording
+ * on and off.
  *
  * Decisions about a path are made once, when its node is made.  Nodes whose calls are
- * left out carry the flag that keeps the fast path away, so all others pay nothing.
+ * left out carry a flag that makes them miss the fast path, so all other nodes cost
+ * nothing.
  */
 #include "trace/trace.h"
 #include "path/names.h"
@@ -21,7 +23,7 @@ struct trace_options trace_options;
 bool trace_is_off;
 
 /* trigger=FUNCTION, every=FUNCTION/N, args=FUNCTION, results=FUNCTION; the last two
- * also "all". */
+ * also take "all". */
 struct named {
 	char function[OPTION_TEXT_SIZE];
 	enum trace_use use;
@@ -31,7 +33,7 @@ struct named {
 
 static struct named names[NAMES];
 static unsigned name_count;
-static bool has[4]; /* by use */
+static bool has_names[4]; /* by use */
 
 /* The functions of every=, in the order in which they are found. */
 static struct {
@@ -42,7 +44,7 @@ static unsigned counted_count;
 
 /* --- options --- */
 
-/* @ns in clock units. */
+/* Converts @ns to clock units. */
 static uint64_t clock_of(uint64_t ns)
 {
 	uint64_t hz = shim_record_meta()->clock_hz;
@@ -58,7 +60,7 @@ static void add_name(const struct option_value *value, enum trace_use use)
 		named->function[i] = value->text[i];
 	named->use = use;
 	named->every = value->number;
-	has[use] = true;
+	has_names[use] = true;
 }
 
 void trace_take_option(enum option_name name, const struct option_value *value)
@@ -86,13 +88,13 @@ void trace_prepare(struct shim_profiler_handle *handle)
 {
 	if (name_count)
 		shim_profiler_enable_symbols(handle);
-	if (has[TRACE_ARGUMENTS] || has[TRACE_RESULTS])
+	if (has_names[TRACE_ARGUMENTS] || has_names[TRACE_RESULTS])
 		shim_profiler_enable_values(handle);
 }
 
 bool trace_is_wanted(enum trace_use use)
 {
-	return has[use];
+	return has_names[use];
 }
 
 /* --- paths --- */
@@ -123,7 +125,7 @@ static struct named *find_named(uint64_t function, enum trace_use use)
 
 bool trace_names(uint64_t function, enum trace_use use)
 {
-	return has[use] && find_named(function, use) != NULL;
+	return has_names[use] && find_named(function, use) != NULL;
 }
 
 static bool is_too_deep(const struct shim_node *parent)
@@ -139,7 +141,7 @@ static bool is_too_deep(const struct shim_node *parent)
 
 bool trace_leaves_out(const struct shim_node *parent, uint64_t function)
 {
-	if (has[TRACE_TRIGGER] &&
+	if (has_names[TRACE_TRIGGER] &&
 	    (is_root(parent) || parent->hits == TRACE_LEFT_OUT) &&
 	    !find_named(function, TRACE_TRIGGER))
 		return true;
@@ -148,7 +150,7 @@ bool trace_leaves_out(const struct shim_node *parent, uint64_t function)
 
 /* --- every N-th call --- */
 
-/* (The count may exceed COUNTED if threads add functions at once.) */
+/* (The count may exceed COUNTED if several threads add functions at once.) */
 static struct named *find_counted(uint64_t function)
 {
 	for (unsigned i = 0; i < counted_count && i < COUNTED; i++)
@@ -163,7 +165,7 @@ bool trace_is_counted(uint64_t function)
 	struct named *named;
 	unsigned i;
 
-	if (!has[TRACE_EVERY])
+	if (!has_names[TRACE_EVERY])
 		return false;
 	if (find_counted(function))
 		return true;
@@ -171,7 +173,7 @@ bool trace_is_counted(uint64_t function)
 	i = __atomic_load_n(&counted_count, __ATOMIC_RELAXED);
 	if (!named || i >= COUNTED)
 		return false;
-	/* If two threads find the function at once, it is there twice. */
+	/* If two threads add the function at once, the list has it twice. */
 	i = __atomic_fetch_add(&counted_count, 1, __ATOMIC_RELAXED);
 	if (i >= COUNTED)
 		return false;
@@ -205,7 +207,7 @@ bool trace_skips_surely(uint64_t function)
 
 /* --- off and on --- */
 
-/* The fast paths of other threads have no room from their next call on. */
+/* The fast paths of other threads cannot write from their next call on. */
 static void stop_fast_paths(void)
 {
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
@@ -222,7 +224,7 @@ void trace_switch(bool is_off)
 		stop_fast_paths();
 }
 
-/* Two threads at once toggle twice. */
+/* If two threads toggle at once, both toggle. */
 void trace_toggle(void)
 {
 	bool is_off = __atomic_load_n(&trace_is_off, __ATOMIC_RELAXED);

@@ -1,8 +1,8 @@
 /*
- * Numbers of functions.  The process has one table, N.functions: word I is function I.
- * A hash table of numbers is searched without a lock: each number found is checked
- * against the word.  A function is added once, off the fast path, so that may take a
- * lock, with signals blocked.
+ * Gives functions their numbers.  The process has one table, N.functions: word I is
+ * function I.  Readers search a hash table of numbers without a lock, and compare the
+ * word of each number.  A function is added once, off the fast path, with a lock and
+ * with signals blocked.
  */
 #include "trace/trace.h"
 
@@ -14,12 +14,12 @@
 static struct {
 	struct shim_record *record;
 	uint64_t *chunk[SHIM_FILE_CHUNKS];
-	uint32_t room[SHIM_FILE_CHUNKS]; /* words in it */
+	uint32_t room[SHIM_FILE_CHUNKS]; /* words in the chunk */
 	uint32_t chunks;
-	uint32_t count; /* number of words, with 0 */
+	uint32_t count; /* number of words, including word 0 */
 	uint32_t lock;
 	uint32_t *slots;
-	enum shim_lost cause; /* why there is no room */
+	enum shim_lost cause; /* why no function can be added */
 	uint64_t retry_clock; /* time of the next try */
 } table;
 
@@ -57,7 +57,7 @@ static uint32_t find_number(uint64_t function)
 	return 0;
 }
 
-static bool make_room(void)
+static bool add_chunk(void)
 {
 	void *memory;
 	size_t size;
@@ -89,10 +89,10 @@ static uint32_t add_function(uint64_t function)
 {
 	uint32_t at = first_slot(function), number;
 
-	/* A try makes system calls: not for every lost call. */
+	/* A try makes system calls, so lost calls try only at intervals. */
 	if (!word_of(table.count) && now() < table.retry_clock)
 		return 0;
-	if (!make_room()) {
+	if (!add_chunk()) {
 		table.retry_clock = now() + 20000 * tree_long_clock;
 		return 0;
 	}

@@ -1,6 +1,6 @@
 /*
- * The hooks of the trace profiler, and its interface with the call-path engine: trace
- * is the profiler that writes each call.
+ * The hooks of the trace profiler, and its interface with the call-path engine, for
+ * which trace is the writer of each call.
  */
 #include "trace/trace.h"
 
@@ -34,7 +34,7 @@ _Static_assert(TRACE_TIME_MASK == LAYOUT_TRACE_TIME_MASK, "trace_layout.h");
 
 /* --- hooks --- */
 
-/* A leave that counts nothing. */
+/* A leave that does not count. */
 HOT void tree_traced_leave_any(shim_function function, const void *site)
 {
 	leave(function, site, SP, COUNTS, true);
@@ -60,7 +60,7 @@ static HOT void counts_traced_enter(shim_function function, const void *site)
 }
 
 static const shim_site_hook hooks[4][2] = {
-	/* A leave has nothing to count. */
+	/* Leaves do not count calls. */
 	[COUNTS] = { counts_traced_enter, tree_traced_leave },
 	[EXACT] = { exact_traced_enter, exact_traced_leave },
 	[TRACED] = { tree_traced_enter, tree_traced_leave },
@@ -133,7 +133,7 @@ static void on_opened_with(struct shim_node *node, void *arguments)
 	record->size = 0;
 }
 
-/* false: its arguments are not to be recorded. */
+/* False if the arguments of @function are not recorded. */
 static __attribute__((noinline)) bool enter_asked(shim_function function,
 						  const void *site,
 						  uintptr_t sp,
@@ -146,7 +146,7 @@ static __attribute__((noinline)) bool enter_asked(shim_function function,
 
 	if (answer == TRACE_NOT_ASKED)
 		return false;
-	tree_begin_asking(function, site, sp);
+	tree_begin_arguments(function, site, sp);
 	node = tree_enter_group(function, 0, sp, is_there ? &record : NULL);
 	if (!node || !is_traced_call(node))
 		return true;
@@ -159,7 +159,7 @@ static __attribute__((noinline)) bool enter_asked(shim_function function,
 
 /* --- paths, stacks and forks --- */
 
-/* (Without room in the trace, calltree still counts the call.) */
+/* (Without memory for the trace, calltree still counts the call.) */
 static uint64_t choose(struct tree *tree, const struct shim_node *parent,
 		       uint64_t function)
 {
@@ -231,9 +231,10 @@ static struct trace *measure(void)
 	return &measured;
 }
 
-/* --- */
+/* --- the interface --- */
 
-/* Runs last: hooks of the newest handle come first. */
+/* Runs after the other handles exist, because the hooks of the newest handle run
+ * first. */
 static void begin(struct shim_profiler_handle *handle)
 {
 	(void)handle;

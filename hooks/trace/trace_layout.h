@@ -1,6 +1,4 @@
-/*
- * Offsets in struct trace in bytes, for trace_x86_64.S; trace_hooks.c asserts them.
- */
+/* Offsets in struct trace in bytes, for trace_x86_64.S.  trace_hooks.c asserts them. */
 #ifndef TRACE_LAYOUT_H
 #define TRACE_LAYOUT_H
 

@@ -1,6 +1,4 @@
-/*
- * A thread's trace from its beginning to its end, and the marks of the program.
- */
+/* Begins and ends the trace of each thread, and writes the marks of the program. */
 #include "trace/trace_blocks.h"
 #include "path/threads.h"
 
@@ -28,7 +26,7 @@ struct trace *trace_make(struct tree *tree, enum shim_lost *cause)
 	trace->info->ring_size = trace_options.ring_size;
 	trace->first_offset = trace->next_offset = size + 4096;
 	trace_add_stages(trace, (char *)memory + 4096, size - 4096);
-	trace->stage = trace->stage_count - 1; /* the first comes next */
+	trace->stage = trace->stage_count - 1; /* the first stage is next */
 	trace->info->block_size = SHIM_TRACE_BLOCK;
 	return trace;
 }
@@ -156,8 +154,8 @@ void trace_text(enum shim_trace_kind kind, const char *text, size_t size)
 	put_head(at, kind, whole);
 }
 
-/* Without a place right after its call's enter, a signal handler's records may come
- * between: readers find the call. */
+/* Without reserved bytes right after the enter of its call, records of a signal handler
+ * may come between.  Readers still find the call. */
 void trace_put_values(const struct trace_record *record)
 {
 	size_t whole = trace_record_size(record);

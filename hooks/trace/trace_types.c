@@ -1,8 +1,8 @@
 /*
- * The types of values in traces.  The process has one file for them, N.values.  It gets
- * a description of a function's arguments or result, and their types, when these are
- * first read.  That is off the fast path, so it may take a lock, with signals blocked.
- * Descriptions are found by the function's number.
+ * Describes the types of values in traces.  The process has one file for them,
+ * N.values.  When a function's arguments or result are first read, the file gets their
+ * description and their types.  That happens off the fast path, with a lock and with
+ * signals blocked.  The number of a function finds its descriptions.
  */
 #include "trace/trace.h"
 
@@ -31,7 +31,7 @@ static struct {
 	uint32_t type_count; /* of types */
 	uint32_t lock;
 	uint64_t retry_clock; /* the time of the next try for memory */
-} file;
+} values_file;
 
 static struct described_type *types;
 
@@ -40,39 +40,41 @@ static char *piece, *piece_end;
 
 /* --- room --- */
 
-/* Room for an entry, which becomes visible with its first word: that is stored last. */
+/* Reserves memory for an entry.  The entry becomes visible with its first word, which
+ * is stored last. */
 static void *find_room(size_t size)
 {
 	enum shim_lost cause;
 	size_t got;
 	void *memory;
 
-	if ((size_t)(file.end - file.at) >= size)
-		return file.at;
-	/* A try makes system calls: not for every call. */
-	if (now() < file.retry_clock)
+	if ((size_t)(values_file.end - values_file.at) >= size)
+		return values_file.at;
+	/* A try makes system calls, so not every call tries. */
+	if (now() < values_file.retry_clock)
 		return NULL;
-	if (file.record)
-		memory = shim_record_grow(file.record, size, &got, &cause);
+	if (values_file.record)
+		memory = shim_record_grow(values_file.record, size, &got,
+					  &cause);
 	else
-		file.record = shim_record_open(SHIM_VALUES_KIND, &memory, &got,
-					       &cause);
-	if (!file.record || !memory || got < size) {
-		file.retry_clock = now() + 20000 * tree_long_clock;
+		values_file.record = shim_record_open(SHIM_VALUES_KIND, &memory,
+						      &got, &cause);
+	if (!values_file.record || !memory || got < size) {
+		values_file.retry_clock = now() + 20000 * tree_long_clock;
 		return NULL;
 	}
-	file.at = memory;
-	file.end = file.at + got;
-	return file.at;
+	values_file.at = memory;
+	values_file.end = values_file.at + got;
+	return values_file.at;
 }
 
 static void publish(uint32_t *kind, uint32_t value, uint32_t size)
 {
 	__atomic_store_n(kind, value, __ATOMIC_RELEASE);
-	file.at += size;
+	values_file.at += size;
 }
 
-static void clear(char *memory, size_t size)
+static void clear_bytes(char *memory, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
 		memory[i] = '\0';
@@ -83,7 +85,7 @@ static uint32_t round_up(uint32_t size)
 	return (size + 7) & ~7u;
 }
 
-static void *keep(const void *from, size_t size)
+static void *store_copy(const void *from, size_t size)
 {
 	char *kept;
 
@@ -127,7 +129,7 @@ static enum trace_way way_of(const struct shim_typetree *tree)
 		       TRACE_TEXT;
 }
 
-/* Sets @described except its type; false: no room now. */
+/* Sets @described except its type.  False without memory. */
 static bool describe_type(struct described_type *described)
 {
 	struct shim_value_type *entry;
@@ -147,18 +149,18 @@ static bool describe_type(struct described_type *described)
 	described->way = way_of(tree);
 	described->size = (uint32_t)shim_typetree_nodes(tree)->size;
 	if (described->way == TRACE_TEXT) {
-		clear((char *)entry, size);
+		clear_bytes((char *)entry, size);
 		return true;
 	}
 	entry->size = size;
-	entry->number = described->number = ++file.type_numbers;
+	entry->number = described->number = ++values_file.type_numbers;
 	publish(&entry->kind, SHIM_VALUES_KIND_TYPE, size);
 	return true;
 }
 
 static bool find_type(shim_type type, struct described_type *described)
 {
-	for (uint32_t i = 0; i < file.type_count; i++)
+	for (uint32_t i = 0; i < values_file.type_count; i++)
 		if (types[i].type == type) {
 			*described = types[i];
 			return true;
@@ -166,12 +168,12 @@ static bool find_type(shim_type type, struct described_type *described)
 	*described = (struct described_type){ .type = type };
 	if (!types)
 		types = shim_memory_map(TYPES * sizeof(*types));
-	/* Values of types that cannot be remembered are text. */
-	if (!types || file.type_count == TYPES)
+	/* Values of types that cannot be stored are text. */
+	if (!types || values_file.type_count == TYPES)
 		return true;
 	if (!describe_type(described))
 		return false;
-	types[file.type_count++] = *described;
+	types[values_file.type_count++] = *described;
 	return true;
 }
 
@@ -206,7 +208,7 @@ static enum shim_result ask_result(struct trace_values *list)
 	return r;
 }
 
-/* Adds the parameter's name at @entry's end.  Returns its offset; 0: no name. */
+/* Adds the parameter's name at @entry's end.  Returns its offset; 0 without a name. */
 static uint32_t add_name(struct shim_value_list *entry,
 			 const struct trace_values *list, uint32_t position)
 {
@@ -229,7 +231,7 @@ static bool write_list(struct trace_values *list, uint32_t function)
 	struct shim_value_list *entry = find_room(head +
 						  list->count * NAME_SIZE + 8);
 
-	if (!entry || file.list_numbers == UINT16_MAX)
+	if (!entry || values_file.list_numbers == UINT16_MAX)
 		return false;
 	entry->size = head;
 	entry->function = function;
@@ -241,12 +243,12 @@ static bool write_list(struct trace_values *list, uint32_t function)
 			.name = add_name(entry, list, i),
 		};
 	entry->size = round_up(entry->size);
-	entry->number = list->number = ++file.list_numbers;
+	entry->number = list->number = ++values_file.list_numbers;
 	publish(&entry->kind, list->kind, entry->size);
 	return true;
 }
 
-/* Writes the description and its types to the file; false: no room. */
+/* Writes the description and its types to the file; False without memory. */
 static bool write_all(struct trace_values *list, uint32_t function)
 {
 	struct described_type described;
@@ -273,8 +275,9 @@ write_and_keep(struct trace_values *draft, uint32_t number,
 		return kept;
 	if (!write_all(draft, number))
 		return draft;
-	kept = keep(draft, sizeof(*draft) - sizeof(draft->value) +
-				   draft->count * sizeof(draft->value[0]));
+	kept = store_copy(draft,
+			  sizeof(*draft) - sizeof(draft->value) +
+				  draft->count * sizeof(draft->value[0]));
 	if (kept)
 		__atomic_store_n(place, kept, __ATOMIC_RELEASE);
 	return kept ? kept : draft;
@@ -296,10 +299,10 @@ const struct trace_values *trace_describe(struct trace_values *draft,
 	if (draft->result != SHIM_OK || !place)
 		return draft;
 	signals = shim_signals_block();
-	while (__atomic_exchange_n(&file.lock, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&values_file.lock, 1, __ATOMIC_ACQUIRE))
 		;
 	list = write_and_keep(draft, number, place);
-	__atomic_store_n(&file.lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&values_file.lock, 0, __ATOMIC_RELEASE);
 	shim_signals_restore(signals);
 	return list;
 }
@@ -307,5 +310,5 @@ const struct trace_values *trace_describe(struct trace_values *draft,
 /* The file belongs to the parent, and another thread may have held the lock. */
 void trace_types_restart(void)
 {
-	__builtin_memset(&file, 0, sizeof(file));
+	__builtin_memset(&values_file, 0, sizeof(values_file));
 }

@@ -1,13 +1,13 @@
 /*
- * Arguments and results in the trace: trace:args=FUNCTION, results=FUNCTION.
+ * Records arguments and results in the trace: trace:args=FUNCTION, results=FUNCTION.
  *
- * Calls whose arguments are wanted take the slow path, where they can be read; all
- * others are as fast as ever.  Results need a leave hook with frame information, which
- * has a handle of its own; then all calls pay for two handles.
+ * Calls whose arguments are recorded take the slow path, which can read them; all other
+ * calls keep the fast path.  Results need a leave hook with frame information, and so a
+ * second handle, which all calls then pay for.
  *
  * Values are recorded as bytes; N.values has their types (trace_types.c).  The target
- * of a pointer may have changed when the trace is read, so it is written as text at
- * once.
+ * of a pointer may have changed when the trace is read, so the target is written as
+ * text immediately.
  */
 #include "trace/trace.h"
 
@@ -22,8 +22,8 @@ bool trace_asks_arguments;
 
 static bool asks_results;
 
-/* By a function's number: NULL: not decided yet; &refused; &trace_undescribed; or the
- * description. */
+/* By the number of a function: NULL before the decision; &refused; &trace_undescribed;
+ * or the description. */
 #define FUNCTIONS (1u << 18)
 static const struct trace_values **arguments_of, **results_of;
 
@@ -36,7 +36,7 @@ struct text {
 	uint32_t size, room;
 };
 
-static void empty(struct text *text)
+static void clear_text(struct text *text)
 {
 	text->memory[0] = '\0';
 	text->size = 0;
@@ -50,7 +50,7 @@ static void add_text(struct text *text, const char *string)
 	text->memory[text->size] = '\0';
 }
 
-/* "<optimized out>" */
+/* Adds a reason, as in "<optimized out>". */
 static void add_reason(struct text *text, const char *reason)
 {
 	add_text(text, "<");
@@ -93,8 +93,8 @@ static const struct trace_values **place_of(const struct trace_values **all,
 	return all && number > 0 && number < FUNCTIONS ? &all[number] : NULL;
 }
 
-static COLD bool decide(const struct trace_values **place,
-			shim_function function)
+static COLD bool decide_arguments(const struct trace_values **place,
+				  shim_function function)
 {
 	bool is_wanted;
 
@@ -116,10 +116,10 @@ bool trace_asks(shim_function function)
 		return false;
 	place = place_of(arguments_of, trace_number(function, &cause));
 	about = place ? __atomic_load_n(place, __ATOMIC_RELAXED) : NULL;
-	return about ? about != &refused : decide(place, function);
+	return about ? about != &refused : decide_arguments(place, function);
 }
 
-/* In a fork child the functions get new numbers. */
+/* Called in a fork child, where functions get new numbers. */
 void trace_values_restart(void)
 {
 	if (arguments_of)
@@ -132,8 +132,8 @@ void trace_values_restart(void)
 
 /* --- raw values --- */
 
-static void begin(struct trace_record *raw, enum shim_trace_kind kind,
-		  const struct trace_values *about)
+static void begin_record(struct trace_record *raw, enum shim_trace_kind kind,
+			 const struct trace_values *about)
 {
 	raw->kind = kind;
 	raw->bytes[0] = (unsigned char)about->number;
@@ -142,7 +142,7 @@ static void begin(struct trace_record *raw, enum shim_trace_kind kind,
 	raw->place = NULL;
 }
 
-/* Whether there is room for @size bytes and a byte that marks the cut. */
+/* Whether @size bytes fit, and a byte that marks the cut. */
 static inline bool has_room(struct trace_record *raw, uint32_t size)
 {
 	if (LIKELY(raw->size + size < TRACE_VALUES_SIZE))
@@ -170,7 +170,7 @@ static inline bool put_bytes(struct trace_record *raw, const void *value,
 	return true;
 }
 
-/* Puts the whole text. */
+/* Adds the whole text to the record. */
 static bool put_text(struct trace_record *raw, const struct text *text)
 {
 	if (!has_room(raw, 2 + text->size))
@@ -187,7 +187,7 @@ put_as_text(struct trace_record *raw, shim_type type, const void *value)
 {
 	struct text text;
 
-	empty(&text);
+	clear_text(&text);
 	/* The text is cut between two characters. */
 	if (raw->size + 2 + TEXT_LEAST < TRACE_VALUES_SIZE)
 		text.room = TRACE_VALUES_SIZE - 3 - raw->size;
@@ -203,7 +203,7 @@ static COLD bool put_missing(struct trace_record *raw, shim_elt_info info,
 	struct text text;
 
 	if (r != SHIM_OK) {
-		empty(&text);
+		clear_text(&text);
 		add_reason(&text, shim_result_text(r));
 		return put_text(raw, &text);
 	}
@@ -222,7 +222,7 @@ static bool leads_into_image(const void *pointer)
 	return address && shim_image_from_address(address, &image) == SHIM_OK;
 }
 
-/* False: no room for more values. */
+/* False if no further value fits. */
 static inline bool put_value(struct trace_record *raw,
 			     const struct trace_values *about, uint32_t i,
 			     const void *value)
@@ -254,7 +254,7 @@ static const struct trace_values *describe(struct trace_values *draft,
 	return trace_describe(draft, function, kind, number, place);
 }
 
-/* The arguments as text, if there is no room for a description. */
+/* Adds the arguments as text, if their description could not be written. */
 static COLD void add_arguments(struct text *text,
 			       const struct trace_values *about,
 			       const struct shim_argument_info *info,
@@ -283,11 +283,11 @@ static COLD void add_arguments(struct text *text,
 	}
 }
 
-static COLD void say(enum shim_trace_kind kind, const char *reason)
+static COLD void write_reason(enum shim_trace_kind kind, const char *reason)
 {
 	struct text text;
 
-	empty(&text);
+	clear_text(&text);
 	add_reason(&text, reason);
 	trace_text(kind, text.memory, text.size);
 }
@@ -299,7 +299,7 @@ static void put_arguments(struct trace_record *raw,
 {
 	bool goes_on = true;
 
-	begin(raw, SHIM_TRACE_ARGUMENTS_RAW, about);
+	begin_record(raw, SHIM_TRACE_ARGUMENTS_RAW, about);
 	for (uint32_t i = 0; i < about->count && goes_on; i++) {
 		uintptr_t start = i < info->ranges_count ?
 					  info->ranges[i].start :
@@ -311,10 +311,10 @@ static void put_arguments(struct trace_record *raw,
 	}
 }
 
-/* (Not inlined: most calls need no such frame.) */
+/* (Not inlined, because most calls do not need its frame.) */
 static __attribute__((noinline)) enum trace_answer
-ask(const struct trace_values *about, shim_elt_info info,
-    struct trace_record *record)
+read_arguments(const struct trace_values *about, shim_elt_info info,
+	       struct trace_record *record)
 {
 	struct arguments arguments;
 	uint32_t size = sizeof(arguments);
@@ -335,13 +335,14 @@ enum trace_answer trace_ask(shim_function function, shim_elt_info info,
 
 	place = place_of(arguments_of, trace_number(function, &cause));
 	about = place ? __atomic_load_n(place, __ATOMIC_ACQUIRE) : NULL;
-	if (about == &refused || (!about && !decide(place, function)))
+	if (about == &refused || (!about && !decide_arguments(place, function)))
 		return TRACE_NOT_ASKED;
 	if (__atomic_load_n(&trace_is_off, __ATOMIC_RELAXED))
 		return TRACE_NOTHING;
 	if (!about || !about->number || !info)
 		return TRACE_AS_TEXT;
-	return about->count ? ask(about, info, record) : TRACE_NOTHING;
+	return about->count ? read_arguments(about, info, record) :
+			      TRACE_NOTHING;
 }
 
 static COLD void put_arguments_as_text(const struct trace_values *about,
@@ -350,7 +351,7 @@ static COLD void put_arguments_as_text(const struct trace_values *about,
 {
 	struct text text;
 
-	empty(&text);
+	clear_text(&text);
 	add_arguments(&text, about, info, elt_info);
 	trace_text(SHIM_TRACE_ARGUMENTS, text.memory, text.size);
 }
@@ -377,15 +378,15 @@ static COLD void say_arguments(const struct trace_values *about,
 	if (r == SHIM_OK)
 		r = about->result;
 	if (r != SHIM_OK)
-		say(SHIM_TRACE_ARGUMENTS, shim_result_text(r));
+		write_reason(SHIM_TRACE_ARGUMENTS, shim_result_text(r));
 	else if (about->number && about->count)
 		put_raw_arguments(about, &arguments.info, info);
 	else if (about->count)
 		put_arguments_as_text(about, &arguments.info, info);
 }
 
-/* For the first call of a function, and for arguments that are unavailable or not
- * described. */
+/* Writes the arguments of the first call of a function, and arguments that are
+ * unavailable or not described. */
 COLD void trace_say_arguments(shim_function function, shim_elt_info info)
 {
 	struct trace_values draft;
@@ -397,7 +398,7 @@ COLD void trace_say_arguments(shim_function function, shim_elt_info info)
 				 trace_number(function, &cause), arguments_of),
 			info);
 	else
-		say(SHIM_TRACE_ARGUMENTS, "in a signal handler");
+		write_reason(SHIM_TRACE_ARGUMENTS, "in a signal handler");
 }
 
 static COLD void put_result_as_text(const struct trace_values *about,
@@ -406,7 +407,7 @@ static COLD void put_result_as_text(const struct trace_values *about,
 {
 	struct text text;
 
-	empty(&text);
+	clear_text(&text);
 	if (range->start)
 		add_value(&text, about->value[0].type,
 			  (const void *)range->start);
@@ -421,7 +422,7 @@ static void put_raw_result(const struct trace_values *about,
 {
 	struct trace_record raw;
 
-	begin(&raw, SHIM_TRACE_RESULT_RAW, about);
+	begin_record(&raw, SHIM_TRACE_RESULT_RAW, about);
 	if (LIKELY(range->start))
 		put_value(&raw, about, 0, (const void *)range->start);
 	else
@@ -467,7 +468,7 @@ static void put_result(union shim_function_or_client function,
 		r = shim_get_function_leave3_info(function.function, info,
 						  &frame, &range);
 	if (r != SHIM_OK)
-		say(SHIM_TRACE_RESULT, shim_result_text(r));
+		write_reason(SHIM_TRACE_RESULT, shim_result_text(r));
 	else if (LIKELY(about->number))
 		put_raw_result(about, &range, info);
 	else
@@ -475,7 +476,8 @@ static void put_result(union shim_function_or_client function,
 }
 
 /* Runs once for each function. */
-static uintptr_t choose(shim_function function, void *unused, int *hook)
+static uintptr_t choose_function(shim_function function, void *unused,
+				 int *hook)
 {
 	(void)unused;
 	*hook = trace_names(function, TRACE_RESULTS);
@@ -507,8 +509,8 @@ bool trace_values_start(void)
 		       handle,
 		       SHIM_MONITOR_ENTERLEAVE | SHIM_ENABLE_FUNCTION_RETVAL) ==
 		       SHIM_OK &&
-	       shim_profiler_set_function_id_mapper2(handle, choose, NULL) ==
-		       SHIM_OK &&
+	       shim_profiler_set_function_id_mapper2(handle, choose_function,
+						     NULL) == SHIM_OK &&
 	       shim_profiler_set_enter_leave_function_hooks3_with_info(
 		       handle, NULL, put_result, NULL) == SHIM_OK;
 }

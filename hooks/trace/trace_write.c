@@ -1,6 +1,4 @@
-/*
- * Records off the fast path: tracks, pauses, calls.
- */
+/* Writes records off the fast path: tracks, pauses, calls. */
 #include "trace/trace_blocks.h"
 
 #include <shim/banned.h>
@@ -16,7 +14,7 @@ static struct stack *own_stack(const struct tree *tree)
 	return stack;
 }
 
-/* Open calls that were not recorded count as recorded from now on. */
+/* From now on, open calls that were not recorded count as recorded. */
 static void list_all(struct trace *trace, struct shim_node *innermost)
 {
 	for (struct shim_node *node = innermost; !is_root(node);
@@ -42,9 +40,9 @@ static void put_track(struct trace *trace, uint32_t track,
 				     (uint64_t)track << 16);
 }
 
-static void say_stack(struct trace *trace, struct shim_node *innermost)
+static void write_stack(struct trace *trace, struct shim_node *innermost)
 {
-	/* Room for the longest; the unused part stays a hole. */
+	/* Reserves the longest size; the unused part stays a hole. */
 	char *at = trace_take_timed(trace,
 				    sizeof(struct shim_trace_stack) +
 					    SHIM_TRACE_STACK_MAX * 4,
@@ -67,7 +65,7 @@ void trace_find_track(struct tree *tree, struct shim_node *innermost)
 		put_track(trace, stack->track, innermost);
 	if (stack->resumes != trace->resumes) {
 		list_all(trace, innermost);
-		say_stack(trace, innermost);
+		write_stack(trace, innermost);
 		stack->resumes = trace->resumes;
 	}
 }
@@ -90,7 +88,7 @@ static void pause_trace(struct trace *trace, struct shim_node *innermost)
 	trace_set_limit(trace);
 }
 
-static void say_loss(struct trace *trace, struct shim_node *innermost)
+static void write_loss(struct trace *trace, struct shim_node *innermost)
 {
 	char *at = trace_take_timed(trace, sizeof(struct shim_trace_lost),
 				    innermost);
@@ -123,11 +121,11 @@ static bool end_loss(struct trace *trace, struct shim_node *innermost)
 		trace_begin_loss(trace);
 	shim_signals_restore(signals);
 	if (done)
-		say_loss(trace, innermost);
+		write_loss(trace, innermost);
 	return done;
 }
 
-/* Whether calls are recorded, now that @innermost is open. */
+/* Whether calls are recorded while @innermost is open. */
 bool trace_is_recording(struct tree *tree, struct shim_node *innermost)
 {
 	struct trace *trace = tree->trace;
@@ -166,7 +164,7 @@ void trace_announce(struct tree *tree, bool is_resumed)
 	trace_set_limit(trace);
 	list_all(trace, tree->current);
 	own_stack(tree)->resumes = trace->resumes;
-	say_stack(trace, tree->current);
+	write_stack(trace, tree->current);
 }
 
 /* --- calls --- */
@@ -197,9 +195,10 @@ static void put_enter(struct trace *trace, struct shim_node *node)
 }
 
 /*
- * With a minimum, an enter waits in its node until the call has taken that long, or
- * another record is written during it.  So all waiting calls are inside all recorded
- * ones, and nothing has been written since they began: they are in order.
+ * With a minimum duration, an enter waits in its node until the call has taken that
+ * long, or until another record is written during the call.  So all waiting calls are
+ * inside all recorded calls.  No record was written since they began, so their order is
+ * right.
  */
 
 /* Writes the enters of @count calls from @node up, outermost first. */
@@ -219,8 +218,8 @@ static void put_waiting(struct trace *trace, struct shim_node *node,
 	put_waiting(trace, node, count / 2);
 }
 
-/* Signals are blocked. */
-static void say_waiting(struct trace *trace, struct shim_node *innermost)
+/* Writes the waiting enters.  Signals must be blocked. */
+static void write_waiting(struct trace *trace, struct shim_node *innermost)
 {
 	struct shim_node *node = innermost;
 	uint64_t count = 0;
@@ -242,19 +241,19 @@ void trace_say_waiting(struct tree *tree, struct shim_node *innermost)
 		return;
 	signals = shim_signals_block();
 	trace_find_track(tree, innermost);
-	say_waiting(trace, innermost);
+	write_waiting(trace, innermost);
 	shim_signals_restore(signals);
 }
 
 static void begin_waiting(struct trace *trace, struct shim_node *node)
 {
 	if (trace_has_waited(parent_of(node), node->start))
-		say_waiting(trace, parent_of(node));
+		write_waiting(trace, parent_of(node));
 	node->frame |= FRAME_LEFT_OUT | FRAME_WAITS;
 	trace_begin_waiting(trace, node_number(node), node->start);
 }
 
-/* Whether the call of @node, which ends, is too short to be recorded. */
+/* Whether the call of @node, which ends now, is too short to be recorded. */
 static bool is_too_short(struct tree *tree, struct shim_node *node)
 {
 	struct trace *trace = tree->trace;
@@ -269,7 +268,7 @@ static bool is_too_short(struct tree *tree, struct shim_node *node)
 	if (trace->is_paused || trace->is_lost)
 		return true;
 	trace_find_track(tree, node);
-	say_waiting(trace, node);
+	write_waiting(trace, node);
 	return node->frame & FRAME_LEFT_OUT;
 }
 
@@ -336,7 +335,7 @@ void trace_closed(struct shim_node *node, bool is_unwound)
 			trace_unmute(trace);
 		return;
 	}
-	/* Calls that end now are missing in the next list of open calls. */
+	/* The next list of open calls lacks the calls that end now. */
 	if (trace->is_paused || trace->is_lost)
 		return;
 	trace->info->waiting = 0;
