@@ -1,6 +1,6 @@
 /*
- * Copies a file with its holes: SEEK_DATA and SEEK_HOLE find the parts that have
- * data, and only these are written.  A recording is mostly holes.
+ * Copies a file with its holes: SEEK_DATA and SEEK_HOLE find the parts with data, and
+ * only these are written, because a recording is mostly holes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ static int write_all(int to, const char *bytes, size_t size, off_t at)
 	return 0;
 }
 
-/* Up to the end of the file, if that comes first. */
+/* Copies [at, end), or up to the end of the file if that comes first. */
 static int copy_part(int from, int to, off_t at, off_t end)
 {
 	char bytes[65536];

@@ -1,5 +1,6 @@
 /*
- * Finds the recording of a running process by its mappings: its `meta` file is mapped.
+ * Finds the recording of a running process by the process's mappings, because its
+ * `meta` file is mapped.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -47,8 +48,8 @@ static bool is_meta_of(char *path, long pid, struct shim_meta *meta)
 	return running_meta(path, pid, meta);
 }
 
-/* Reads the mappings of one task; the path is without "/meta".  *@is_empty: it has no
- * mappings. */
+/* Reads the mappings of one task.  Stores the path without "/meta".  *@is_empty tells
+ * whether the task has no mappings. */
 static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX],
 			 bool *is_empty)
 {
@@ -79,8 +80,8 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX],
 	return found;
 }
 
-/* A main thread that ended by pthread_exit has no mappings; other threads have, and all
- * have the same. */
+/* A main thread that ended by pthread_exit has no mappings.  The other threads share
+ * theirs. */
 bool running_recording(long pid, char directory[PATH_MAX])
 {
 	char name[PATH_MAX];

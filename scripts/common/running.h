@@ -1,4 +1,4 @@
-/* Which recording shim makes of a process that runs. */
+/* Finds the recording of a running process. */
 #ifndef COMMON_RUNNING_H
 #define COMMON_RUNNING_H
 
@@ -8,13 +8,14 @@
 #include <shim/format.h>
 
 /*
- * running_recording - fill @directory with the process's in its recording, DIR/PID.N
+ * running_recording - store the directory of the process in its recording, DIR/PID.N
  *
  * Returns false if shim does not record @pid, or its mappings cannot be read.
  */
 bool running_recording(long pid, char directory[PATH_MAX]);
 
-/* Reads `meta` of @pid at @path; false: it is not there, or of another process. */
+/* Reads the `meta` of @pid at @path.  False if it is missing or belongs to another
+ * process. */
 bool running_meta(const char *path, long pid, struct shim_meta *meta);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Runs the program on a stack of its own, and gives threads larger ones: libdw takes
- * 100 KiB in one frame.  The shell's limit may be less, and must stay as it is for the
- * profiled program.
+ * Runs the program on a larger stack, and gives threads larger stacks, because libdw
+ * takes 100 KiB in one frame.  The shell's limit may be lower, and must not change for
+ * the profiled program.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,9 +17,9 @@
 /* libdw's functions take 100 KiB in one frame. */
 #define ENOUGH (1ul << 20)
 #define SIZE \
-	(8ul << 20) /* the shell's usual limit; most of it is never touched */
+	(8ul << 20) /* the shell's usual limit; most pages are never touched */
 
-/* The arguments of the function on the new stack, which gets no pointers. */
+/* The arguments of the function on the new stack, which receives no pointers. */
 static struct {
 	int (*run)(int argc, char **argv);
 	int argc;
@@ -27,7 +27,7 @@ static struct {
 	int result;
 } call;
 
-static void begin(void)
+static void run_call(void)
 {
 	call.result = call.run(call.argc, call.argv);
 }
@@ -63,7 +63,7 @@ int stack_call(int (*run)(int argc, char **argv), int argc, char **argv)
 	there.uc_stack.ss_sp = memory;
 	there.uc_stack.ss_size = SIZE;
 	there.uc_link = &before;
-	makecontext(&there, begin, 0);
+	makecontext(&there, run_call, 0);
 	if (swapcontext(&before, &there) < 0)
 		return run(argc, argv);
 	return call.result;

@@ -1,5 +1,5 @@
 /*
- * shim-process - what profrun runs to look into a process that runs, or has died
+ * shim-process - reads the stacks of a running process or of a core file, for profrun
  *
  * Reads the command line of the verb, which stands where getopt expects the program's
  * name.
@@ -24,13 +24,13 @@
 static const char stack_help[] =
 	"Usage: profrun stack PID|CORE [OPTIONS]\n\n"
 	"Shows the stacks of all threads of a running process or of a core file: functions,\n"
-	"lines, inlined functions; and the calls that shim records there as open.\n"
-	"The program need not be prepared for it.  It is stopped for moments only.\n\n"
-	"      --every TIME   again and again: 100ms, 1s; until the process ends or Ctrl-C\n"
-	"      --count N      with --every: N times\n"
-	"      --folded       equal stacks on one line with their number, for flame graphs\n"
+	"lines, inlined functions; and the open calls that shim has recorded.\n"
+	"The program needs no preparation.  Each thread is stopped for a moment only.\n\n"
+	"      --every TIME   repeat at this interval: 100ms, 1s; until the process ends or Ctrl-C\n"
+	"      --count N      with --every: only N times\n"
+	"      --folded       one line per different stack, with its count, for flame graphs\n"
 	"      --running      only threads that have a processor, wait for one, or for a disk\n"
-	"  -o, --output FILE  write there\n"
+	"  -o, --output FILE  write to FILE\n"
 	"  -h, --help         show this text\n";
 
 enum { OPTION_EVERY = 256, OPTION_COUNT, OPTION_FOLDED, OPTION_RUNNING };
@@ -63,7 +63,7 @@ static double parse_period(const char *option, const char *text)
 	return ns;
 }
 
-/* 0: @text is no process id. */
+/* Returns 0 if @text is no process id. */
 static int parse_pid(const char *text)
 {
 	const char *digit = text;
@@ -115,8 +115,8 @@ static int stack(int argc, char **argv)
 		}
 	if (argc - optind != 1)
 		die_usage(argc == optind ?
-				  "stack: of which process, or core file?" :
-				  "stack: one process or core file at a time");
+				  "stack: needs a process id or a core file" :
+				  "stack: takes only one process or core file");
 	if (options.count && options.every_ns <= 0)
 		die_usage("stack: --count needs --every TIME");
 	pid = parse_pid(argv[optind]);
@@ -124,8 +124,8 @@ static int stack(int argc, char **argv)
 		return stack_process(&options, pid);
 	if (options.every_ns > 0 || options.only_running)
 		die_usage(
-			"stack: --every and --running are for processes; '%s' is "
-			"none",
+			"stack: --every and --running need a running process; '%s' "
+			"is none",
 			argv[optind]);
 	return stack_core(&options, argv[optind]);
 }

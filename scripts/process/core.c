@@ -1,8 +1,8 @@
 /*
- * Reads core files.  The kernel leaves out what is in files: such memory is read from the
- * file that was mapped, if its first page is the one that the core file has.
+ * Reads core files.  The kernel leaves out memory that files contain.  That memory is
+ * read from the mapped file, if the file's first page is the same as in the core file.
  *
- * Nothing in the file is believed: sizes are checked against the file's.
+ * The core file may be damaged, so all sizes are checked against the size of the file.
  */
 #include <elf.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static bool read_part(struct core *core, uint64_t address, void *bytes,
 	return false;
 }
 
-/* The page that the core file has of it is that of the file. */
+/* Whether the page of the mapping in the core file is the same as in the file. */
 static bool is_same_file(struct core *core, const struct core_file *file,
 			 int fd)
 {
@@ -76,11 +76,11 @@ static void open_file(struct core *core, struct core_file *file)
 		fd = -1;
 	}
 	if (!is_same)
-		warn("%s: %s: frames in it and behind may be missing",
+		warn("%s: %s: its frames and their callers may be missing",
 		     file->path,
 		     fd < 0 && access(file->path, F_OK) ?
-			     "is not there" :
-			     "is not the file that the program had");
+			     "is missing" :
+			     "differs from the file that the program used");
 	for (i = 0; i < core->file_count; i++)
 		if (!strcmp(core->files[i].path, file->path))
 			core->files[i].fd = is_same ? fd : -2;
@@ -113,7 +113,7 @@ static bool read_core(struct space *space, uint64_t address, void *bytes,
 
 /* --- notes --- */
 
-static void take_status(struct core *core, const unsigned char *bytes,
+static void read_status(struct core *core, const unsigned char *bytes,
 			size_t size)
 {
 	struct elf_prstatus status;
@@ -132,7 +132,7 @@ static void take_status(struct core *core, const unsigned char *bytes,
 		core->signal = status.pr_cursig;
 }
 
-static void take_program(struct core *core, const unsigned char *bytes,
+static void read_program(struct core *core, const unsigned char *bytes,
 			 size_t size)
 {
 	struct elf_prpsinfo program;
@@ -145,8 +145,9 @@ static void take_program(struct core *core, const unsigned char *bytes,
 	core->name[sizeof(program.pr_fname)] = '\0';
 }
 
-/* A count, the size of a page, three numbers for each file, then their names. */
-static void take_files(struct core *core, const unsigned char *bytes,
+/* Reads a count, the size of a page, three numbers for each file, and then their
+ * names. */
+static void read_files(struct core *core, const unsigned char *bytes,
 		       size_t size)
 {
 	uint64_t head[2], numbers[3];
@@ -180,7 +181,7 @@ static void take_files(struct core *core, const unsigned char *bytes,
 	}
 }
 
-static void take_auxiliary(struct core *core, const unsigned char *bytes,
+static void read_auxiliary(struct core *core, const unsigned char *bytes,
 			   size_t size)
 {
 	uint64_t pair[2];
@@ -193,7 +194,7 @@ static void take_auxiliary(struct core *core, const unsigned char *bytes,
 	}
 }
 
-static void take_notes(struct core *core, uint64_t offset, uint64_t size)
+static void read_notes(struct core *core, uint64_t offset, uint64_t size)
 {
 	size_t at = 0, contents, end;
 	unsigned char *notes;
@@ -214,16 +215,16 @@ static void take_notes(struct core *core, uint64_t offset, uint64_t size)
 			break;
 		switch (note.n_type) {
 		case NT_PRSTATUS:
-			take_status(core, notes + contents, note.n_descsz);
+			read_status(core, notes + contents, note.n_descsz);
 			break;
 		case NT_PRPSINFO:
-			take_program(core, notes + contents, note.n_descsz);
+			read_program(core, notes + contents, note.n_descsz);
 			break;
 		case NT_FILE:
-			take_files(core, notes + contents, note.n_descsz);
+			read_files(core, notes + contents, note.n_descsz);
 			break;
 		case NT_AUXV:
-			take_auxiliary(core, notes + contents, note.n_descsz);
+			read_auxiliary(core, notes + contents, note.n_descsz);
 			break;
 		default: break;
 		}
@@ -233,10 +234,10 @@ static void take_notes(struct core *core, uint64_t offset, uint64_t size)
 
 /* --- the file --- */
 
-static void take_header(struct core *core, const Elf64_Phdr *header)
+static void add_part(struct core *core, const Elf64_Phdr *header)
 {
 	if (header->p_type == PT_NOTE)
-		take_notes(core, header->p_offset, header->p_filesz);
+		read_notes(core, header->p_offset, header->p_filesz);
 	if (header->p_type != PT_LOAD || header->p_memsz == 0 ||
 	    header->p_vaddr + header->p_memsz < header->p_vaddr)
 		return;
@@ -254,7 +255,7 @@ static void take_header(struct core *core, const Elf64_Phdr *header)
 	};
 }
 
-/* In a large one, the first section has the number of the headers. */
+/* In a large file, the first section has the number of headers. */
 static uint64_t header_count(const struct core *core, const Elf64_Ehdr *elf)
 {
 	Elf64_Shdr section;
@@ -284,7 +285,8 @@ static const struct core_file *file_at(const struct core *core,
 	return NULL;
 }
 
-/* gdb leaves out what is in files, where the kernel writes an empty part. */
+/* For memory that files contain, the kernel writes an empty part, and gdb writes
+ * none. */
 static void add_missing_parts(struct core *core)
 {
 	uint32_t i, n, count = core->part_count;
@@ -340,11 +342,11 @@ void core_open(struct core *core, const char *path)
 	if (!S_ISREG(info.st_mode) ||
 	    !read_at(core->fd, 0, &elf, sizeof(elf)) ||
 	    memcmp(elf.e_ident, ELFMAG, SELFMAG))
-		die("%s: is neither a process id nor a core file (a compressed "
-		    "one has to be unpacked)",
+		die("%s: is neither a process id nor a core file (unpack a "
+		    "compressed core file first)",
 		    path);
 	if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != EM_X86_64)
-		die("%s: is of another kind of processor, or of a 32-bit program",
+		die("%s: belongs to another kind of processor, or to a 32-bit program",
 		    path);
 	if (elf.e_type != ET_CORE)
 		die("%s: is a program or library, not a core file", path);
@@ -353,9 +355,9 @@ void core_open(struct core *core, const char *path)
 		if (elf.e_phentsize == sizeof(header) &&
 		    read_at(core->fd, elf.e_phoff + i * sizeof(header), &header,
 			    sizeof(header)))
-			take_header(core, &header);
+			add_part(core, &header);
 	if (!core->thread_count)
-		die("%s: has no threads: it is cut off or damaged", path);
+		die("%s: has no threads: it is truncated or damaged", path);
 	add_missing_parts(core);
 	if (core->part_count)
 		qsort(core->parts, core->part_count, sizeof(*core->parts),

@@ -15,7 +15,7 @@ struct core_thread {
 
 struct core_part {
 	uint64_t start, end;	  /* addresses */
-	uint64_t offset, in_file; /* what of it the core file has */
+	uint64_t offset, in_file; /* the bytes that the core file has */
 	bool is_writable;
 };
 
@@ -23,7 +23,7 @@ struct core_part {
 struct core_file {
 	uint64_t start, end, offset; /* offset in the file */
 	const char *path;
-	int fd; /* -1: not opened, -2: not there or another one */
+	int fd; /* -1: not opened; -2: missing or different */
 };
 
 struct core {
@@ -33,8 +33,8 @@ struct core {
 	uint64_t size;
 	char name[64]; /* of the program */
 	pid_t pid;
-	int signal;		     /* that it died of; 0: unknown */
-	struct core_thread *threads; /* the first is that which died */
+	int signal;		     /* that ended it; 0: unknown */
+	struct core_thread *threads; /* the thread that died is first */
 	uint32_t thread_count, thread_room;
 	struct core_part *parts;
 	uint32_t part_count, part_room;

@@ -1,6 +1,6 @@
 /*
- * Names addresses by report/names, which reads ELF files in sandboxes.  Each address is asked
- * for once, and all that are new in one module together.
+ * Names addresses by report/names, which reads ELF files in sandboxes.  Each address is
+ * looked up once, and the new addresses of a module together.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "process/naming.h"
 #include "process/unwind.h"
 
-static struct map known; /* address -> number of its chain */
+static struct map chain_numbers; /* address -> number of its chain */
 static struct chain *chains;
 static uint32_t chain_count, chain_room;
 
@@ -21,14 +21,14 @@ void naming_want(struct space *space, uint64_t address)
 	struct module *module;
 	struct named *named;
 
-	if (map_add(&known, address, chain_count) != chain_count)
+	if (map_add(&chain_numbers, address, chain_count) != chain_count)
 		return;
 	GROW(chains, chain_count, chain_room);
 	named = allocate(1, sizeof(*named));
 	chains[chain_count++] = (struct chain){ named, 1 };
 	named->name = keep_format("0x%" PRIx64, address);
 	if (address & UNWIND_SIGNAL) {
-		named->name = "<signal handler called>"; /* as gdb says */
+		named->name = "<signal handler called>"; /* as in gdb */
 		named->has_name = true;
 		return;
 	}
@@ -42,43 +42,43 @@ void naming_want(struct space *space, uint64_t address)
 
 /* --- of one module --- */
 
-struct asking {
+struct name_query {
 	struct module *module;
-	struct named **named; /* of each address, the outermost first */
-	uint64_t **starts;    /* of each of these; 0: it has a name */
+	struct named **named; /* of each address, outermost first */
+	uint64_t **starts;    /* of each function without a name; otherwise 0 */
 	uint32_t *counts, *places;
 	uint32_t *rooms;
 };
 
-static void take_function(void *context, uint32_t number, uint32_t id,
-			  const struct frame_symbol *function)
+static void store_function(void *context, uint32_t number, uint32_t id,
+			   const struct frame_symbol *function)
 {
-	struct asking *asking = context;
-	uint32_t n = asking->counts[number], room = asking->rooms[number];
+	struct name_query *query = context;
+	uint32_t n = query->counts[number], room = query->rooms[number];
 
 	(void)id;
-	GROW(asking->named[number], n, asking->rooms[number]);
-	GROW(asking->starts[number], n, room);
-	asking->named[number][n] = (struct named){
-		.object = asking->module->name,
+	GROW(query->named[number], n, query->rooms[number]);
+	GROW(query->starts[number], n, room);
+	query->named[number][n] = (struct named){
+		.object = query->module->name,
 		.is_inlined = n > 0,
 		.name = function->start ? NULL : demangle(function->name),
 		.has_name = !function->start,
 	};
-	asking->starts[number][n] = function->start;
-	asking->counts[number]++;
+	query->starts[number][n] = function->start;
+	query->counts[number]++;
 }
 
-static void take_place(void *context, uint32_t number, const char *file,
+static void store_line(void *context, uint32_t number, const char *file,
 		       int line)
 {
-	struct asking *asking = context;
-	uint32_t n = asking->places[number]++;
+	struct name_query *query = context;
+	uint32_t n = query->places[number]++;
 
-	if (n >= asking->counts[number])
+	if (n >= query->counts[number])
 		return;
-	asking->named[number][n].file = file;
-	asking->named[number][n].line = line;
+	query->named[number][n].file = file;
+	query->named[number][n].line = line;
 }
 
 static int compare_symbols(const void *left, const void *right)
@@ -95,19 +95,19 @@ static int compare_addresses(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Names the functions that begin somewhere. */
-static void name_starts(struct asking *asking, uint32_t count)
+/* Names the functions by their starts. */
+static void name_starts(struct name_query *query, uint32_t count)
 {
 	struct symbol *symbols = NULL, key, *found;
 	uint32_t symbol_count = 0, room = 0, i, n, unique = 0;
 
 	for (i = 0; i < count; i++)
-		for (n = 0; n < asking->counts[i]; n++) {
-			if (!asking->starts[i][n])
+		for (n = 0; n < query->counts[i]; n++) {
+			if (!query->starts[i][n])
 				continue;
 			GROW(symbols, symbol_count, room);
 			symbols[symbol_count++] = (struct symbol){
-				.address = asking->starts[i][n]
+				.address = query->starts[i][n]
 			};
 		}
 	if (!symbol_count)
@@ -117,26 +117,26 @@ static void name_starts(struct asking *asking, uint32_t count)
 		if (!unique ||
 		    symbols[unique - 1].address != symbols[i].address)
 			symbols[unique++] = symbols[i];
-	symbols_find(&asking->module->object, symbols, unique);
+	symbols_find(&query->module->object, symbols, unique);
 	for (i = 0; i < count; i++)
-		for (n = 0; n < asking->counts[i]; n++) {
-			key.address = asking->starts[i][n];
+		for (n = 0; n < query->counts[i]; n++) {
+			key.address = query->starts[i][n];
 			found = key.address ?
 					bsearch(&key, symbols, unique,
 						sizeof(key), compare_symbols) :
 					NULL;
 			if (!found || !found->name)
 				continue;
-			asking->named[i][n].name = found->source_name;
-			asking->named[i][n].has_name = true;
+			query->named[i][n].name = found->source_name;
+			query->named[i][n].has_name = true;
 		}
 	free(symbols);
 }
 
-/* The innermost first, and the address where there is no name. */
+/* Stores the chain, innermost first; functions without a name get their address. */
 static void keep_chain(struct named *named, uint32_t count, uint64_t address)
 {
-	uint32_t number = map_get(&known, address), i;
+	uint32_t number = map_get(&chain_numbers, address), i;
 	struct named swap;
 
 	if (number == NONE || !count)
@@ -156,34 +156,33 @@ static void name_module(struct module *module)
 {
 	uint32_t count = module->wanted_count, i;
 	uint64_t *addresses = allocate(count, sizeof(*addresses));
-	struct asking asking = {
+	struct name_query query = {
 		.module = module,
-		.named = allocate(count, sizeof(*asking.named)),
-		.starts = allocate(count, sizeof(*asking.starts)),
-		.counts = allocate(count, sizeof(*asking.counts)),
-		.places = allocate(count, sizeof(*asking.places)),
-		.rooms = allocate(count, sizeof(*asking.rooms)),
+		.named = allocate(count, sizeof(*query.named)),
+		.starts = allocate(count, sizeof(*query.starts)),
+		.counts = allocate(count, sizeof(*query.counts)),
+		.places = allocate(count, sizeof(*query.places)),
+		.rooms = allocate(count, sizeof(*query.rooms)),
 	};
 
 	qsort(module->wanted, count, sizeof(*module->wanted),
 	      compare_addresses);
 	for (i = 0; i < count; i++)
 		addresses[i] = module->wanted[i] - module->bias;
-	symbols_frames(&module->object, addresses, count, take_function,
-		       &asking);
-	symbols_places(&module->object, addresses, count, take_place, &asking);
-	name_starts(&asking, count);
+	symbols_frames(&module->object, addresses, count, store_function,
+		       &query);
+	symbols_places(&module->object, addresses, count, store_line, &query);
+	name_starts(&query, count);
 	for (i = 0; i < count; i++) {
-		keep_chain(asking.named[i], asking.counts[i],
-			   module->wanted[i]);
-		free(asking.starts[i]);
+		keep_chain(query.named[i], query.counts[i], module->wanted[i]);
+		free(query.starts[i]);
 	}
 	module->wanted_count = 0;
-	free(asking.named);
-	free(asking.starts);
-	free(asking.counts);
-	free(asking.places);
-	free(asking.rooms);
+	free(query.named);
+	free(query.starts);
+	free(query.counts);
+	free(query.places);
+	free(query.rooms);
 	free(addresses);
 }
 
@@ -198,12 +197,12 @@ void naming_finish(struct space *space)
 
 struct chain naming_get(uint64_t address)
 {
-	return chains[map_get(&known, address)];
+	return chains[map_get(&chain_numbers, address)];
 }
 
 void naming_forget(void)
 {
-	map_free(&known);
-	known = (struct map){ .count = 0 };
+	map_free(&chain_numbers);
+	chain_numbers = (struct map){ .count = 0 };
 	chain_count = 0;
 }

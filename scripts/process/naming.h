@@ -7,28 +7,30 @@
 
 #include "process/space.h"
 
-/* A function at an instruction.  Texts live as long as we do. */
+/* A function at an instruction.  Its texts stay valid until the end of the program. */
 struct named {
-	const char *name;   /* an address, if it has none */
-	const char *object; /* NULL: in no file */
+	const char *name;   /* its address if it has no name */
+	const char *object; /* NULL: no file */
 	const char *file;   /* NULL: the line is unknown */
 	int line;
-	bool is_inlined; /* into the one behind it */
+	bool is_inlined; /* into the next function of the chain */
 	bool has_name;
 };
 
-/* The innermost first; there is at least one. */
+/* At least one function, innermost first. */
 struct chain {
 	const struct named *functions;
 	uint32_t count;
 };
 
-/* An address is wanted, then naming_finish() asks for all that are, then they are there. */
+/* Looks names up in three steps: naming_want() for each address, naming_finish() once,
+ * naming_get() for each address. */
 void naming_want(struct space *space, uint64_t address);
 void naming_finish(struct space *space);
 struct chain naming_get(uint64_t address);
 
-/* Modules have changed: addresses may mean something else. */
+/* Drops all names, because modules have changed and addresses may mean other
+ * functions. */
 void naming_forget(void);
 
 #endif

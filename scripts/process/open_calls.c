@@ -1,7 +1,6 @@
 /*
- * Open calls of a running program.  A node of the call tree says whether a call of it is
- * open; the path of an open node that is no open node's parent is the thread's stack of
- * recorded calls.
+ * Reads the open calls of a running program.  A node of the call tree tells whether its
+ * call is open.  The innermost open node of a thread has the path of its open calls.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +85,8 @@ void open_calls_read(struct open_calls *calls, const struct target *target)
 	for (i = 0; i < recording.process_count; i++) {
 		const struct process *process = &recording.processes[i];
 
-		/* An image before exec is of the same process id. */
+		/* A program before exec has the same process id, but another
+		 * directory. */
 		if (strcmp(slash + 1, process->name))
 			continue;
 		for (n = 0; n < process->file_count; n++)

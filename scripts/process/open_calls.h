@@ -1,4 +1,4 @@
-/* The calls that are open in each thread, as shim records them in the process. */
+/* Reads the open calls of each thread from the recording that shim makes of the process. */
 #ifndef PROCESS_OPEN_CALLS_H
 #define PROCESS_OPEN_CALLS_H
 
@@ -7,20 +7,20 @@
 
 #include "process/target.h"
 
-/* A call path of @tid that is open, the outermost function first. */
+/* The path of the open calls of @tid, outermost function first. */
 struct open_path {
 	pid_t tid;
-	uint64_t *functions; /* where they begin in memory */
+	uint64_t *functions; /* their addresses in memory */
 	uint32_t count;
 };
 
 struct open_calls {
-	const char *recording; /* NULL: shim records nothing of it */
+	const char *recording; /* NULL: shim does not record the process */
 	struct open_path *paths;
 	uint32_t count, room;
 };
 
-/* What is open now.  open_calls_free() is its counterpart. */
+/* Reads the calls that are open now.  open_calls_free() frees them. */
 void open_calls_read(struct open_calls *calls, const struct target *target);
 void open_calls_free(struct open_calls *calls);
 

@@ -1,7 +1,7 @@
 /*
- * Reads a running process.  A thread stands still only while its registers and its stack
- * are copied, by PTRACE_SEIZE and PTRACE_INTERRUPT, which send it no signal; all the rest
- * is done when it has gone on.
+ * Reads a running process.  PTRACE_SEIZE and PTRACE_INTERRUPT, which send no signal,
+ * stop a thread only while its registers and its stack are copied.  All other work is
+ * done after the thread continues.
  */
 #include <elf.h>
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "base/memory.h"
 #include "process/process_memory.h"
 
-/* A thread that has not stopped by then sleeps in the kernel; on a busy machine others
- * may take as long to get a processor. */
+/* The longest wait for a thread to stop.  A thread that takes longer sleeps in the
+ * kernel; on a busy machine, other threads may also take long to get a processor. */
 #define PATIENCE_S 5
-/* Of a stack whose mapping is unknown. */
+/* The bytes to copy of a stack whose mapping is unknown. */
 #define STACK_COPY_BLIND (64u << 10)
 #define COPY_STEP	 4096u
 
@@ -39,9 +39,10 @@ static bool read_process(struct space *space, uint64_t address, void *bytes,
 	       (ssize_t)size;
 }
 
-/* --- what is mapped --- */
+/* --- mappings --- */
 
-/* "" where names mean the same for us. */
+/* Stores the prefix for the process's file names; "" if it has the same root
+ * directory. */
 static void find_root(pid_t pid, char root[32])
 {
 	struct stat ours, theirs;
@@ -54,7 +55,7 @@ static void find_root(pid_t pid, char root[32])
 		snprintf(root, 32, "/proc/%d/root", (int)pid);
 }
 
-/* A newline is written as \012. */
+/* The kernel writes a newline as \012. */
 static void restore_newlines(char *path)
 {
 	char *at = path;
@@ -66,7 +67,7 @@ static void restore_newlines(char *path)
 }
 
 static void add_line(struct process_memory *memory, char *line,
-		     const char *root, uint64_t *known)
+		     const char *root, uint64_t *known_hash)
 {
 	uint64_t start, end, offset, inode;
 	char rights[5], *path;
@@ -82,8 +83,8 @@ static void add_line(struct process_memory *memory, char *line,
 	path = line + at;
 	if (path[0] == '/' && rights[2] == 'x')
 		for (i = 0; line[i]; i++)
-			*known = (*known ^ (unsigned char)line[i]) *
-				 0x100000001b3ull;
+			*known_hash = (*known_hash ^ (unsigned char)line[i]) *
+				      0x100000001b3ull;
 	restore_newlines(path);
 	space_add(&memory->space, start, end, offset, rights[1] == 'w',
 		  path[0] ? path : NULL, root);
@@ -93,7 +94,7 @@ bool process_memory_read(struct process_memory *memory, bool *changed)
 {
 	struct space *space = &memory->space, before = *space;
 	char path[64], root[32], *line = NULL;
-	uint64_t known = 0xcbf29ce484222325ull;
+	uint64_t known_hash = 0xcbf29ce484222325ull;
 	size_t size = 0;
 	FILE *file;
 
@@ -104,11 +105,11 @@ bool process_memory_read(struct process_memory *memory, bool *changed)
 	*space = (struct space){ .read = read_process };
 	find_root(memory->target->pid, root);
 	while (getline(&line, &size, file) > 0)
-		add_line(memory, line, root, &known);
+		add_line(memory, line, root, &known_hash);
 	free(line);
 	fclose(file);
-	*changed = known != memory->known;
-	memory->known = known;
+	*changed = known_hash != memory->known;
+	memory->known = known_hash;
 	if (*changed) {
 		space_clear(&before);
 		free(before.mappings);
@@ -116,7 +117,7 @@ bool process_memory_read(struct process_memory *memory, bool *changed)
 		free(before.page);
 		return space->mapping_count > 0;
 	}
-	/* Modules stay as they were, and what is known of them. */
+	/* The modules are the same, so their data is kept. */
 	free(space->modules);
 	space->modules = before.modules;
 	space->module_count = before.module_count;
@@ -144,12 +145,12 @@ static void wake(int number)
 	(void)number;
 }
 
-/* An alarm ends waitpid(). */
+/* Sets an alarm, which ends waitpid(). */
 static void set_alarm(bool is_on)
 {
 	const struct itimerval timer = {
 		.it_value.tv_sec = is_on ? PATIENCE_S : 0,
-		/* Again, should the first come before waitpid() does. */
+		/* Repeats, in case the first alarm comes before waitpid(). */
 		.it_interval.tv_sec = is_on ? PATIENCE_S : 0,
 	};
 	struct sigaction action = { .sa_handler = wake };
@@ -199,8 +200,8 @@ static void copy_stack(struct process_memory *memory, struct stopped *stopped)
 	}
 }
 
-/* A signal that stopped it meanwhile is passed on. */
-static void let_go(pid_t tid, int status)
+/* Lets the thread continue, with the signal that stopped it meanwhile. */
+static void resume_thread(pid_t tid, int status)
 {
 	int number = status >> 16 ? 0 : WSTOPSIG(status);
 
@@ -219,7 +220,8 @@ static enum stop_result wait_until_stopped(pid_t tid, int *status)
 	return WIFSTOPPED(*status) ? STOP_DONE : STOP_GONE;
 }
 
-/* One that was stuck the last time is ours already.  False: errno says why. */
+/* Seizes a thread.  A thread that was stuck the last time is already seized.  False
+ * with errno on failure. */
 static bool seize(pid_t tid)
 {
 	int error;
@@ -233,7 +235,7 @@ static bool seize(pid_t tid)
 	return false;
 }
 
-/* Of a thread that was seized. */
+/* Copies a seized thread. */
 static enum stop_result copy_stopped(struct process_memory *memory, pid_t tid,
 				     struct stopped *stopped)
 {
@@ -252,7 +254,7 @@ static enum stop_result copy_stopped(struct process_memory *memory, pid_t tid,
 		result = STOP_GONE;
 	else
 		copy_stack(memory, stopped);
-	let_go(tid, status);
+	resume_thread(tid, status);
 	return result;
 }
 
@@ -265,7 +267,8 @@ enum stop_result process_memory_stop(struct process_memory *memory, pid_t tid,
 
 	if (!seize(tid))
 		return errno == ESRCH ? STOP_GONE : STOP_REFUSED;
-	/* While the thread waits nothing else shall take our processor, if we may. */
+	/* Raises the priority, if allowed, because the thread waits for this
+	 * process. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	begin = now_ns();
 	result = copy_stopped(memory, tid, stopped);

@@ -13,32 +13,34 @@
 struct process_memory {
 	struct space space; /* first */
 	const struct target *target;
-	uint64_t known; /* what is mapped, as one number */
+	uint64_t known; /* a hash of the mappings */
 };
 
-/* What @target has mapped now.  False: it is gone.  *@changed: modules are other ones. */
+/* Reads the mappings of @target.  False if the process has ended.  *@changed tells
+ * whether the modules have changed. */
 bool process_memory_read(struct process_memory *memory, bool *changed);
 
-/* At most so much of a stack is copied while its thread is stopped. */
+/* The most bytes of a stack that are copied while its thread is stopped. */
 #define STACK_COPY_MAX (1u << 20)
 
 enum stop_result {
 	STOP_DONE,
 	STOP_GONE,   /* the thread has ended */
-	STOP_STUCK,  /* it sleeps in the kernel and cannot be stopped */
-	STOP_REFUSED /* errno says why */
+	STOP_STUCK,  /* the thread sleeps in the kernel and cannot be stopped */
+	STOP_REFUSED /* errno has the reason */
 };
 
 /* A thread at one moment. */
 struct stopped {
 	struct user_regs_struct registers;
-	uint64_t stack;	      /* address of what was copied ... */
-	size_t stack_size;    /* ... and how much that is */
-	unsigned char *bytes; /* STACK_COPY_MAX of the caller's */
-	uint64_t stopped_ns;  /* how long it stood still */
+	uint64_t stack;	   /* address of the copied bytes */
+	size_t stack_size; /* number of the copied bytes */
+	unsigned char
+		*bytes; /* STACK_COPY_MAX bytes, which the caller provides */
+	uint64_t stopped_ns; /* the time that the thread was stopped */
 };
 
-/* Stops @tid, copies its registers and its stack, and lets it go on. */
+/* Stops @tid, copies its registers and its stack, and lets it continue. */
 enum stop_result process_memory_stop(struct process_memory *memory, pid_t tid,
 				     struct stopped *stopped);
 

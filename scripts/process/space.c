@@ -1,7 +1,7 @@
 /*
- * Memory of others.  All that is needed of an ELF file to unwind is read where the process
- * has it mapped, so that files that are deleted, replaced or in another mount namespace
- * do no harm.  Pages that cannot be written to are read once.
+ * Reads the memory of other processes.  The parts of ELF files that unwinding needs are
+ * read from the mappings of the process, so the files may be deleted, replaced or in
+ * another mount namespace.  Read-only pages are read once.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ void space_add(struct space *space, uint64_t start, uint64_t end,
 					    VDSO;
 		last->name = keep_text(base_name(path), SIZE_MAX);
 	} else if (is_module && last) {
-		/* A file that is mapped for its data only has no header. */
+		/* A file that is mapped only for its data has no header. */
 		size_t before = strlen(last->object.path), size = strlen(path);
 
 		is_module = before >= size &&
@@ -87,7 +87,7 @@ const struct mapping *space_mapping(const struct space *space, uint64_t address)
 
 /* --- bytes --- */
 
-/* NULL: it is not there, or may change. */
+/* Returns NULL if the page is missing or may change. */
 static const unsigned char *constant_page(struct space *space, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(PAGE - 1);
@@ -135,7 +135,7 @@ bool space_read(struct space *space, uint64_t address, void *to, size_t size)
 
 /* --- modules --- */
 
-/* The note's contents; they stay the caller's. */
+/* Copies the contents of the build-id note. */
 static void read_build_id(struct space *space, struct module *module,
 			  const Elf64_Phdr *header)
 {
@@ -163,7 +163,7 @@ static void read_build_id(struct space *space, struct module *module,
 	free(notes);
 }
 
-/* Names can be looked for in a file only. */
+/* Copies the vdso to a file, because names are only looked up in files. */
 static void save_vdso(struct space *space, struct module *module)
 {
 	size_t size = module->end - module->start;

@@ -1,6 +1,6 @@
 /*
- * The memory of a process, running or in a core file: what is mapped where, and bytes.
- * What it is read from knows process_memory.c or core.c.
+ * The memory of a process, running or in a core file: its mappings and its bytes.
+ * process_memory.c and core.c read them from their sources.
  */
 #ifndef PROCESS_SPACE_H
 #define PROCESS_SPACE_H
@@ -20,20 +20,20 @@ struct mapping {
 
 /* An ELF file that is mapped, or the kernel's vdso. */
 struct module {
-	const char *name; /* for people: without directories */
+	const char *name; /* without directories, for messages */
 	uint64_t start, end;
-	bool is_read;	 /* what follows is known */
+	bool is_read;	 /* the fields below are valid */
 	uint64_t bias;	 /* address in memory - address in the file */
-	uint64_t unwind; /* of .eh_frame_hdr; 0: there is none */
+	uint64_t unwind; /* address of .eh_frame_hdr; 0: missing */
 	unsigned char build_id[64];
 	struct object object;
-	/* for naming.c: addresses that were not asked for yet */
+	/* of naming.c: addresses that were not looked up yet */
 	uint64_t *wanted;
 	uint32_t wanted_count, wanted_room;
 };
 
 struct space {
-	/* Reads @size bytes within one page; false: they are not there. */
+	/* Reads @size bytes within one page; false if they are missing. */
 	bool (*read)(struct space *space, uint64_t address, void *bytes,
 		     size_t size);
 	/* By address; see space_add(). */
@@ -41,7 +41,7 @@ struct space {
 	uint32_t mapping_count, mapping_room;
 	struct module *modules;
 	uint32_t module_count, module_room;
-	/* Pages that do not change. */
+	/* Copies of pages that do not change. */
 	struct map pages;
 	unsigned char **page;
 	uint32_t page_count, page_room;
@@ -49,24 +49,24 @@ struct space {
 };
 
 /*
- * space_add - the next mapping, by address
+ * space_add - adds the next mapping, by address
  *
- * @path: as the kernel names it; NULL: no file.  @root stands before a path that is opened;
- * it and @path are copied.  @offset: in the file.
+ * @path is the kernel's name; NULL: no file.  @root is the prefix of paths that are
+ * opened.  Both are copied.  @offset is in the file.
  */
 void space_add(struct space *space, uint64_t start, uint64_t end,
 	       uint64_t offset, bool is_writable, const char *path,
 	       const char *root);
-/* Forgets all mappings, modules and pages. */
+/* Drops all mappings, modules and pages. */
 void space_clear(struct space *space);
 
-/* The mapping around @address, or NULL. */
+/* The mapping that contains @address, or NULL. */
 const struct mapping *space_mapping(const struct space *space,
 				    uint64_t address);
-/* The module around @address with what its headers say, or NULL. */
+/* The module that contains @address, with the data of its headers, or NULL. */
 struct module *space_module(struct space *space, uint64_t address);
 
-/* Copies @size bytes; false: not all of them are there. */
+/* Copies @size bytes; false if a byte is missing. */
 bool space_read(struct space *space, uint64_t address, void *bytes,
 		size_t size);
 

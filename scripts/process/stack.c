@@ -1,6 +1,6 @@
 /*
- * Stacks.  Each thread is stopped alone, for as long as it takes to copy what is needed;
- * so stacks of different threads are of slightly different moments.
+ * The verb stack.  Stops each thread alone, while its registers and its stack are
+ * copied.  So the stacks of different threads come from slightly different moments.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct thread {
 	char name[64];
 	char state; /* as in /proc; 0: of a core file */
 	enum stop_result result;
-	uint64_t *frames; /* the innermost first */
+	uint64_t *frames; /* innermost first */
 	uint32_t count;
 };
 
@@ -39,10 +39,10 @@ struct thread {
 struct round {
 	struct thread *threads;
 	uint32_t count, room;
-	uint64_t longest_ns; /* that one stood still */
+	uint64_t longest_ns; /* that a thread was stopped */
 };
 
-/* Equal stacks of all rounds, as folded text. */
+/* The different stacks of all rounds as folded text, with their counts. */
 struct folded {
 	struct names texts;
 	uint64_t *counts;
@@ -91,8 +91,8 @@ static const char *state_text(char state)
 static const char *no_stack_text(enum stop_result result)
 {
 	return result == STOP_STUCK ?
-		       "no stack: it waits in the kernel and cannot be stopped" :
-		       "no stack: it has ended";
+		       "no stack: the thread waits in the kernel and cannot be stopped" :
+		       "no stack: the thread has ended";
 }
 
 static void print_function(FILE *out, uint32_t number,
@@ -127,7 +127,8 @@ static void print_frames(FILE *out, const struct thread *thread)
 		fputs("  (and further callers)\n", out);
 }
 
-/* Of what is inlined where it begins, the function itself. */
+/* The name of the function that begins at @address, without functions that are inlined
+ * there. */
 static const char *name_of_function(uint64_t address)
 {
 	const struct chain chain = naming_get(address);
@@ -197,7 +198,7 @@ static void print_head(FILE *out, const struct target *target,
 
 /* --- folded --- */
 
-/* What separates functions, and a count, from each other. */
+/* Replaces the characters that separate functions and counts. */
 static void put_folded_name(FILE *out, const char *name)
 {
 	for (; *name; name++)
@@ -253,8 +254,8 @@ static void print_folded(FILE *out, const struct folded *folded)
 
 /* --- a process --- */
 
-static void keep_frames(struct thread *thread, const uint64_t *frames,
-			uint32_t count)
+static void store_frames(struct thread *thread, const uint64_t *frames,
+			 uint32_t count)
 {
 	thread->frames = allocate(count, sizeof(*frames));
 	thread->count = count;
@@ -262,8 +263,8 @@ static void keep_frames(struct thread *thread, const uint64_t *frames,
 		memcpy(thread->frames, frames, count * sizeof(*frames));
 }
 
-/* What all rounds share. */
-struct looking {
+/* The data that all rounds share. */
+struct stack_reader {
 	const struct stack_options *options;
 	struct target target;
 	struct process_memory memory;
@@ -272,9 +273,10 @@ struct looking {
 	unsigned char *bytes; /* STACK_COPY_MAX */
 };
 
-/* Most wait for a disk, and shortly; a parent waits so for the child of vfork(), and could
- * not be stopped before that has gone. */
-static bool sleeps_in_the_kernel(const struct looking *looking, pid_t tid,
+/* Whether the thread sleeps in the kernel, and cannot be stopped.  Most such threads
+ * wait for a disk for a short time.  The parent of a vfork() child waits until the
+ * child has ended. */
+static bool sleeps_in_the_kernel(const struct stack_reader *reader, pid_t tid,
 				 char *state)
 {
 	static const struct timespec shortly = { 0, 1000000 };
@@ -283,32 +285,33 @@ static bool sleeps_in_the_kernel(const struct looking *looking, pid_t tid,
 
 	for (i = 0; *state == 'D' && i < 20; i++) {
 		nanosleep(&shortly, NULL);
-		if (!target_thread(&looking->target, tid, name, state))
+		if (!target_thread(&reader->target, tid, name, state))
 			return false;
 	}
 	return *state == 'D';
 }
 
-static void look_at(struct looking *looking, struct round *round, pid_t tid)
+static void read_thread(struct stack_reader *reader, struct round *round,
+			pid_t tid)
 {
-	struct stopped stopped = { .bytes = looking->bytes };
+	struct stopped stopped = { .bytes = reader->bytes };
 	struct unwind_from from;
 	struct thread *thread;
 	char name[64], state;
 
-	if (!target_thread(&looking->target, tid, name, &state) ||
-	    (looking->options->only_running && state != 'R' && state != 'D'))
+	if (!target_thread(&reader->target, tid, name, &state) ||
+	    (reader->options->only_running && state != 'R' && state != 'D'))
 		return;
 	thread = add_thread(round);
 	thread->tid = tid;
 	thread->state = state;
 	thread->result = STOP_STUCK;
 	memcpy(thread->name, name, sizeof(name));
-	if (!sleeps_in_the_kernel(looking, tid, &state))
-		thread->result = process_memory_stop(&looking->memory, tid,
+	if (!sleeps_in_the_kernel(reader, tid, &state))
+		thread->result = process_memory_stop(&reader->memory, tid,
 						     &stopped);
 	if (thread->result == STOP_REFUSED)
-		target_refused(&looking->target, errno);
+		target_refused(&reader->target, errno);
 	if (thread->result == STOP_GONE)
 		round->count--;
 	if (thread->result != STOP_DONE)
@@ -317,8 +320,8 @@ static void look_at(struct looking *looking, struct round *round, pid_t tid)
 		round->longest_ns = stopped.stopped_ns;
 	from = (struct unwind_from){ &stopped.registers, stopped.stack,
 				     stopped.stack_size, stopped.bytes };
-	keep_frames(thread, looking->frames,
-		    unwinder_frames(looking->unwinder, &from, looking->frames));
+	store_frames(thread, reader->frames,
+		     unwinder_frames(reader->unwinder, &from, reader->frames));
 }
 
 static void name_round(struct space *space, const struct round *round,
@@ -335,27 +338,27 @@ static void name_round(struct space *space, const struct round *round,
 	naming_finish(space);
 }
 
-/* False: it has ended. */
-static bool read_round(struct looking *looking, struct round *round)
+/* False if the process has ended. */
+static bool read_round(struct stack_reader *reader, struct round *round)
 {
 	uint32_t count, i;
 	pid_t *threads;
 	bool changed;
 
-	if (!process_memory_read(&looking->memory, &changed)) {
+	if (!process_memory_read(&reader->memory, &changed)) {
 		if (errno == EACCES || errno == EPERM)
-			target_refused(&looking->target, errno);
+			target_refused(&reader->target, errno);
 		return false;
 	}
 	if (changed) {
-		unwinder_forget(looking->unwinder);
+		unwinder_forget(reader->unwinder);
 		naming_forget();
 	}
-	threads = target_threads(&looking->target, &count);
+	threads = target_threads(&reader->target, &count);
 	for (i = 0; i < count; i++)
-		look_at(looking, round, threads[i]);
+		read_thread(reader, round, threads[i]);
 	free(threads);
-	return target_is_alive(&looking->target);
+	return target_is_alive(&reader->target);
 }
 
 static void sleep_until(struct timespec *next, double period_ns)
@@ -370,23 +373,24 @@ static void sleep_until(struct timespec *next, double period_ns)
 		;
 }
 
-/* False: the process has ended, and there is nothing to print. */
-static bool do_round(struct looking *looking, FILE *out, struct folded *folded)
+/* Prints one round.  False if the process has ended. */
+static bool do_round(struct stack_reader *reader, FILE *out,
+		     struct folded *folded)
 {
 	struct round round = { .count = 0 };
 	struct open_calls calls = { .count = 0 };
-	bool is_alive = read_round(looking, &round);
+	bool is_alive = read_round(reader, &round);
 	uint32_t i;
 
-	if (is_alive && !looking->options->is_folded)
-		open_calls_read(&calls, &looking->target);
-	name_round(&looking->memory.space, &round, &calls);
-	if (looking->options->is_folded) {
+	if (is_alive && !reader->options->is_folded)
+		open_calls_read(&calls, &reader->target);
+	name_round(&reader->memory.space, &round, &calls);
+	if (reader->options->is_folded) {
 		for (i = 0; i < round.count; i++)
 			if (round.threads[i].count)
 				add_folded(folded, &round.threads[i]);
 	} else if (round.count || is_alive) {
-		print_head(out, &looking->target, &round, &calls);
+		print_head(out, &reader->target, &round, &calls);
 		print_round(out, &round, &calls);
 		fflush(out);
 	}
@@ -397,7 +401,7 @@ static bool do_round(struct looking *looking, FILE *out, struct folded *folded)
 
 int stack_process(const struct stack_options *options, int pid)
 {
-	struct looking looking = { .options = options };
+	struct stack_reader reader = { .options = options };
 	struct folded folded = { .room = 0 };
 	struct sigaction action = { .sa_handler = interrupt };
 	struct timespec next;
@@ -405,11 +409,11 @@ int stack_process(const struct stack_options *options, int pid)
 	bool is_alive = true;
 	FILE *out;
 
-	target_open(&looking.target, pid);
-	looking.memory.target = &looking.target;
-	looking.unwinder = unwinder_open(&looking.memory.space);
-	looking.frames = allocate(UNWIND_DEPTH_MAX, sizeof(*looking.frames));
-	looking.bytes = allocate(1, STACK_COPY_MAX);
+	target_open(&reader.target, pid);
+	reader.memory.target = &reader.target;
+	reader.unwinder = unwinder_open(&reader.memory.space);
+	reader.frames = allocate(UNWIND_DEPTH_MAX, sizeof(*reader.frames));
+	reader.bytes = allocate(1, STACK_COPY_MAX);
 	out = output_open(options->output);
 	if (options->every_ns > 0) {
 		sigaction(SIGINT, &action, NULL);
@@ -417,7 +421,7 @@ int stack_process(const struct stack_options *options, int pid)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	while (is_alive && !is_interrupted) {
-		is_alive = do_round(&looking, out, &folded);
+		is_alive = do_round(&reader, out, &folded);
 		rounds++;
 		if (options->every_ns <= 0 || rounds == options->count)
 			break;
@@ -428,11 +432,11 @@ int stack_process(const struct stack_options *options, int pid)
 	}
 	progress_end();
 	if (!is_alive && rounds <= 1)
-		die("process %d (%s) has ended", pid, looking.target.name);
+		die("process %d (%s) has ended", pid, reader.target.name);
 	if (!is_alive && options->count)
 		warn("process %d (%s) ended after %" PRIu64 " of %" PRIu64
 		     " rounds",
-		     pid, looking.target.name, rounds - 1, options->count);
+		     pid, reader.target.name, rounds - 1, options->count);
 	if (options->is_folded)
 		print_folded(out, &folded);
 	output_close();
@@ -480,8 +484,8 @@ int stack_core(const struct stack_options *options, const char *path)
 
 		thread->tid = core.threads[i].tid;
 		memcpy(thread->name, core.name, sizeof(thread->name));
-		keep_frames(thread, frames,
-			    unwinder_frames(unwinder, &from, frames));
+		store_frames(thread, frames,
+			     unwinder_frames(unwinder, &from, frames));
 		progress("stacks", i, core.thread_count);
 	}
 	name_round(&core.space, &round, &calls);

@@ -1,4 +1,4 @@
-/* profrun stack: the stacks of all threads of a process or of a core file. */
+/* profrun stack: prints the stacks of all threads of a process or of a core file. */
 #ifndef PROCESS_STACK_H
 #define PROCESS_STACK_H
 
@@ -8,12 +8,12 @@
 struct stack_options {
 	const char *output; /* NULL: stdout */
 	double every_ns;    /* 0: once */
-	uint64_t count;	    /* of rounds; 0: until it ends, or Ctrl-C */
+	uint64_t count; /* of rounds; 0: until the process ends, or Ctrl-C */
 	bool is_folded;
 	bool only_running; /* threads that have, or wait for, a processor */
 };
 
-/* Each returns the status to end with. */
+/* Both return the exit status. */
 int stack_process(const struct stack_options *options, int pid);
 int stack_core(const struct stack_options *options, const char *path);
 

@@ -1,6 +1,6 @@
 /*
- * Processes that are looked at.  The reasons why one cannot be are found before ptrace
- * fails, because the kernel has one error for most of them.
+ * Finds the process to read.  Finds the reasons why it cannot be read before ptrace
+ * fails, because the kernel has the same error for most of them.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -16,12 +16,12 @@
 #include "base/messages.h"
 #include "process/target.h"
 
-/* Of the flags in /proc/PID/stat. */
+/* A flag in /proc/PID/stat. */
 #define PF_KTHREAD 0x00200000u
 
 #define STATUS_SIZE 4096
 
-/* What /proc/PID/@name has; false: nothing. */
+/* Reads /proc/PID/@name; false if it cannot be read. */
 static bool read_file(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -48,8 +48,8 @@ static bool status_number(const char *status, const char *key, long *number)
 	return true;
 }
 
-/* The fields of a stat file behind the name, which may have any characters in it. */
-static const char *behind_name(const char *stat)
+/* The fields of a stat file after the name, which may contain any characters. */
+static const char *after_name(const char *stat)
 {
 	const char *end = strrchr(stat, ')');
 
@@ -70,7 +70,7 @@ static void copy_name(const char *stat, char name[64])
 
 static bool is_kernel_thread(const char *stat)
 {
-	const char *at = behind_name(stat);
+	const char *at = after_name(stat);
 	unsigned flags = 0;
 
 	return at && sscanf(at, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
@@ -86,12 +86,12 @@ static void check_tracer(const struct target *target, const char *status)
 		return;
 	if (read_file((pid_t)tracer, "stat", stat, sizeof(stat)))
 		copy_name(stat, name);
-	die("process %d is traced by process %ld (%s) already: there can be one "
-	    "tracer only",
+	die("process %d is already traced by process %ld (%s): only one tracer "
+	    "is possible",
 	    (int)target->pid, tracer, name);
 }
 
-/* Of a file that cannot be read nothing is said: ptrace will fail. */
+/* A file that cannot be read gives no message here, because ptrace will fail. */
 static void check_class(const struct target *target)
 {
 	unsigned char header[EI_NIDENT];
@@ -106,8 +106,8 @@ static void check_class(const struct target *target)
 	got = read(fd, header, sizeof(header));
 	close(fd);
 	if (got == sizeof(header) && header[EI_CLASS] != ELFCLASS64)
-		die("process %d (%s) is a 32-bit program: shim knows 64-bit ones "
-		    "only",
+		die("process %d (%s) is a 32-bit program: shim reads only 64-bit "
+		    "programs",
 		    (int)target->pid, target->name);
 }
 
@@ -122,18 +122,17 @@ void target_open(struct target *target, pid_t pid)
 	    !read_file(pid, "stat", stat, sizeof(stat)))
 		die("there is no process %d", (int)pid);
 	copy_name(stat, target->name);
-	fields = behind_name(stat);
+	fields = after_name(stat);
 	if (status_number(status, "\nTgid:", &leader) && leader != pid)
-		die("%d is a thread of process %ld: give that", (int)pid,
-		    leader);
+		die("%d is a thread: give its process, %ld", (int)pid, leader);
 	if (pid == getpid())
 		die("process %d is this profrun itself", (int)pid);
 	if (is_kernel_thread(stat))
-		die("process %d (%s) is a thread of the kernel: it has no "
+		die("process %d (%s) is a kernel thread: it has no "
 		    "program",
 		    (int)pid, target->name);
 	if (fields && (*fields == 'Z' || *fields == 'X'))
-		die("process %d (%s) has ended already: its parent has not yet "
+		die("process %d (%s) has already ended: its parent has not yet "
 		    "waited for it",
 		    (int)pid, target->name);
 	check_tracer(target, status);
@@ -147,7 +146,7 @@ bool target_is_alive(const struct target *target)
 
 	if (!read_file(target->pid, "stat", stat, sizeof(stat)))
 		return false;
-	fields = behind_name(stat);
+	fields = after_name(stat);
 	return fields && *fields != 'Z' && *fields != 'X';
 }
 
@@ -183,22 +182,22 @@ void target_refused(const struct target *target, int error)
 	switch (yama_scope()) {
 	case 0: break;
 	case 1:
-		die("process %d (%s): the kernel lets a user trace own children "
-		    "only (kernel.yama.ptrace_scope is 1): run profrun as root "
+		die("process %d (%s): the kernel lets users trace only their "
+		    "children (kernel.yama.ptrace_scope is 1): run profrun as root "
 		    "or with CAP_SYS_PTRACE, or `sysctl "
 		    "kernel.yama.ptrace_scope=0`",
 		    pid, target->name);
 	case 2:
-		die("process %d (%s): the kernel lets administrators trace only "
+		die("process %d (%s): the kernel lets only administrators trace "
 		    "(kernel.yama.ptrace_scope is 2): run profrun as root or "
 		    "with CAP_SYS_PTRACE",
 		    pid, target->name);
 	default:
-		die("process %d (%s): the kernel lets nobody trace until the next "
+		die("process %d (%s): the kernel allows no tracing until the next "
 		    "boot (kernel.yama.ptrace_scope is 3)",
 		    pid, target->name);
 	}
-	die("process %d (%s): the kernel does not let it be traced: it has had "
+	die("process %d (%s): the kernel refuses to trace it: it has had "
 	    "privileges (set-uid, capabilities), or a container or security "
 	    "module forbids it; run profrun as root with CAP_SYS_PTRACE",
 	    pid, target->name);
@@ -214,7 +213,7 @@ bool target_thread(const struct target *target, pid_t tid, char name[64],
 	if (!read_file(target->pid, file, stat, sizeof(stat)))
 		return false;
 	copy_name(stat, name);
-	fields = behind_name(stat);
+	fields = after_name(stat);
 	*state = fields ? *fields : '?';
 	return *state != 'Z' && *state != 'X';
 }

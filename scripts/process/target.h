@@ -1,4 +1,5 @@
-/* Which process is meant, and whether it can be looked at: one message if it cannot. */
+/* Finds the process that the user means.  If it cannot be read, one message gives the
+ * reason. */
 #ifndef PROCESS_TARGET_H
 #define PROCESS_TARGET_H
 
@@ -6,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A process of the system, as /proc tells of it. */
+/* A process, as /proc describes it. */
 struct target {
 	pid_t pid;
 	char name[64]; /* of its main thread */
@@ -15,22 +16,25 @@ struct target {
 /*
  * target_open - fill @target for the process @pid
  *
- * Dies with what is wrong, and what helps, if there is no such process, or if it is a
- * thread, a zombie, a kernel thread, a 32-bit program, ourselves or traced by others.
+ * Dies with the reason and a remedy if the process does not exist, or if it is a
+ * thread, a zombie, a kernel thread, a 32-bit program, this process, or traced by
+ * another process.
  */
 void target_open(struct target *target, pid_t pid);
 
-/* Whether it is still there, and not a zombie. */
+/* Whether the process still runs, and is not a zombie. */
 bool target_is_alive(const struct target *target);
 
-/* Dies: the kernel did not let us trace @target, with @error.  Says what to do. */
+/* Dies with the reason why the kernel refused to trace @target, with @error, and with a
+ * remedy. */
 _Noreturn void target_refused(const struct target *target, int error);
 
-/* A thread's name and state (the letter of /proc); false: it is gone. */
+/* A thread's name and state (the letter of /proc); false if the thread has ended. */
 bool target_thread(const struct target *target, pid_t tid, char name[64],
 		   char *state);
 
-/* The threads of it, of which there are *@count; NULL: it is gone.  The caller frees. */
+/* The *@count threads of the process; NULL if it has ended.  The caller frees the
+ * array. */
 pid_t *target_threads(const struct target *target, uint32_t *count);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * Unwinds by libunwind's remote interface: libunwind asks for registers, words of memory and
- * the unwind table of an instruction, and we answer from copies.
+ * Unwinds with libunwind's remote interface.  libunwind calls functions of this file
+ * for registers, words of memory and the unwind table of an instruction; they read the
+ * copies.
  *
- * The tables are found by .eh_frame_hdr in the memory of the process, so no file is opened.
+ * They find the tables by .eh_frame_hdr in the memory of the process, so they open no
+ * file.
  */
 #include <inttypes.h>
 #include <libunwind.h>
@@ -13,7 +15,8 @@
 #include "base/messages.h"
 #include "process/unwind.h"
 
-/* libunwind exports it for those who bring their tables, and no header declares it. */
+/* libunwind exports this function for programs with their own tables, but no header
+ * declares it. */
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as,
 					      unw_word_t ip, unw_dyn_info_t *di,
 					      unw_proc_info_t *pi,
@@ -28,7 +31,7 @@ static const unsigned char table_head[4] = { 1, 0x1b, 0x03, 0x3b };
 struct unwinder {
 	unw_addr_space_t libunwind;
 	struct space *space;
-	const struct unwind_from *from;
+	const struct unwind_from *source;
 };
 
 static int find_proc_info(unw_addr_space_t libunwind, unw_word_t ip,
@@ -67,8 +70,8 @@ static void put_unwind_info(unw_addr_space_t libunwind, unw_proc_info_t *info,
 	(void)context;
 }
 
-static int get_dynamic_list(unw_addr_space_t libunwind, unw_word_t *list,
-			    void *context)
+static int refuse_dynamic_list(unw_addr_space_t libunwind, unw_word_t *list,
+			       void *context)
 {
 	(void)libunwind;
 	(void)list;
@@ -80,15 +83,15 @@ static int access_memory(unw_addr_space_t libunwind, unw_word_t address,
 			 unw_word_t *value, int is_write, void *context)
 {
 	struct unwinder *unwinder = context;
-	const struct unwind_from *from = unwinder->from;
-	uint64_t offset = address - from->stack;
+	const struct unwind_from *source = unwinder->source;
+	uint64_t offset = address - source->stack;
 
 	(void)libunwind;
 	if (is_write)
 		return -UNW_EREADONLYREG;
-	if (offset < from->stack_size &&
-	    from->stack_size - offset >= sizeof(*value)) {
-		memcpy(value, from->bytes + offset, sizeof(*value));
+	if (offset < source->stack_size &&
+	    source->stack_size - offset >= sizeof(*value)) {
+		memcpy(value, source->bytes + offset, sizeof(*value));
 		return 0;
 	}
 	return space_read(unwinder->space, address, value, sizeof(*value)) ?
@@ -100,7 +103,7 @@ static int access_register(unw_addr_space_t libunwind, unw_regnum_t number,
 			   unw_word_t *value, int is_write, void *context)
 {
 	const struct unwinder *unwinder = context;
-	const struct user_regs_struct *has = unwinder->from->registers;
+	const struct user_regs_struct *has = unwinder->source->registers;
 
 	(void)libunwind;
 	if (is_write)
@@ -138,8 +141,8 @@ static int access_fp_register(unw_addr_space_t libunwind, unw_regnum_t number,
 	return -UNW_EBADREG;
 }
 
-static int resume(unw_addr_space_t libunwind, unw_cursor_t *cursor,
-		  void *context)
+static int refuse_resume(unw_addr_space_t libunwind, unw_cursor_t *cursor,
+			 void *context)
 {
 	(void)libunwind;
 	(void)cursor;
@@ -147,8 +150,9 @@ static int resume(unw_addr_space_t libunwind, unw_cursor_t *cursor,
 	return -UNW_EINVAL;
 }
 
-static int get_name(unw_addr_space_t libunwind, unw_word_t address, char *name,
-		    size_t size, unw_word_t *offset, void *context)
+static int refuse_name(unw_addr_space_t libunwind, unw_word_t address,
+		       char *name, size_t size, unw_word_t *offset,
+		       void *context)
 {
 	(void)libunwind;
 	(void)address;
@@ -164,12 +168,12 @@ struct unwinder *unwinder_open(struct space *space)
 	static unw_accessors_t accessors = {
 		.find_proc_info = find_proc_info,
 		.put_unwind_info = put_unwind_info,
-		.get_dyn_info_list_addr = get_dynamic_list,
+		.get_dyn_info_list_addr = refuse_dynamic_list,
 		.access_mem = access_memory,
 		.access_reg = access_register,
 		.access_fpreg = access_fp_register,
-		.resume = resume,
-		.get_proc_name = get_name,
+		.resume = refuse_resume,
+		.get_proc_name = refuse_name,
 	};
 	struct unwinder *unwinder = allocate(1, sizeof(*unwinder));
 
@@ -187,29 +191,29 @@ void unwinder_forget(struct unwinder *unwinder)
 }
 
 uint32_t unwinder_frames(struct unwinder *unwinder,
-			 const struct unwind_from *from, uint64_t *addresses)
+			 const struct unwind_from *source, uint64_t *addresses)
 {
 	unw_word_t ip, sp, last_sp = 0;
 	bool was_signal;
 	unw_cursor_t cursor;
 	uint32_t count = 0;
 
-	unwinder->from = from;
+	unwinder->source = source;
 	if (unw_init_remote(&cursor, unwinder->libunwind, unwinder) != 0) {
-		addresses[0] = from->registers->rip;
+		addresses[0] = source->registers->rip;
 		return 1;
 	}
 	while (count < UNWIND_DEPTH_MAX) {
 		if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0 ||
 		    unw_get_reg(&cursor, UNW_REG_SP, &sp) != 0)
 			break;
-		/* A guess that leads nowhere, or in a circle. */
+		/* libunwind has guessed a frame without code, or a cycle. */
 		if (count > 0 &&
 		    (sp == last_sp || !space_mapping(unwinder->space, ip - 1)))
 			break;
 		last_sp = sp;
-		/* libunwind says it of the frame that the signal interrupted.  The one
-		 * before is that which the kernel made; neither has made a call. */
+		/* libunwind marks the frame that the signal interrupted.  The kernel
+		 * made the frame before it.  Neither has made a call. */
 		was_signal = count > 0 && unw_is_signal_frame(&cursor) > 0;
 		if (was_signal)
 			addresses[count - 1] |= UNWIND_SIGNAL;

@@ -1,4 +1,4 @@
-/* The frames of a thread by libunwind, of registers and memory that were copied. */
+/* Finds the frames of a thread with libunwind, from copied registers and memory. */
 #ifndef PROCESS_UNWIND_H
 #define PROCESS_UNWIND_H
 
@@ -10,7 +10,8 @@
 
 struct unwinder;
 
-/* What a stack is read from: its copy, and else the space. */
+/* The source of a stack: the copy of its bytes; memory outside the copy is read from
+ * the space. */
 struct unwind_from {
 	const struct user_regs_struct *registers;
 	uint64_t stack;
@@ -18,23 +19,24 @@ struct unwind_from {
 	const unsigned char *bytes;
 };
 
-/* Set in an address: the kernel made the frame, for a signal handler. */
+/* This bit is set in the address of a frame that the kernel made for a signal
+ * handler. */
 #define UNWIND_SIGNAL ((uint64_t)1 << 63)
 
-/* A frame that has more frames than these ends there. */
+/* The most frames of a stack; further frames are left out. */
 #define UNWIND_DEPTH_MAX 65536u
 
-/* Dies if there is no memory. */
+/* Dies without memory. */
 struct unwinder *unwinder_open(struct space *space);
-/* Modules have changed. */
+/* Called when modules have changed. */
 void unwinder_forget(struct unwinder *unwinder);
 
 /*
  * unwinder_frames - the frames of a thread, the innermost first
  *
- * Gives for each an instruction that belongs to the call: of a caller, the last byte
- * before its return address.  Returns how many of @addresses, which have
- * UNWIND_DEPTH_MAX elements, were filled.
+ * Stores an address in each frame's function: for callers, the last byte before the
+ * return address, which belongs to the call.  @addresses has UNWIND_DEPTH_MAX elements.
+ * Returns the number of frames.
  */
 uint32_t unwinder_frames(struct unwinder *unwinder,
 			 const struct unwind_from *from, uint64_t *addresses);

@@ -165,7 +165,7 @@ def too_many_values_share_the_last_group(family, optimize):
     for value, calls in got.items():
         expect_equal(calls, truth[value], value)
     expect_equal(sum(got.values()) + rest, sum(truth.values()), 'calls')
-    expect('more values than there may be groups' in
+    expect('more values than the limit of groups' in
            shim_report('info', result.output), 'log')
     expect('further values than there may be groups (by-limit=N): '
            'parse[kind=...]\n' in shim_report('report', result.output),
@@ -188,7 +188,7 @@ def by_number_and_several(family, optimize):
 
 def what_there_is_not_is_said(family, optimize):
     for by, line in (
-            ('nothing/kind', 'there is no function nothing'),
+            ('nothing/kind', 'no function nothing'),
             ('parse/nothing', 'parse has no parameter nothing'),
             ('parse/9', 'parse has no parameter 9'),
             ('parse/nothing,by=parse/kind', 'parse has no parameter nothing')):

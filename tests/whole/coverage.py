@@ -181,7 +181,7 @@ def lines_end_where_traps_cannot_be():
             ('waits_for_it', 'the program waits for SIGTRAP')):
         done = reached(case)
         expect_lines(done.output, case)
-        expect(reason + ': from now on no line is recorded' in log_of(done.output),
+        expect(reason + ': no more lines are recorded' in log_of(done.output),
                '%s: the log: %s' % (case, log_of(done.output)))
 
 

@@ -164,7 +164,7 @@ BAD_VALUES = [
     ('trace:min=10', "'min=10': trace takes min=TIME, from 1ns to 999999s"),
     ('trace:depth=0', "'depth=0': trace takes depth=N"),
     ('trace:every=f/0', "'every=f/0': trace takes every=FUNCTION/N"),
-    ('trace:trigger=' + 'f' * 128, 'trace takes trigger=FUNCTION, names of at most 127'),
+    ('trace:trigger=' + 'f' * 128, 'trace takes trigger=FUNCTION; a name has at most 127'),
     ('trace:signal=KILL', "'signal=KILL': trace takes signal=SIGNAL, a name or a number"),
     ('trace:off=1', "'off=1': trace takes off"),
 ]

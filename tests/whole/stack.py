@@ -288,11 +288,11 @@ def processes_that_cannot_be_looked_at_are_refused_with_the_reason():
         with open('/proc/%d/stat' % zombie.pid) as file:
             if ') Z' in file.read():
                 break
-    refused([zombie.pid], 'has ended already')
+    refused([zombie.pid], 'has already ended')
     zombie.wait()
     with Program(1) as program:
         thread = max(map(int, os.listdir('/proc/%d/task' % program.pid)))
-        refused([thread], 'is a thread of process %d' % program.pid)
+        refused([thread], 'is a thread: give its process, %d' % program.pid)
 
 
 @test
@@ -304,7 +304,7 @@ def threads_of_the_kernel_are_refused():
         except OSError:
             continue
         if flags & 0x200000:
-            refused([name], 'is a thread of the kernel')
+            refused([name], 'is a kernel thread')
             return
     raise Skipped('no thread of the kernel can be seen here')
 
@@ -315,7 +315,7 @@ def a_process_with_a_debugger_is_refused_with_its_name():
     with Program(1) as program:
         if libc.ptrace(0x4206, program.pid, 0, 0) != 0:    # PTRACE_SEIZE
             raise Skipped('ptrace: %s' % os.strerror(ctypes.get_errno()))
-        refused([program.pid], 'is traced by process %d (' % os.getpid())
+        refused([program.pid], 'is already traced by process %d (' % os.getpid())
 
 
 @test
@@ -340,7 +340,7 @@ def files_that_are_no_core_files_are_refused():
 
 @test
 def wrong_words_are_refused():
-    for words, wanted in (([], 'of which process'),
+    for words, wanted in (([], 'needs a process id or a core file'),
                           (['1', '2'], 'one process'),
                           (['1', '--count', '3'], 'needs --every'),
                           (['1', '--every', '3'], 'is not a time'),
@@ -348,7 +348,7 @@ def wrong_words_are_refused():
                           (['1', '--nothing'], 'unknown option'),
                           (['0'], 'is not a process id'),
                           (['99999999999999'], 'is not a process id'),
-                          (['file', '--running'], 'are for processes')):
+                          (['file', '--running'], 'need a running process')):
         refused(words, wanted, status=2)
 
 
