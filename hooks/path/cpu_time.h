@@ -8,10 +8,10 @@
 void cpu_begin_thread(struct tree *tree);
 
 /*
- * Takes the time that this thread has waited since the tick @last out of all its open
- * calls, whose starts become later, @tick at the latest.  The result is that time,
- * @tick - @last at most.  Time that nobody takes out is taken for waiting after @tick:
- * no tick may be left out.
+ * Subtracts the time that this thread has waited since the tick @last from all its open
+ * calls: their starts become later, but not later than @tick.  Returns that time, which
+ * is at most @tick - @last.  The caller must not skip a tick, because time that is not
+ * subtracted then counts as waiting after @tick.
  */
 COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick);
 

@@ -1,13 +1,13 @@
 /*
  * The sampling profiler: `-p sampling[:hz=N,clock=cpu|wall|thread]`.
  *
- * Each thread has a tree of the stacks that were sampled on it, in a file of its own; a
- * sample adds its weight to the innermost node.  Samples of one thread come one after
- * the other and nothing interrupts them, so there is one writer and no lock.  The
- * stored data is complete at any moment.
+ * Each thread has a tree of its sampled stacks in a separate file.  A sample adds its
+ * weight to the innermost node.  Nothing interrupts a sample, and samples of one thread
+ * come one after the other, so each file has one writer and needs no lock.  The stored
+ * data is complete at any moment.
  *
- * The nodes hold instructions, not functions: the report finds inlined functions and
- * lines there.
+ * The nodes have the addresses of instructions, not of functions, so that the report
+ * finds inlined functions and lines.
  */
 #include "options/start.h"
 
@@ -79,7 +79,7 @@ static uint64_t hash(uint64_t parent, uint64_t address)
 	       20;
 }
 
-static struct shim_sampled_node **place_of(struct shim_sampled_node **table,
+static struct shim_sampled_node **slot_of(struct shim_sampled_node **table,
 					   uint64_t room, uint64_t parent,
 					   uint64_t address)
 {
@@ -107,7 +107,7 @@ static bool grow_table(struct samples *samples)
 		struct shim_sampled_node *node = samples->table[i];
 
 		if (node)
-			*place_of(table, room, node->parent,
+			*slot_of(table, room, node->parent,
 				  node->address) = node;
 	}
 	samples->table = table;
@@ -124,7 +124,7 @@ static struct shim_sampled_node *find_child(struct samples *samples,
 		samples->cause = SHIM_LOST_MEMORY;
 		return NULL;
 	}
-	place = place_of(samples->table, samples->room, parent, address);
+	place = slot_of(samples->table, samples->room, parent, address);
 	if (*place)
 		return *place;
 	node = allocate(samples, sizeof(*node));
@@ -142,8 +142,8 @@ static struct shim_sampled_node *find_child(struct samples *samples,
 
 /* --- a thread's file --- */
 
-/* A root is not in the table: each thread that uses the file has its own. */
-static bool begin(struct samples *samples, uint32_t tid)
+/* The table has no roots: each thread that uses the file has its own root. */
+static bool begin_root(struct samples *samples, uint32_t tid)
 {
 	struct shim_sample_root *root = allocate(samples, sizeof(*root));
 
@@ -158,14 +158,15 @@ static bool begin(struct samples *samples, uint32_t tid)
 	return true;
 }
 
-static struct samples *make(uint32_t tid, enum shim_lost *cause)
+static struct samples *make_samples(uint32_t tid, enum shim_lost *cause)
 {
 	struct shim_record *record;
 	struct samples *samples;
 	void *memory;
 	size_t size;
 
-	/* First: without memory for the record, begin() fails again and again. */
+	/* The record is opened first: without memory for it, each later try would fail,
+	 * too. */
 	record = shim_record_open("sampling", &memory, &size, cause);
 	if (!record)
 		return NULL;
@@ -186,8 +187,8 @@ static struct samples *make(uint32_t tid, enum shim_lost *cause)
 	return samples;
 }
 
-/* Takes over the file of a thread that has ended. */
-static struct samples *reuse(uint32_t tid)
+/* Reuses the file of a thread that has ended. */
+static struct samples *reuse_samples(uint32_t tid)
 {
 	for (struct samples *samples = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
 	     samples; samples = samples->next) {
@@ -204,7 +205,7 @@ static struct samples *reuse(uint32_t tid)
 	return NULL;
 }
 
-static struct samples *get_own(uint32_t weight)
+static struct samples *get_samples(uint32_t weight)
 {
 	enum shim_lost cause = SHIM_LOST_OTHER;
 	struct samples *samples = thread_samples;
@@ -213,10 +214,10 @@ static struct samples *get_own(uint32_t weight)
 	if (samples)
 		return samples;
 	tid = shim_thread_id();
-	samples = reuse(tid);
+	samples = reuse_samples(tid);
 	if (!samples)
-		samples = make(tid, &cause);
-	if (samples && !begin(samples, tid)) {
+		samples = make_samples(tid, &cause);
+	if (samples && !begin_root(samples, tid)) {
 		cause = samples->cause;
 		samples = NULL;
 	}
@@ -260,7 +261,7 @@ static struct shim_sampled_node *add_stack(struct samples *samples,
 static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 			  const void *context, uint32_t weight)
 {
-	struct samples *samples = get_own(weight);
+	struct samples *samples = get_samples(weight);
 	struct shim_sampled_node *node;
 	uint32_t count = 0;
 	bool is_whole;
@@ -297,13 +298,13 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	(void)profiler;
 	if (!samples || samples->tid != shim_thread_id())
 		return;
-	/* The file is reused after the thread has ended: until then more samples may
-	 * come. */
+	/* The file is reused only after the thread has ended, because more samples may
+	 * come until then. */
 	samples->is_ending = true;
 	samples->root->last_clock = 0;
 }
 
-/* The child has a recording of its own. */
+/* The child has its own recording. */
 static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
@@ -350,7 +351,7 @@ static bool start(void)
 {
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_sampling(handle) != SHIM_OK) {
-		shim_record_log("sampling: no samples can be taken here");
+		shim_record_log("sampling: samples cannot be taken on this machine");
 		return false;
 	}
 	period_ns = 1000000000u / frequency_hz;
@@ -361,7 +362,7 @@ static bool start(void)
 	if (shim_profiler_set_sample_mode(handle, mode,
 					  (uint32_t)frequency_hz) == SHIM_OK)
 		return true;
-	shim_record_log("sampling: another profiler has the sampler");
+	shim_record_log("sampling: another profiler uses the sampler");
 	return false;
 }
 
