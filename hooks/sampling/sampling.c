@@ -80,8 +80,8 @@ static uint64_t hash(uint64_t parent, uint64_t address)
 }
 
 static struct shim_sampled_node **slot_of(struct shim_sampled_node **table,
-					   uint64_t room, uint64_t parent,
-					   uint64_t address)
+					  uint64_t room, uint64_t parent,
+					  uint64_t address)
 {
 	uint64_t i = hash(parent, address);
 
@@ -108,7 +108,7 @@ static bool grow_table(struct samples *samples)
 
 		if (node)
 			*slot_of(table, room, node->parent,
-				  node->address) = node;
+				 node->address) = node;
 	}
 	samples->table = table;
 	samples->room = room;
@@ -351,7 +351,8 @@ static bool start(void)
 {
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_sampling(handle) != SHIM_OK) {
-		shim_record_log("sampling: samples cannot be taken on this machine");
+		shim_record_log(
+			"sampling: samples cannot be taken on this machine");
 		return false;
 	}
 	period_ns = 1000000000u / frequency_hz;
