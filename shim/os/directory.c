@@ -23,14 +23,15 @@ static int finish(int fd, int r)
 	return r < 0 ? r : fd;
 }
 
-/* The umask may have removed bits of a new directory's mode, and a default ACL may have
- * added some.  The mode is set through the descriptor: the name may lead elsewhere by
- * now. */
+/* The umask may have removed bits of a new directory's mode.  The mode is set through the
+ * descriptor.  A directory with access for others is not ours: somebody who may write to
+ * the directory above has put it there. */
 static void give_mode(int fd, struct sys_status *status)
 {
 	unsigned user;
 
-	if ((status->mode & ACCESSPERMS) == S_IRWXU || sys_user(&user) < 0 ||
+	if ((status->mode & ACCESSPERMS & ~S_IRWXU) ||
+	    (status->mode & ACCESSPERMS) == S_IRWXU || sys_user(&user) < 0 ||
 	    user != status->user)
 		return;
 	sys_set_mode(fd, S_IRWXU);

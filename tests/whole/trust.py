@@ -5,7 +5,9 @@ Directories and files that another user has prepared, or could change: shim refu
 with a message that gives the reason, and the program runs as usual.  The user `nobody`
 takes the part of the other user, so these tests need root.
 """
+import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -337,6 +339,44 @@ def a_file_with_a_second_name_is_not_gone_on_with():
     busy = expect_loss(link, restore)
     expect('a second name' in shim_report('info', busy.output),
            shim_report('info', busy.output))
+
+
+
+@test
+def another_directory_in_the_place_of_a_new_one_keeps_its_mode():
+    """Between mkdir and open, who may write to the directory above can put a link or
+    another directory there: here mkdir makes nothing."""
+    if not shutil.which('strace'):
+        raise Skipped('strace is not installed')
+    output = os.path.join(new_directory('prepared'), 'r')
+    os.mkdir(output)
+    os.chmod(output, 0o755)
+    result = run(['strace', '-o', '/dev/null', '-e', 'inject=mkdirat:retval=0:when=1',
+                  '-E', 'LD_PRELOAD=' + shimtest.library, program()],
+                 SHIM_OUTPUT=output, SHIM_PROFILE='calltree:counts')
+    expect('other users have access to it' in result.stderr, result.stderr)
+    expect_equal(os.stat(output).st_mode & 0o777, 0o755, 'mode')
+    expect_equal(os.listdir(output), [], 'files')
+
+
+@test
+def threads_that_change_the_identity_write_to_files_of_the_first_one_only():
+    """libc changes the identity of each thread in a handler of its signal, which shim
+    blocks from the check of a directory to the use of the descriptor; threads that make
+    the system call themselves have an identity of their own."""
+    need_root()
+    source = compile('identities.c')
+    for how in 'libc', 'raw':
+        output = new_directory('recording')
+        result = run([source, how], output)
+        expect_equal((result.status, result.stderr), (0, ''), how)
+        about = json.loads(shim_report('export', 'json', output))
+        expect(about['calls'] + about['lost'] >= 4000, str(about['lost_causes']))
+        expect_equal(about['calls'] + about['lost'],
+                     int(re.search('calls all ([0-9]+)', result.stdout)[1]), how)
+        expect_equal({os.lstat(os.path.join(path, name)).st_uid
+                      for path, _, files in os.walk(output)
+                      for name in [''] + files}, {0}, 'owners')
 
 
 if __name__ == '__main__':
