@@ -262,6 +262,37 @@ def counts_of_coverage_stand_beside_the_samples():
                             '  line', line) for line in titles), titles)
 
 
+@test
+def code_has_samples_lines_and_jumps():
+    for family in 'gcc', 'clang':
+        directory = sampled(program(family))
+        text = shim_report('annotate', 'inlining', directory, '--asm')
+        rows = re.findall(r'^ *(\d+\.\d\d) +([\d,]+) (.{5}) +([0-9a-f]+)  (\S.*)',
+                          text, re.M)
+        about = json.loads(shim_report('annotate', 'inlining', directory,
+                                       '--json'))['functions'][0]
+        expect_equal(sum(int(row[1].replace(',', '')) for row in rows),
+                     about['total_samples'], text)
+        expect(99 < sum(float(row[0]) for row in rows) < 101, text)
+        expect('imul' in text and
+               ' lined.c:%d  x = (x * 2654435761u)' % line_of('MIX') in text,
+               text)
+        # The loops jump back: an arrow from below.
+        lanes = re.findall(r'^.{15} (.{5}) ', text, re.M)
+        expect(any('+' in lane and lane.endswith('>') for lane in lanes) and
+               any('+' in lane and lane.endswith('-') for lane in lanes), text)
+        expect(re.search(r'  j[a-z]+ 0x[0-9a-f]+ <inlining\+0x', text), text)
+        expect('inlined everywhere' in
+               shim_report('annotate', 'mix', directory, '--asm'), 'mix')
+
+
+@test
+def the_code_of_a_stripped_program_is_shown():
+    directory = sampled(program(flags=['-g0', '-s']))
+    text = shim_report('annotate', directory)
+    expect('no line is known' in text and 'imul' in text, text)
+
+
 # --- exports ---
 
 @test

@@ -93,8 +93,8 @@ struct options {
 	const char *function;	     /* show its calls and their callees */
 	struct source_places places; /* of sources */
 	int context;		     /* lines around those with samples */
-	bool by_line;		     /* paths of different lines stay separate */
-	bool code;		     /* show instructions */
+	bool by_line; /* paths of different lines stay separate */
+	bool code;    /* show instructions */
 	const char *output;
 	bool embed;	     /* of html: as a part of another page */
 	bool if_any;	     /* finish: nothing to write is no error */

@@ -26,6 +26,7 @@
 #include "base/names.h"
 #include "names/demangle.h"
 #include "names/elf_callees.h"
+#include "names/elf_code.h"
 #include "names/elf_frames.h"
 #include "names/elf_lines.h"
 #include "names/elf_names.h"
@@ -732,6 +733,28 @@ static void find_frames_at(uint32_t count, bool wants_places)
 	done(0);
 }
 
+/* --- code --- */
+
+static void put_instruction(uint64_t address, uint64_t target, const char *text)
+{
+	put((struct names_answer){ .kind = ANSWER_INSTRUCTION,
+				   .a = address,
+				   .b = target },
+	    text, NULL);
+}
+
+static void read_code(uint32_t count)
+{
+	uint64_t *addresses = take_addresses(count);
+	GElf_Addr bias;
+
+	done(count != 2 ?
+		     NAMES_CODE_IS_MISSING :
+		     code_read(dwfl_module_getelf(module, &bias), addresses[0],
+			       addresses[1], put_instruction));
+	free(addresses);
+}
+
 /* --- contents of the file --- */
 
 static bool has_symbol_table(Elf *elf)
@@ -856,6 +879,7 @@ static void take_request(const struct names_request *request, int fd)
 	case NAMES_LINES: find_lines_at(request->count); break;
 	case NAMES_FRAMES: find_frames_at(request->count, false); break;
 	case NAMES_PLACES: find_frames_at(request->count, true); break;
+	case NAMES_CODE: read_code(request->count); break;
 	case NAMES_LIST: list_functions(); break;
 	case NAMES_ALL: find_names_at(request->count); break;
 	case NAMES_CALLED_BY_TABLE: find_called_by_table(); break;

@@ -18,7 +18,9 @@ enum names_kind {
 	NAMES_FRAMES, /* of instructions: FRAMEs, the outermost first */
 	NAMES_PLACES, /* of instructions: for each FRAME that NAMES_FRAMES says, in
 		       * its order, a LINE; 0: unknown */
-	NAMES_ALL,    /* functions: NAME for each name of an address */
+	NAMES_CODE, /* two addresses, begin and end: INSTRUCTION; DONE returns enum
+		     * names_code */
+	NAMES_ALL,  /* functions: NAME for each name of an address */
 	NAMES_LIST, /* FUNCTION for every function */
 	/* NAME for each function that is called through the linkage table */
 	NAMES_CALLED_BY_TABLE,
@@ -36,6 +38,12 @@ struct names_request {
 	uint32_t kind;
 	uint32_t count;
 	uint64_t size; /* size of the data that follow */
+};
+
+enum names_code {
+	NAMES_CODE_IS_READ,
+	NAMES_CODE_IS_MISSING,	/* the file has no code of x86-64 there */
+	NAMES_CODE_IS_NOT_READ, /* built without a disassembler */
 };
 
 enum names_opened { NAMES_IS_RIGHT, NAMES_IS_OTHER, NAMES_IS_NONE };
@@ -56,7 +64,9 @@ enum names_answer_kind {
 	 * declaration (in line @b) or "" */
 	ANSWER_FRAME_FUNCTION,
 	ANSWER_FRAME, /* @a: number of its function */
-	ANSWER_NOTE,  /* @text: a message about an unreadable part */
+	/* @a: address, @b: target of a jump or call, or 0; @text */
+	ANSWER_INSTRUCTION,
+	ANSWER_NOTE, /* @text: a message about an unreadable part */
 	/* requests FILE; @a: enum names_wanted, @number: index among those;
 	 * @text: name, @more: build-id */
 	ANSWER_WANT,

@@ -900,6 +900,58 @@ void symbols_places(struct object *object, const uint64_t *addresses,
 		    &taking);
 }
 
+/* --- code --- */
+
+struct taking_code {
+	struct instruction *instructions;
+	uint32_t count, room;
+	uint64_t begin, end;
+};
+
+/* (Addresses rise, so that there cannot be more than bytes.) */
+static bool take_instruction(struct object_files *files,
+			     const struct answer *answer, void *context)
+{
+	struct taking_code *taking = context;
+	const struct names_answer *head = &answer->head;
+
+	(void)files;
+	if (head->kind != ANSWER_INSTRUCTION || head->a < taking->begin ||
+	    head->a >= taking->end)
+		return false;
+	taking->begin = head->a + 1;
+	GROW(taking->instructions, taking->count, taking->room);
+	taking->instructions[taking->count++] = (struct instruction){
+		head->a, head->b, keep_text(answer->text, SIZE_MAX)
+	};
+	return true;
+}
+
+enum symbols_code symbols_code(struct object *object, uint64_t begin,
+			       uint64_t end, struct instruction **instructions,
+			       uint32_t *count)
+{
+	struct taking_code taking = { .begin = begin, .end = end };
+	const uint64_t addresses[2] = { begin, end };
+	struct names_request request = { .kind = NAMES_CODE,
+					 .count = 2,
+					 .size = sizeof(addresses) };
+	uint64_t result = NAMES_CODE_IS_MISSING;
+
+	*instructions = NULL;
+	*count = 0;
+	if (!is_open(object))
+		return CODE_MISSING;
+	sandbox_send(&object->files->sandbox, &request, sizeof(request), -1);
+	sandbox_send(&object->files->sandbox, addresses, sizeof(addresses), -1);
+	read_answers(object->files, take_instruction, &taking, &result);
+	*instructions = taking.instructions;
+	*count = taking.count;
+	return taking.count			? CODE_READ :
+	       result == NAMES_CODE_IS_NOT_READ ? CODE_NO_READER :
+						  CODE_MISSING;
+}
+
 /* --- names from the recording --- */
 
 static bool take_source_name(struct object_files *files,

@@ -96,6 +96,21 @@ void symbols_frames(struct object *object, const uint64_t *addresses,
 				 const struct frame_symbol *function),
 		    void *context);
 
+/* An instruction. */
+struct instruction {
+	uint64_t address;
+	uint64_t target; /* where a jump or a call leads; 0: unknown */
+	const char *text;
+};
+
+enum symbols_code { CODE_READ, CODE_MISSING, CODE_NO_READER };
+
+/* Disassembles the code from @begin to @end in the object's file; free()
+ * *@instructions. */
+enum symbols_code symbols_code(struct object *object, uint64_t begin,
+			       uint64_t end, struct instruction **instructions,
+			       uint32_t *count);
+
 /* For each function that symbols_frames() says, in its order: where the instruction, or the
  * call of the next inlined function, is in the source.  @file is NULL if that is unknown. */
 void symbols_places(struct object *object, const uint64_t *addresses,

@@ -22,6 +22,7 @@
 #include "names/source.h"
 #include "names/symbols.h"
 #include "text/annotate.h"
+#include "text/annotate_code.h"
 #include "text/layout.h"
 #include "text/table.h"
 
@@ -356,8 +357,14 @@ static void put_function(struct printing *printing)
 {
 	put_head(printing);
 	put_hottest(printing);
-	if (!put_lines(printing))
+	if (printing->annotation->asks_code) {
+		annotate_code_print(&printing->layout, printing->annotation,
+				    printing->annotated);
+	} else if (!put_lines(printing)) {
 		say_no_lines(printing);
+		annotate_code_print(&printing->layout, printing->annotation,
+				    printing->annotated);
+	}
 }
 
 void annotate_print(FILE *out, const struct annotation *annotation,
