@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "os/sys.h"
 
-#include "arch.h"
+#include "os/sys_call.h"
 #include "os/trust.h"
 
 #include <errno.h>
@@ -31,47 +31,16 @@
 
 #include <shim/banned.h>
 
-static bool forbidden;
+bool sys_forbidden;
 
 void sys_forbid(void)
 {
-	forbidden = true;
+	sys_forbidden = true;
 }
 
 bool sys_is_forbidden(void)
 {
-	return forbidden;
-}
-
-static long call(long number, long a, long b, long c, long d, long e, long f)
-{
-	if (forbidden)
-		return -EPERM;
-	return arch_syscall(number, a, b, c, d, e, f);
-}
-
-#define TRIES 3
-
-/* Repeats a call that fails for a reason that may pass. */
-static long try(long number, long a, long b, long c, long d, long e, long f)
-{
-	long r = -EINTR;
-
-	for (int i = 0;
-	     i < TRIES && (r == -EINTR || r == -EAGAIN || r == -ENOMEM); i++)
-		r = call(number, a, b, c, d, e, f);
-	return r;
-}
-
-/* Repeats a call that the kernel itself never refuses, but a tracer or a sandbox may:
- * too much depends on it. */
-static long insist(long number, long a, long b, long c, long d)
-{
-	long r = -EPERM;
-
-	for (int i = 0; i < TRIES && r < 0; i++)
-		r = call(number, a, b, c, d, 0, 0);
-	return r;
+	return sys_forbidden;
 }
 
 static size_t append(char *text, size_t size, size_t at, const char *what)
@@ -86,10 +55,11 @@ static size_t append(char *text, size_t size, size_t at, const char *what)
  * open them again. */
 int sys_open_at(int directory, const char *name, int flags, unsigned mode)
 {
-	int fd = (int)try(SYS_openat, directory, (long)name, flags, mode, 0, 0);
+	int fd = (int)sys_retry(SYS_openat, directory, (long)name, flags, mode,
+				0, 0);
 
 	if (fd >= 0 && (flags & O_CREAT))
-		call(SYS_fchmod, fd, mode, 0, 0, 0, 0);
+		sys_call(SYS_fchmod, fd, mode, 0, 0, 0, 0);
 	return fd;
 }
 
@@ -100,31 +70,31 @@ int sys_open(const char *path, int flags, unsigned mode)
 
 int sys_create(const char *path, int flags, unsigned mode)
 {
-	return (int)try(SYS_openat, AT_FDCWD, (long)path, flags | O_CREAT, mode,
-			0, 0);
+	return (int)sys_retry(SYS_openat, AT_FDCWD, (long)path, flags | O_CREAT,
+			      mode, 0, 0);
 }
 
 int sys_close(int fd)
 {
-	return (int)call(SYS_close, fd, 0, 0, 0, 0, 0);
+	return (int)sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
 long sys_read(int fd, void *buffer, size_t size)
 {
-	return try(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0);
+	return sys_retry(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0);
 }
 
 long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset)
 {
-	return try(SYS_pread64, fd, (long)buffer, (long)size, (long)offset, 0,
-		   0);
+	return sys_retry(SYS_pread64, fd, (long)buffer, (long)size,
+			 (long)offset, 0, 0);
 }
 
 int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size)
 {
 	struct statx info;
-	int r = (int)try(SYS_statx, fd, (long)"", AT_EMPTY_PATH,
-			 STATX_BASIC_STATS, (long)&info, 0);
+	int r = (int)sys_retry(SYS_statx, fd, (long)"", AT_EMPTY_PATH,
+			       STATX_BASIC_STATS, (long)&info, 0);
 
 	if (r < 0)
 		return r;
@@ -139,7 +109,7 @@ int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size)
 int sys_get_status(int fd, struct sys_status *status)
 {
 	struct stat file;
-	int r = (int)try(SYS_fstat, fd, (long)&file, 0, 0, 0, 0);
+	int r = (int)sys_retry(SYS_fstat, fd, (long)&file, 0, 0, 0, 0);
 
 	if (r < 0)
 		return r;
@@ -166,7 +136,7 @@ int sys_set_mode(int fd, unsigned mode)
 	for (; unit > 0; unit /= 10)
 		path[at++] = (char)('0' + (unsigned)fd / unit % 10);
 	path[at] = '\0';
-	return (int)call(SYS_fchmodat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+	return (int)sys_call(SYS_fchmodat, AT_FDCWD, (long)path, mode, 0, 0, 0);
 }
 
 bool sys_is_writable(int fd)
@@ -174,13 +144,14 @@ bool sys_is_writable(int fd)
 	struct pollfd poll = { .fd = fd, .events = POLLOUT };
 	struct timespec no_time = { 0, 0 };
 
-	return call(SYS_ppoll, (long)&poll, 1, (long)&no_time, 0, 8, 0) > 0 &&
+	return sys_call(SYS_ppoll, (long)&poll, 1, (long)&no_time, 0, 8, 0) >
+		       0 &&
 	       poll.revents == POLLOUT;
 }
 
 int sys_remove_at(int directory, const char *name)
 {
-	return (int)call(SYS_unlinkat, directory, (long)name, 0, 0, 0, 0);
+	return (int)sys_call(SYS_unlinkat, directory, (long)name, 0, 0, 0, 0);
 }
 
 int sys_remove(const char *path)
@@ -190,30 +161,31 @@ int sys_remove(const char *path)
 
 int sys_rename(const char *path, const char *to)
 {
-	return (int)call(SYS_renameat2, AT_FDCWD, (long)path, AT_FDCWD,
-			 (long)to, 0, 0);
+	return (int)sys_call(SYS_renameat2, AT_FDCWD, (long)path, AT_FDCWD,
+			     (long)to, 0, 0);
 }
 
 int sys_remove_directory(const char *path)
 {
-	return (int)call(SYS_unlinkat, AT_FDCWD, (long)path, AT_REMOVEDIR, 0, 0,
-			 0);
+	return (int)sys_call(SYS_unlinkat, AT_FDCWD, (long)path, AT_REMOVEDIR,
+			     0, 0, 0);
 }
 
 int sys_make_directory_at(int directory, const char *name, unsigned mode)
 {
-	return (int)try(SYS_mkdirat, directory, (long)name, mode, 0, 0, 0);
+	return (int)sys_retry(SYS_mkdirat, directory, (long)name, mode, 0, 0,
+			      0);
 }
 
 long sys_read_link(const char *path, char *buffer, size_t size)
 {
-	return try(SYS_readlinkat, AT_FDCWD, (long)path, (long)buffer,
-		   (long)size, 0, 0);
+	return sys_retry(SYS_readlinkat, AT_FDCWD, (long)path, (long)buffer,
+			 (long)size, 0, 0);
 }
 
 int sys_get_directory(char *buffer, size_t size)
 {
-	return (int)try(SYS_getcwd, (long)buffer, (long)size, 0, 0, 0, 0);
+	return (int)sys_retry(SYS_getcwd, (long)buffer, (long)size, 0, 0, 0, 0);
 }
 
 /* Some file systems cannot preallocate: writing zeros allocates as well. */
@@ -225,8 +197,8 @@ static int write_zeros(int fd, uint64_t offset, uint64_t size)
 	while (size > 0) {
 		size_t part = size < sizeof(zeros) ? size : sizeof(zeros);
 
-		r = call(SYS_pwrite64, fd, (long)zeros, (long)part,
-			 (long)offset, 0, 0);
+		r = sys_call(SYS_pwrite64, fd, (long)zeros, (long)part,
+			     (long)offset, 0, 0);
 		if (r == -EINTR)
 			continue;
 		if (r <= 0)
@@ -241,7 +213,7 @@ int sys_allocate(int fd, uint64_t offset, uint64_t size)
 {
 	long r;
 
-	r = try(SYS_fallocate, fd, 0, (long)offset, (long)size, 0, 0);
+	r = sys_retry(SYS_fallocate, fd, 0, (long)offset, (long)size, 0, 0);
 	if (r == -EOPNOTSUPP || r == -ENOSYS)
 		return write_zeros(fd, offset, size);
 	return (int)r;
@@ -250,8 +222,8 @@ int sys_allocate(int fd, uint64_t offset, uint64_t size)
 static int map_for(int protection, void **memory, size_t size, int flags,
 		   int fd, uint64_t offset)
 {
-	long r = try(SYS_mmap, 0, (long)size, protection, flags, fd,
-		     (long)offset);
+	long r = sys_retry(SYS_mmap, 0, (long)size, protection, flags, fd,
+			   (long)offset);
 
 	if (r < 0 && r > -4096)
 		return (int)r;
@@ -282,19 +254,20 @@ int sys_map(size_t size, void **memory)
 
 int sys_map_over(void *memory, size_t size)
 {
-	long r = try(SYS_mmap, (long)memory, (long)size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-		     -1, 0);
+	long r = sys_retry(
+		SYS_mmap, (long)memory, (long)size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
 	return r < 0 && r > -4096 ? (int)r : 0;
 }
 
 int sys_map_shared_at(void *memory, size_t size)
 {
-	long r = try(SYS_mmap, (long)memory, (long)size, PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE |
-			     MAP_FIXED_NOREPLACE,
-		     -1, 0);
+	long r = sys_retry(SYS_mmap, (long)memory, (long)size,
+			   PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE |
+				   MAP_FIXED_NOREPLACE,
+			   -1, 0);
 
 	if (r < 0 && r > -4096)
 		return (int)r;
@@ -308,8 +281,8 @@ int sys_map_shared_at(void *memory, size_t size)
 /* mremap(2) of no bytes of a shared mapping makes another one. */
 int sys_map_again(void *shared, size_t size, void **memory)
 {
-	long r = try(SYS_mremap, (long)shared, 0, (long)size, MREMAP_MAYMOVE, 0,
-		     0);
+	long r = sys_retry(SYS_mremap, (long)shared, 0, (long)size,
+			   MREMAP_MAYMOVE, 0, 0);
 
 	if (r < 0 && r > -4096)
 		return (int)r;
@@ -319,18 +292,18 @@ int sys_map_again(void *shared, size_t size, void **memory)
 
 int sys_unmap(void *memory, size_t size)
 {
-	return (int)call(SYS_munmap, (long)memory, (long)size, 0, 0, 0, 0);
+	return (int)sys_call(SYS_munmap, (long)memory, (long)size, 0, 0, 0, 0);
 }
 
 int sys_empty(void *memory, size_t size)
 {
-	return (int)call(SYS_madvise, (long)memory, (long)size, MADV_DONTNEED,
-			 0, 0, 0);
+	return (int)sys_call(SYS_madvise, (long)memory, (long)size,
+			     MADV_DONTNEED, 0, 0, 0);
 }
 
 void sys_prefer_huge(void *memory, size_t size)
 {
-	call(SYS_madvise, (long)memory, (long)size, MADV_HUGEPAGE, 0, 0, 0);
+	sys_call(SYS_madvise, (long)memory, (long)size, MADV_HUGEPAGE, 0, 0, 0);
 }
 
 int sys_drop(void *memory, size_t size)
@@ -340,96 +313,41 @@ int sys_drop(void *memory, size_t size)
 	if (r != -EINVAL)
 		return r;
 	/* The pages are locked. */
-	call(SYS_munlock, (long)memory, (long)size, 0, 0, 0, 0);
+	sys_call(SYS_munlock, (long)memory, (long)size, 0, 0, 0, 0);
 	r = sys_empty(memory, size);
-	call(SYS_mlock, (long)memory, (long)size, 0, 0, 0, 0);
+	sys_call(SYS_mlock, (long)memory, (long)size, 0, 0, 0, 0);
 	return r;
 }
 
 int sys_protect(void *memory, size_t size, int protection)
 {
-	return (int)try(SYS_mprotect, (long)memory, (long)size, protection, 0,
-			0, 0);
+	return (int)sys_retry(SYS_mprotect, (long)memory, (long)size,
+			      protection, 0, 0, 0);
 }
 
 int sys_gettid(void)
 {
-	return (int)insist(SYS_gettid, 0, 0, 0, 0);
+	return (int)sys_insist(SYS_gettid, 0, 0, 0, 0);
 }
 
 int sys_getpid(void)
 {
-	return (int)insist(SYS_getpid, 0, 0, 0, 0);
+	return (int)sys_insist(SYS_getpid, 0, 0, 0, 0);
 }
 
 int sys_getppid(void)
 {
-	return (int)insist(SYS_getppid, 0, 0, 0, 0);
+	return (int)sys_insist(SYS_getppid, 0, 0, 0, 0);
 }
 
 bool sys_is_alive(int pid, int tid)
 {
-	return call(SYS_tgkill, pid, tid, 0, 0, 0, 0) != -ESRCH;
+	return sys_call(SYS_tgkill, pid, tid, 0, 0, 0, 0) != -ESRCH;
 }
 
 int sys_thread_name(char name[16])
 {
-	return (int)call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
-}
-
-static uint64_t open_signals;
-
-void sys_keep_open(uint64_t signals)
-{
-	__atomic_store_n(&open_signals, signals, __ATOMIC_RELEASE);
-}
-
-static __attribute__((noinline, cold)) int
-change_mask_again(int how, const uint64_t *set, uint64_t *before)
-{
-	return (int)insist(SYS_rt_sigprocmask, how, (long)set, (long)before,
-			   sizeof(*set));
-}
-
-/* Hooks call it on small stacks: the rare case is in a function of its own. */
-static inline int change_mask(int how, const uint64_t *set, uint64_t *before)
-{
-	int r = (int)call(SYS_rt_sigprocmask, how, (long)set, (long)before,
-			  sizeof(*set), 0, 0);
-
-	return __builtin_expect(r < 0, 0) ?
-		       change_mask_again(how, set, before) :
-		       r;
-}
-
-int sys_block_signals(uint64_t *before)
-{
-	uint64_t all = ~open_signals;
-
-	return change_mask(SIG_SETMASK, &all, before);
-}
-
-int sys_restore_signals(uint64_t before)
-{
-	return change_mask(SIG_SETMASK, &before, NULL);
-}
-
-int sys_block_signal(int signal, bool blocked)
-{
-	uint64_t set = 1ull << (signal - 1);
-
-	return change_mask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-int sys_unblock_signals(uint64_t signals, uint64_t *before)
-{
-	return change_mask(SIG_UNBLOCK, &signals, before);
-}
-
-int sys_pending_signals(uint64_t *signals)
-{
-	return (int)insist(SYS_rt_sigpending, (long)signals, sizeof(*signals),
-			   0, 0);
+	return (int)sys_call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
 }
 
 static uint64_t bit_of(int signal)
@@ -445,8 +363,8 @@ static void drop_signal(int signal, uint64_t before)
 	struct timespec no_time = { 0, 0 };
 
 	if (!(before & one))
-		call(SYS_rt_sigtimedwait, (long)&one, 0, (long)&no_time,
-		     sizeof(one), 0, 0);
+		sys_call(SYS_rt_sigtimedwait, (long)&one, 0, (long)&no_time,
+			 sizeof(one), 0, 0);
 }
 
 long sys_pass_on(long number, long a, long b, long c, long d, long e, long f)
@@ -460,7 +378,7 @@ long sys_run_sharing(void (*process)(void))
 {
 	long pid;
 
-	if (forbidden)
+	if (sys_forbidden)
 		return -EPERM;
 	pid = arch_syscall(SYS_clone, CLONE_VM | CLONE_VFORK, 0, 0, 0, 0, 0);
 	if (pid == 0)
@@ -470,7 +388,7 @@ long sys_run_sharing(void (*process)(void))
 
 int sys_wait_process(long pid, int *status)
 {
-	return (int)call(SYS_wait4, pid, (long)status, __WALL, 0, 0, 0);
+	return (int)sys_call(SYS_wait4, pid, (long)status, __WALL, 0, 0, 0);
 }
 
 void sys_end_process(int status)
@@ -481,14 +399,14 @@ void sys_end_process(int status)
 
 int sys_end_with_parent(void)
 {
-	return (int)call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+	return (int)sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
 }
 
 int sys_limit_time(int timer, unsigned seconds)
 {
 	struct itimerval limit = { .it_value.tv_sec = seconds };
 
-	return (int)call(SYS_setitimer, timer, (long)&limit, 0, 0, 0, 0);
+	return (int)sys_call(SYS_setitimer, timer, (long)&limit, 0, 0, 0, 0);
 }
 
 long sys_write(int fd, const void *buffer, size_t size)
@@ -499,7 +417,7 @@ long sys_write(int fd, const void *buffer, size_t size)
 	if (r < 0)
 		return r;
 	sys_pending_signals(&pending);
-	r = call(SYS_write, fd, (long)buffer, (long)size, 0, 0, 0);
+	r = sys_call(SYS_write, fd, (long)buffer, (long)size, 0, 0, 0);
 	if (r == -EPIPE)
 		drop_signal(SIGPIPE, pending);
 	else if (r == -EFBIG)
@@ -508,98 +426,14 @@ long sys_write(int fd, const void *buffer, size_t size)
 	return r;
 }
 
-int sys_signal_action(int signal, const struct sys_action *action,
-		      struct sys_action *before)
-{
-	return (int)insist(SYS_rt_sigaction, signal, (long)action, (long)before,
-			   sizeof(uint64_t));
-}
-
-void sys_signal_thread(int signal)
-{
-	call(SYS_tgkill, sys_getpid(), sys_gettid(), signal, 0, 0, 0);
-}
-
-int sys_send_again(int tid, int signal, const void *info)
-{
-	return (int)call(SYS_rt_tgsigqueueinfo, sys_getpid(), tid, signal,
-			 (long)info, 0, 0);
-}
-
-int sys_queue_signal(int tid, int signal, void *value)
-{
-	siginfo_t info = { .si_code = SI_QUEUE };
-
-	info.si_pid = sys_getpid();
-	info.si_value.sival_ptr = value;
-	return (int)call(SYS_rt_tgsigqueueinfo, info.si_pid, tid, signal,
-			 (long)&info, 0, 0);
-}
-
-int sys_set_signal_stack(void *low, size_t size)
-{
-	stack_t stack = { .ss_sp = low, .ss_size = size };
-
-	return (int)call(SYS_sigaltstack, (long)&stack, 0, 0, 0, 0, 0);
-}
-
-/* The id of the thread's CPU clock, in the kernel's encoding. */
-static int clock_of_thread(int tid)
-{
-	return (int)(~(unsigned)tid << 3 | 6);
-}
-
-int sys_timer_make(int clock, int tid, int signal, void *value, int *timer)
-{
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
-				  .sigev_signo = signal,
-				  .sigev_value.sival_ptr = value };
-
-	event._sigev_un._tid = tid;
-	if (clock == 0)
-		clock = clock_of_thread(tid);
-	return (int)call(SYS_timer_create, clock, (long)&event, (long)timer, 0,
-			 0, 0);
-}
-
-int sys_timer_set(int timer, uint64_t first_ns, uint64_t period_ns)
-{
-	struct itimerspec times = {
-		.it_interval = { (time_t)(period_ns / 1000000000u),
-				 (long)(period_ns % 1000000000u) },
-		.it_value = { (time_t)(first_ns / 1000000000u),
-			      (long)(first_ns % 1000000000u) },
-	};
-
-	return (int)call(SYS_timer_settime, timer, 0, (long)&times, 0, 0, 0);
-}
-
-int sys_timer_delete(int timer)
-{
-	return (int)call(SYS_timer_delete, timer, 0, 0, 0, 0, 0);
-}
-
 int sys_limit(int which, uint64_t *limit)
 {
 	struct rlimit both;
-	int r = (int)try(SYS_prlimit64, 0, which, 0, (long)&both, 0, 0);
+	int r = (int)sys_retry(SYS_prlimit64, 0, which, 0, (long)&both, 0, 0);
 
 	if (r == 0)
 		*limit = both.rlim_cur;
 	return r;
-}
-
-int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use)
-{
-	stack_t stack;
-	int r = (int)call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
-
-	if (r < 0)
-		return r;
-	*low = (uintptr_t)stack.ss_sp;
-	*high = *low + stack.ss_size;
-	*in_use = (stack.ss_flags & SS_ONSTACK) != 0;
-	return 0;
 }
 
 /* PROCMAP_QUERY, of Linux 6.11. */
@@ -624,8 +458,8 @@ int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
 	int r;
 
 	name[0] = '\0';
-	r = (int)call(SYS_ioctl, maps, (long)_IOWR('f', 17, struct query),
-		      (long)&query, 0, 0, 0);
+	r = (int)sys_call(SYS_ioctl, maps, (long)_IOWR('f', 17, struct query),
+			  (long)&query, 0, 0, 0);
 	if (r < 0)
 		return r;
 	*low = query.start;
@@ -633,49 +467,10 @@ int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
 	return 0;
 }
 
-int sys_time_ns(int clock, uint64_t *time_ns)
-{
-	struct timespec now;
-	int r = (int)call(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
-
-	if (r == 0)
-		*time_ns = (uint64_t)now.tv_sec * 1000000000u +
-			   (uint64_t)now.tv_nsec;
-	return r;
-}
-
-int sys_thread_time_ns(int tid, uint64_t *time_ns)
-{
-	return sys_time_ns(clock_of_thread(tid), time_ns);
-}
-
-int sys_clock_resolution(int clock, uint64_t *resolution_ns)
-{
-	struct timespec resolution;
-	int r = (int)call(SYS_clock_getres, clock, (long)&resolution, 0, 0, 0,
-			  0);
-
-	if (r == 0)
-		*resolution_ns = (uint64_t)resolution.tv_nsec;
-	return r;
-}
-
-int sys_clock_is_readable(void)
-{
-#ifdef PR_GET_TSC
-	int mode = PR_TSC_ENABLE;
-
-	if (call(SYS_prctl, PR_GET_TSC, (long)&mode, 0, 0, 0, 0) == 0 &&
-	    mode != PR_TSC_ENABLE)
-		return -EPERM;
-#endif
-	return 0;
-}
-
 int sys_host_name(char *name, size_t size)
 {
 	struct utsname names;
-	int r = (int)call(SYS_uname, (long)&names, 0, 0, 0, 0, 0);
+	int r = (int)sys_call(SYS_uname, (long)&names, 0, 0, 0, 0, 0);
 	size_t i;
 
 	if (r < 0)
@@ -689,7 +484,7 @@ int sys_host_name(char *name, size_t size)
 int sys_kernel(char *text, size_t size)
 {
 	struct utsname names;
-	int r = (int)call(SYS_uname, (long)&names, 0, 0, 0, 0, 0);
+	int r = (int)sys_call(SYS_uname, (long)&names, 0, 0, 0, 0, 0);
 	size_t at;
 
 	if (r < 0)
@@ -702,10 +497,10 @@ int sys_kernel(char *text, size_t size)
 
 int sys_identity(bool *privileged)
 {
-	long user = insist(SYS_getuid, 0, 0, 0, 0),
-	     group = insist(SYS_getgid, 0, 0, 0, 0);
-	long own_user = insist(SYS_geteuid, 0, 0, 0, 0),
-	     own_group = insist(SYS_getegid, 0, 0, 0, 0);
+	long user = sys_insist(SYS_getuid, 0, 0, 0, 0),
+	     group = sys_insist(SYS_getgid, 0, 0, 0, 0);
+	long own_user = sys_insist(SYS_geteuid, 0, 0, 0, 0),
+	     own_group = sys_insist(SYS_getegid, 0, 0, 0, 0);
 
 	if (user < 0 || group < 0 || own_user < 0 || own_group < 0)
 		return -EPERM;
@@ -715,16 +510,7 @@ int sys_identity(bool *privileged)
 
 void sys_yield(void)
 {
-	call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-}
-
-void sys_sleep_ms(unsigned time_ms)
-{
-	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
-
-	/* Not nanosleep: the kernel would forget a call of the program that
-	 * shim's signal has interrupted and that it has to restart. */
-	call(SYS_ppoll, 0, 0, (long)&time, 0, 0, 0);
+	sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
 /* If the kernel or a sandbox refuses the command, a sleep is long enough for other
@@ -734,20 +520,21 @@ void sys_barrier(void)
 	static bool registered;
 
 	if (!registered) {
-		call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
-		     0, 0, 0, 0, 0);
+		sys_call(SYS_membarrier,
+			 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0,
+			 0);
 		registered = true;
 	}
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0,
-		 0) < 0)
+	if (sys_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0,
+		     0, 0) < 0)
 		sys_sleep_ms(1);
 }
 
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset)
 {
-	return try(SYS_pwrite64, fd, (long)buffer, (long)size, (long)offset, 0,
-		   0);
+	return sys_retry(SYS_pwrite64, fd, (long)buffer, (long)size,
+			 (long)offset, 0, 0);
 }
 
 /* A process has to register once for this command; execve and some forks undo that. */
@@ -756,12 +543,12 @@ int sys_sync_cores(void)
 	const long sync = 1 << 5; /* MEMBARRIER_CMD_PRIVATE_EXPEDITED_... */
 	const long announce = 1
 			      << 6; /* ..._SYNC_CORE, REGISTER_..._SYNC_CORE */
-	int r = (int)call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
+	int r = (int)sys_call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
 
 	if (r != -EPERM)
 		return r;
-	r = (int)call(SYS_membarrier, announce, 0, 0, 0, 0, 0);
-	return r < 0 ? r : (int)call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
+	r = (int)sys_call(SYS_membarrier, announce, 0, 0, 0, 0, 0);
+	return r < 0 ? r : (int)sys_call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
 }
 
 static int copy(long number, void *ours, const void *theirs, size_t size)
@@ -769,8 +556,8 @@ static int copy(long number, void *ours, const void *theirs, size_t size)
 	struct iovec local = { ours, size };
 	struct iovec remote = { (void *)theirs, size };
 	/* Not the process id: the first thread may have ended. */
-	long r = call(number, sys_gettid(), (long)&local, 1, (long)&remote, 1,
-		      0);
+	long r = sys_call(number, sys_gettid(), (long)&local, 1, (long)&remote,
+			  1, 0);
 
 	if (r < 0)
 		return (int)r;
@@ -812,8 +599,8 @@ int sys_poke(void *to, const void *from, size_t size)
 int sys_file_owner(const char *path, unsigned *uid, unsigned *mode)
 {
 	struct stat file;
-	int r = (int)call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&file, 0,
-			  0, 0);
+	int r = (int)sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&file,
+			      0, 0, 0);
 
 	if (r == 0) {
 		*uid = file.st_uid;
@@ -824,7 +611,7 @@ int sys_file_owner(const char *path, unsigned *uid, unsigned *mode)
 
 int sys_user(unsigned *user)
 {
-	long r = insist(SYS_geteuid, 0, 0, 0, 0);
+	long r = sys_insist(SYS_geteuid, 0, 0, 0, 0);
 
 	if (r < 0)
 		return (int)r;
@@ -834,25 +621,26 @@ int sys_user(unsigned *user)
 
 int sys_name_thread(const char *name)
 {
-	return (int)call(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0, 0);
+	return (int)sys_call(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0, 0);
 }
 
 void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
 {
 	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
 
-	call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value,
-	     time_ms ? (long)&time : 0, 0, 0);
+	sys_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value,
+		 time_ms ? (long)&time : 0, 0, 0);
 }
 
 void sys_wake_one(uint32_t *word)
 {
-	call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+	sys_call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
 void sys_wake(uint32_t *word)
 {
-	call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 0x7fffffff, 0, 0, 0);
+	sys_call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 0x7fffffff, 0, 0,
+		 0);
 }
 
 void sys_park(void)
@@ -873,12 +661,12 @@ bool sys_has_thread_pointer(void)
 
 int sys_hide_files(void)
 {
-	int r = (int)call(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0);
+	int r = (int)sys_call(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0);
 
 	if (r < 0)
 		return r;
 	/* Kernels before Linux 5.9 lack the call. */
-	if (call(SYS_close_range, 0, -1l, 0, 0, 0, 0) < 0)
+	if (sys_call(SYS_close_range, 0, -1l, 0, 0, 0, 0) < 0)
 		for (int fd = 0; fd < 65536; fd++)
 			sys_close(fd);
 	return 0;
@@ -894,18 +682,19 @@ int sys_listen(const char *path)
 			return -ENAMETOOLONG;
 		address.sun_path[i] = path[i];
 	}
-	fd = (int)call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0,
-		       0);
+	fd = (int)sys_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+			   0, 0, 0);
 	if (fd < 0)
 		return fd;
 	/* The socket's file is created with this mode, less the umask. */
-	call(SYS_fchmod, fd, 0600, 0, 0, 0, 0);
-	r = (int)call(SYS_bind, fd, (long)&address, sizeof(address), 0, 0, 0);
+	sys_call(SYS_fchmod, fd, 0600, 0, 0, 0, 0);
+	r = (int)sys_call(SYS_bind, fd, (long)&address, sizeof(address), 0, 0,
+			  0);
 	if (r == 0)
-		r = (int)call(SYS_fchmodat, AT_FDCWD, (long)path, 0600, 0, 0,
-			      0);
+		r = (int)sys_call(SYS_fchmodat, AT_FDCWD, (long)path, 0600, 0,
+				  0, 0);
 	if (r == 0)
-		r = (int)call(SYS_listen, fd, 16, 0, 0, 0, 0);
+		r = (int)sys_call(SYS_listen, fd, 16, 0, 0, 0, 0);
 	if (r < 0)
 		sys_close(fd);
 	return r < 0 ? r : fd;
@@ -916,21 +705,21 @@ int sys_wait_input(int fd, unsigned time_ms)
 	struct pollfd poll = { .fd = fd, .events = POLLIN };
 	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
 
-	return (int)call(SYS_ppoll, (long)&poll, 1, (long)&time, 0, 8, 0);
+	return (int)sys_call(SYS_ppoll, (long)&poll, 1, (long)&time, 0, 8, 0);
 }
 
 int sys_accept(int fd)
 {
-	return (int)call(SYS_accept4, fd, 0, 0, SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-			 0);
+	return (int)sys_call(SYS_accept4, fd, 0, 0,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0);
 }
 
 int sys_peer(int fd, unsigned *uid)
 {
 	struct ucred peer;
 	int size = sizeof(peer);
-	int r = (int)call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED,
-			  (long)&peer, (long)&size, 0);
+	int r = (int)sys_call(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED,
+			      (long)&peer, (long)&size, 0);
 
 	if (r == 0)
 		*uid = peer.uid;
@@ -939,11 +728,11 @@ int sys_peer(int fd, unsigned *uid)
 
 long sys_send(int fd, const void *buffer, size_t size)
 {
-	return call(SYS_sendto, fd, (long)buffer, (long)size,
-		    MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+	return sys_call(SYS_sendto, fd, (long)buffer, (long)size,
+			MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
 }
 
 long sys_read_directory(int fd, void *buffer, size_t size)
 {
-	return call(SYS_getdents64, fd, (long)buffer, (long)size, 0, 0, 0);
+	return sys_call(SYS_getdents64, fd, (long)buffer, (long)size, 0, 0, 0);
 }

@@ -74,6 +74,8 @@
 #define sys_read_directory    real_read_directory
 #define sys_drop	      real_drop
 #include "os/sys.c"
+#include "os/sys_clocks.c"
+#include "os/sys_signals.c"
 #undef sys_forbid
 #undef sys_unblock_signals
 #undef sys_map_shared_at
