@@ -1,6 +1,6 @@
 /*
- * Ends the process when an assertion fails.  The message goes to standard error, not to
- * the log, which may be broken.
+ * Ends the process when an assertion fails.  The message goes to standard error, because
+ * the log may be broken.
  */
 #include "os/assert.h"
 

@@ -1,9 +1,9 @@
 /*
  * Assertions: claims that hold unless shim itself has a bug.
  *
- * A build with -Dassertions=true checks them: a claim that fails is printed to standard
- * error with its place, and the process ends there.  Other builds have no code for
- * them; the compiler still checks that the claims compile.
+ * A build with -Dassertions=true checks them: shim prints a claim that fails with its file
+ * and line to standard error, and ends the process.  Other builds have no code for the
+ * claims, but the compiler still checks their syntax and types.
  *
  * The lock of the runtime has an assertion of its own: ASSERT_LOCKED in
  * runtime/state.h.

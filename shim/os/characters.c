@@ -1,7 +1,6 @@
 /*
- * Decodes UTF-8 and tells which characters a terminal only prints.  This is the one decoder
- * of shim: libshim.so, shim-run and shim-report are all built with it, so that they agree on
- * what is escaped.
+ * Decodes UTF-8 and knows which characters a terminal only prints.  libshim.so, shim-run
+ * and shim-report all contain this decoder, so they escape the same characters.
  */
 #include "os/characters.h"
 

@@ -1,6 +1,7 @@
 /*
- * The exact and the coarse clock.  The coarse clock is a word of the kernel's
- * [vvar] page; shim finds the word by comparing the page with the clocks.
+ * The exact and the coarse clock.  The coarse clock is a word of the kernel's [vvar] page,
+ * which has no fixed layout.  shim searches the page for the word whose value matches the
+ * processor's counter at the last tick.
  */
 #include "os/clock.h"
 
@@ -25,7 +26,8 @@ static const volatile uint64_t *tick;
 static uint64_t tick_length;
 static uint64_t hz;
 static uintptr_t vvar;
-static bool any_closed; /* its new threads may have inherited that */
+static bool
+	any_closed; /* a thread has lost the clock: new threads may inherit that */
 static __thread bool closed;
 
 void clock_close(void)
@@ -80,9 +82,9 @@ static struct reading read_coarse_clocks(void)
 	return now;
 }
 
-/* The largest distance of a valid pair of readings in clock units: a system call takes
- * a microsecond, a preemption far longer. */
-#define CLOSE 2000
+/* The largest distance of a valid pair of readings, in clock units.  A system call takes
+ * about a microsecond, a preemption far longer. */
+#define VALID_DISTANCE 2000
 
 static struct reading read_clocks(void)
 {
@@ -91,7 +93,7 @@ static struct reading read_clocks(void)
 
 	if (shim_clock_is_closed())
 		return read_coarse_clocks();
-	for (int i = 0; i < 50 && best_distance > CLOSE; i++) {
+	for (int i = 0; i < 50 && best_distance > VALID_DISTANCE; i++) {
 		uint64_t before = shim_clock_read(), mono_ns, distance;
 
 		if (sys_time_ns(CLOCK_MONOTONIC, &mono_ns) < 0)
@@ -106,7 +108,7 @@ static struct reading read_clocks(void)
 	return best;
 }
 
-/* Exact to 0.1 %, which is enough to tell the tick from other numbers. */
+/* The result is exact to 0.1 %, enough to distinguish the tick from other numbers. */
 static uint64_t measure_hz(void)
 {
 	struct reading a = read_clocks(), b;
@@ -134,9 +136,9 @@ static bool matches(uint64_t value, uint64_t now, uint64_t age_ns)
 }
 
 /*
- * Returns NULL if it was not found, or if a tick came between the two readings, which
- * sets @has_ticked.  Reads only the first page: the others may belong to a hypervisor
- * and fault.
+ * Returns NULL if the page does not have the tick.  Returns NULL and sets *@has_ticked if
+ * a tick came between the two readings.  Reads only the first page: other pages of [vvar]
+ * may belong to a hypervisor and fault.
  */
 static const volatile uint64_t *find_tick(bool *has_ticked)
 {

@@ -17,7 +17,7 @@ struct shim_meta;
 bool clock_start(void);
 /* Writes the properties of the clocks into a new recording. */
 void clock_describe(struct shim_meta *meta);
-/* Units in a second; 0: unknown. */
+/* Clock units in a second; 0: unknown. */
 uint64_t clock_hz(void);
 /* The exact clock, or the coarse one where the exact one would fault. */
 uint64_t clock_read(void);

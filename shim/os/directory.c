@@ -1,6 +1,6 @@
 /*
- * Directories of the recording.  A directory is opened again for each file,
- * and must have the owner and inode that it had at first.
+ * Directories of the recording.  shim opens a directory again for each file.  It must then
+ * have the same owner and inode as at first: another user may have replaced it.
  */
 #define _GNU_SOURCE
 #include "os/directory.h"
@@ -16,17 +16,17 @@
 
 #define OPEN_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-static int finish(int fd, int r)
+static int close_on_failure(int fd, int r)
 {
 	if (r < 0)
 		sys_close(fd);
 	return r < 0 ? r : fd;
 }
 
-/* The umask may have removed bits of a new directory's mode.  The mode is set through the
- * descriptor.  A directory with access for others is not ours: somebody who may write to
- * the directory above has put it there. */
-static void give_mode(int fd, struct sys_status *status)
+/* The umask may have removed bits of a new directory's mode.  Sets the mode through the
+ * descriptor.  A directory that gives other users access is not the one that shim has
+ * created: a user who may write to the directory above has replaced it. */
+static void correct_mode(int fd, struct sys_status *status)
 {
 	unsigned user;
 
@@ -47,13 +47,13 @@ static int open_own(int parent, const char *name, bool is_new,
 		return fd;
 	r = sys_get_status(fd, status);
 	if (r == 0 && is_new)
-		give_mode(fd, status);
+		correct_mode(fd, status);
 	if (r == 0)
 		r = trust_own(status);
-	return finish(fd, r);
+	return close_on_failure(fd, r);
 }
 
-static int take_identity(struct directory *directory, bool is_new)
+static int open_and_identify(struct directory *directory, bool is_new)
 {
 	struct sys_status status;
 	int fd = open_own(AT_FDCWD, directory->path, is_new, &status);
@@ -68,14 +68,14 @@ static int take_identity(struct directory *directory, bool is_new)
 
 int directory_find(struct directory *directory)
 {
-	return take_identity(directory, false);
+	return open_and_identify(directory, false);
 }
 
 int directory_make(struct directory *directory)
 {
 	int r = sys_make_directory_at(AT_FDCWD, directory->path, S_IRWXU);
 
-	return r < 0 ? r : take_identity(directory, true);
+	return r < 0 ? r : open_and_identify(directory, true);
 }
 
 int directory_open(const struct directory *directory)
@@ -92,7 +92,7 @@ int directory_open(const struct directory *directory)
 		r = -TRUST_REPLACED;
 	if (r == 0 && (status.mode & (S_IRWXG | S_IRWXO)))
 		r = -TRUST_ACCESS;
-	return finish(fd, r);
+	return close_on_failure(fd, r);
 }
 
 static bool is_own_file(int fd)

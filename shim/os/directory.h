@@ -1,9 +1,9 @@
 /*
  * A directory of the recording: its path and its identity.
  *
- * No descriptor of it stays open, so it is opened again for each file.  A user
- * who may write to a directory above could have replaced it meanwhile; a
- * directory with another owner or inode is refused.
+ * shim keeps no descriptor open, so it opens the directory again for each file.  A user who
+ * may write to a directory above could have replaced it meanwhile, so shim refuses a
+ * directory with another owner or inode.
  */
 #ifndef SHIM_DIRECTORY_H
 #define SHIM_DIRECTORY_H
@@ -21,13 +21,14 @@ struct directory {
 
 /* Each returns a descriptor (O_PATH), or -errno, or a reason of trust.h. */
 
-/* Opens the directory at its path; it must give no other user any access. */
+/* Opens the directory at its path and stores its identity.  It must belong to the
+ * effective user and give no other user any access. */
 int directory_find(struct directory *directory);
 
-/* Creates it; -EEXIST if the name is taken. */
+/* Creates the directory and stores its identity; -EEXIST if the name exists. */
 int directory_make(struct directory *directory);
 
-/* Opens it again, and checks its identity. */
+/* Opens the directory again, and checks its identity. */
 int directory_open(const struct directory *directory);
 
 /* Whether the directory @fd has a subdirectory @name of this user that

@@ -1,7 +1,8 @@
 /*
- * The fine tick.  The kernel's tick stays the one to fall back on: profrun says in the
- * file when it stops writing, and changes the clock once more, so that each thread
- * looks.  When all of profrun is killed, the kernel changes the clock.
+ * The fine tick, a clock that profrun writes and shim reads.  When profrun stops writing,
+ * it sets a flag in the file and changes the clock once more.  Each thread sees the
+ * change, reads the flag, and continues with the kernel's tick.  When all processes of
+ * profrun are killed, the kernel changes the clock.
  */
 #include "os/fine_tick.h"
 
@@ -19,13 +20,13 @@
 #include <shim/banned.h>
 
 static const volatile struct shim_tick
-	*page; /* NULL: the kernel's tick counts */
-static const volatile struct shim_tick *ended; /* the last @page */
-static bool is_told;
+	*mapped_tick; /* NULL: the kernel's tick counts */
+static const volatile struct shim_tick *ended_tick; /* the last @mapped_tick */
+static bool is_logged;
 static const volatile uint64_t *kernels_tick;
-static struct shim_meta *described;
+static struct shim_meta *meta_of_recording;
 
-/* A writer that is later than this is gone. */
+/* If the last write is older than a second divided by this, profrun has ended. */
 #define LATE_PER_SECOND 4
 
 static bool is_of_this_boot(const struct shim_tick *tick)
@@ -102,55 +103,57 @@ const void *fine_tick_map(int directory)
 		sys_unmap(memory, FINE_TICK_SIZE);
 		memory = NULL;
 	}
-	page = memory;
+	mapped_tick = memory;
 	return memory;
 }
 
 void fine_tick_describe(struct shim_meta *meta)
 {
-	const volatile struct shim_tick *tick = page;
+	const volatile struct shim_tick *tick = mapped_tick;
 
-	described = meta;
+	meta_of_recording = meta;
 	meta->fine_tick = tick ? tick->length : 0;
 }
 
 const volatile uint64_t *shim_clock_tick(void)
 {
-	const volatile struct shim_tick *tick = page;
+	const volatile struct shim_tick *tick = mapped_tick;
 
 	kernels_tick = shim_clock_coarse(NULL);
 	return tick ? &tick->clock : kernels_tick;
 }
 
-/* Hooks use it on a small stack: neither function has a frame, or calls another. */
+/* Hooks call shim_clock_follow_tick on a small stack: neither of these two functions needs
+ * a frame of its own. */
 static __attribute__((noinline)) void
 use_kernels(const volatile uint64_t **all, const volatile uint64_t **tick)
 {
-	if (page)
-		ended = page;
-	page = NULL;
-	if (described)
-		described->fine_tick = 0;
+	if (mapped_tick)
+		ended_tick = mapped_tick;
+	mapped_tick = NULL;
+	if (meta_of_recording)
+		meta_of_recording->fine_tick = 0;
 	*all = *tick = kernels_tick;
 }
 
 void shim_clock_follow_tick(const volatile uint64_t **all,
 			    const volatile uint64_t **tick)
 {
-	const volatile struct shim_tick *from = page;
+	const volatile struct shim_tick *from = mapped_tick;
 
-	/* Who has read the last clock reads is_over as it is since then. */
+	/* A thread that has read the last clock must also see @is_over. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (!from || from->is_over || !is_alive(from->clock))
 		use_kernels(all, tick);
-	else if (described && described->fine_tick != from->length)
-		described->fine_tick = from->length;
+	else if (meta_of_recording &&
+		 meta_of_recording->fine_tick != from->length)
+		meta_of_recording->fine_tick = from->length;
 }
 
 bool fine_tick_was_killed(void)
 {
-	if (!ended || ended->is_over || is_told)
+	if (!ended_tick || ended_tick->is_over || is_logged)
 		return false;
-	is_told = true;
+	is_logged = true;
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * The fine tick: the clock, which profrun writes into a file of the recording
- * (struct shim_tick) many times in a tick of the kernel.
+ * The fine tick: profrun writes the clock into a file of the recording (struct shim_tick)
+ * many times within one tick of the kernel.
  */
 #ifndef SHIM_FINE_TICK_H
 #define SHIM_FINE_TICK_H
@@ -15,13 +15,14 @@ struct shim_meta;
 #define FINE_TICK_SIZE 4096
 
 /*
- * Maps the file of the recording's directory @directory (a descriptor), once the
- * clocks have started.  Returns the mapping of FINE_TICK_SIZE bytes, or NULL: there is
- * no such file, or it is not written now, or not on this machine.
+ * Maps the tick's file in the recording's directory @directory (a descriptor).  Called
+ * after clock_start.  Returns the mapping of FINE_TICK_SIZE bytes; NULL if the file does
+ * not exist, or if no process of this machine writes it now.
  */
 const void *fine_tick_map(int directory);
 
-/* Writes its length into the meta of a recording. */
+/* Writes the fine tick's length into the meta of a recording; 0 if there is no fine
+ * tick. */
 void fine_tick_describe(struct shim_meta *meta);
 
 /* True once, if its writer was killed before the program's end, with all that could

@@ -17,10 +17,11 @@
 
 #include <shim/banned.h>
 
-/* Of glibc only. */
+/* Only glibc has it. */
 #pragma weak dladdr1
 
-/* Of the loader.  If it is not exported, the program's dynamic section points to it. */
+/* The loader's list.  If the loader does not export it, the program's dynamic section
+ * points to it. */
 extern struct r_debug _r_debug __attribute__((weak));
 /* The dynamic section of the object that contains this code. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
@@ -34,7 +35,7 @@ static const ElfW(Dyn) * program_dynamic(void)
 	uintptr_t bias = 0, dynamic = 0, first_page;
 	bool is_known = false;
 
-	/* A loader that was started as a command has no PT_PHDR; its headers are in
+	/* A loader that was started as a command has no PT_PHDR.  Its headers are in
 	 * its first page. */
 	first_page = (uintptr_t)part & -(uintptr_t)4096;
 	for (size_t i = 0; part && i < count; i++) {
@@ -73,9 +74,9 @@ struct object {
 	size_t soname; /* in the strings; 0: none */
 };
 
-/* The loader has relocated the addresses, except in objects whose dynamic section is
+/* The loader has relocated the addresses, unless the object's dynamic section is
  * read-only. */
-static const void *real(const struct link_map *map, uintptr_t address)
+static const void *relocate(const struct link_map *map, uintptr_t address)
 {
 	return (const void *)(address < map->l_addr ? address + map->l_addr :
 						      address);
@@ -86,7 +87,7 @@ static bool read_object(const struct link_map *map, struct object *object)
 	*object = (struct object){ 0 };
 	for (const ElfW(Dyn) *entry = map->l_ld;
 	     entry && entry->d_tag != DT_NULL; entry++) {
-		const void *at = real(map, entry->d_un.d_ptr);
+		const void *at = relocate(map, entry->d_un.d_ptr);
 
 		switch (entry->d_tag) {
 		case DT_SYMTAB: object->symbols = at; break;
@@ -100,24 +101,24 @@ static bool read_object(const struct link_map *map, struct object *object)
 	return object->symbols && object->strings;
 }
 
-struct wanted {
+struct name_hash {
 	const char *name;
 	uint32_t gnu_hash, hash;
 };
 
-static struct wanted want(const char *name)
+static struct name_hash hash_of_name(const char *name)
 {
-	struct wanted wanted = { .name = name, .gnu_hash = 5381 };
+	struct name_hash name_hash = { .name = name, .gnu_hash = 5381 };
 
 	for (const unsigned char *at = (const void *)name; *at; at++) {
 		uint32_t high;
 
-		wanted.gnu_hash = wanted.gnu_hash * 33 + *at;
-		wanted.hash = (wanted.hash << 4) + *at;
-		high = wanted.hash & 0xf0000000u;
-		wanted.hash = (wanted.hash ^ high >> 24) & ~high;
+		name_hash.gnu_hash = name_hash.gnu_hash * 33 + *at;
+		name_hash.hash = (name_hash.hash << 4) + *at;
+		high = name_hash.hash & 0xf0000000u;
+		name_hash.hash = (name_hash.hash ^ high >> 24) & ~high;
 	}
-	return wanted;
+	return name_hash;
 }
 
 /* Indexes 0 and 1 mean no version; a hidden version is not the default. */
@@ -127,7 +128,8 @@ static bool is_default(const struct object *object, uint32_t index)
 	       !(object->versions[index] & 0x8000);
 }
 
-static bool fits(const struct object *object, uint32_t index, const char *name)
+static bool is_definition(const struct object *object, uint32_t index,
+			  const char *name)
 {
 	const ElfW(Sym) *symbol = &object->symbols[index];
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
@@ -139,21 +141,21 @@ static bool fits(const struct object *object, uint32_t index, const char *name)
 	       is_default(object, index);
 }
 
-/* The table: nbuckets, symoffset, bloom_size, bloom_shift, bloom[], buckets[], chain[].
- * A chain ends with an odd hash. */
+/* The table has nbuckets, symoffset, bloom_size, bloom_shift, bloom[], buckets[] and
+ * chain[].  A chain ends with an odd hash. */
 static const ElfW(Sym) *
-	find_gnu(const struct object *object, const struct wanted *wanted)
+	find_gnu(const struct object *object, const struct name_hash *name_hash)
 {
 	const uint32_t *table = object->gnu_hash;
 	const uint32_t *buckets = table + 4 +
 				  table[2] *
 					  (sizeof(ElfW(Addr)) / sizeof(*table));
 	const uint32_t *chain = buckets + table[0] - table[1];
-	uint32_t index = table[0] ? buckets[wanted->gnu_hash % table[0]] : 0;
+	uint32_t index = table[0] ? buckets[name_hash->gnu_hash % table[0]] : 0;
 
 	for (; index >= table[1] && index != 0; index++) {
-		if ((chain[index] | 1) == (wanted->gnu_hash | 1) &&
-		    fits(object, index, wanted->name))
+		if ((chain[index] | 1) == (name_hash->gnu_hash | 1) &&
+		    is_definition(object, index, name_hash->name))
 			return &object->symbols[index];
 		if (chain[index] & 1)
 			break;
@@ -161,21 +163,21 @@ static const ElfW(Sym) *
 	return NULL;
 }
 
-/* The table: nbucket, nchain, buckets[], chain[]. */
+/* The table has nbucket, nchain, buckets[] and chain[]. */
 static const ElfW(Sym) *
-	find_old(const struct object *object, const struct wanted *wanted)
+	find_old(const struct object *object, const struct name_hash *name_hash)
 {
 	const uint32_t *table = object->hash;
-	uint32_t index = table[0] ? table[2 + wanted->hash % table[0]] : 0;
+	uint32_t index = table[0] ? table[2 + name_hash->hash % table[0]] : 0;
 
 	for (; index != 0; index = table[2 + table[0] + index])
-		if (fits(object, index, wanted->name))
+		if (is_definition(object, index, name_hash->name))
 			return &object->symbols[index];
 	return NULL;
 }
 
-static void *look_into(const struct link_map *map, const struct wanted *wanted,
-		       size_t *size)
+static void *find_in_object(const struct link_map *map,
+			    const struct name_hash *name_hash, size_t *size)
 {
 	const ElfW(Sym) *symbol = NULL;
 	struct object object;
@@ -184,9 +186,9 @@ static void *look_into(const struct link_map *map, const struct wanted *wanted,
 	if (!read_object(map, &object))
 		return NULL;
 	if (object.gnu_hash)
-		symbol = find_gnu(&object, wanted);
+		symbol = find_gnu(&object, name_hash);
 	else if (object.hash)
-		symbol = find_old(&object, wanted);
+		symbol = find_old(&object, name_hash);
 	if (!symbol)
 		return NULL;
 	address = symbol->st_shndx == SHN_ABS ? symbol->st_value :
@@ -199,41 +201,42 @@ static void *look_into(const struct link_map *map, const struct wanted *wanted,
 
 /* --- objects loaded at the start --- */
 
-/* The last of them.  Objects that the program opens later follow in the list, and may
- * be unloaded. */
-static const struct link_map *last;
+/* The last object that was loaded at the start.  Objects that the program opens later
+ * follow in the list and may be unloaded. */
+static const struct link_map *last_at_start;
 
 static const struct link_map *first_object(void)
 {
 	const struct r_debug *list = lookup_list();
 	const struct link_map *first = list ? list->r_map : NULL, *map = first;
 
-	if (map && !__atomic_load_n(&last, __ATOMIC_ACQUIRE)) {
+	if (map && !__atomic_load_n(&last_at_start, __ATOMIC_ACQUIRE)) {
 		while (map->l_next)
 			map = map->l_next;
-		__atomic_store_n(&last, map, __ATOMIC_RELEASE);
+		__atomic_store_n(&last_at_start, map, __ATOMIC_RELEASE);
 	}
 	return first;
 }
 
-static const struct link_map *after(const struct link_map *map)
+static const struct link_map *next_at_start(const struct link_map *map)
 {
-	return map == last ? NULL : map->l_next;
+	return map == last_at_start ? NULL : map->l_next;
 }
 
-static void *search(const struct link_map *map, const char *name, size_t *size)
+static void *find_from(const struct link_map *map, const char *name,
+		       size_t *size)
 {
-	struct wanted wanted = want(name);
+	struct name_hash name_hash = hash_of_name(name);
 	void *found = NULL;
 
-	for (; map && !found; map = after(map))
-		found = look_into(map, &wanted, size);
+	for (; map && !found; map = next_at_start(map))
+		found = find_in_object(map, &name_hash, size);
 	return found;
 }
 
 void *lookup_first_sized(const char *name, size_t *size)
 {
-	return search(first_object(), name, size);
+	return find_from(first_object(), name, size);
 }
 
 void *lookup_first(const char *name)
@@ -248,7 +251,7 @@ static const struct link_map *find_ours(void)
 	const struct link_map *map = first_object();
 
 	while (map && map->l_ld != _DYNAMIC)
-		map = after(map);
+		map = next_at_start(map);
 	return map;
 }
 
@@ -257,30 +260,31 @@ bool lookup_is_possible(void)
 	return find_ours() != NULL;
 }
 
-/* Whether shim comes before libc.  If the program has opened shim by dlopen, it does
- * not: then all objects except shim are searched. */
-static bool are_first(const struct link_map *ours)
+/* Whether shim precedes libc in the list.  It does not if the program has opened shim by
+ * dlopen; then lookup_next searches all objects except shim. */
+static bool precedes_libc(const struct link_map *ours)
 {
 	size_t size;
 
-	return search(after(ours), "__libc_start_main", &size) != NULL;
+	return find_from(next_at_start(ours), "__libc_start_main", &size) !=
+	       NULL;
 }
 
 void *lookup_next(const char *name)
 {
 	const struct link_map *ours = find_ours(), *map;
-	struct wanted wanted = want(name);
+	struct name_hash name_hash = hash_of_name(name);
 	void *found;
 	size_t size;
 
 	if (!ours)
 		return NULL;
-	found = search(after(ours), name, &size);
-	if (found || are_first(ours))
+	found = find_from(next_at_start(ours), name, &size);
+	if (found || precedes_libc(ours))
 		return found;
-	for (map = first_object(); map && !found; map = after(map))
+	for (map = first_object(); map && !found; map = next_at_start(map))
 		if (map != ours)
-			found = look_into(map, &wanted, &size);
+			found = find_in_object(map, &name_hash, &size);
 	return found;
 }
 
@@ -292,10 +296,10 @@ void *lookup_real(const char *name)
 
 void *lookup_in(const struct link_map *object, const char *name)
 {
-	struct wanted wanted = want(name);
+	struct name_hash name_hash = hash_of_name(name);
 	size_t size;
 
-	return look_into(object, &wanted, &size);
+	return find_in_object(object, &name_hash, &size);
 }
 
 /* --- objects loaded at any time --- */
@@ -348,7 +352,7 @@ static void add_needed(struct family *family, const struct link_map *map)
 						      entry->d_un.d_val));
 }
 
-struct question {
+struct family_search {
 	const struct link_map *from; /* NULL: the object with this name */
 	const char *object;
 	const char *symbol;
@@ -356,18 +360,20 @@ struct question {
 };
 
 /* Called with the loader's lock held: no object is loaded or unloaded. */
-static int answer(struct dl_phdr_info *unused, size_t size, void *argument)
+static int search_family(struct dl_phdr_info *unused, size_t size,
+			 void *argument)
 {
-	struct question *question = argument;
-	struct wanted wanted = want(question->symbol);
+	struct family_search *family_search = argument;
+	struct name_hash name_hash = hash_of_name(family_search->symbol);
 	struct family family = { .count = 0 };
 
 	(void)unused;
-	if (!question->from)
-		question->from = find_named(question->object);
-	add_object(&family, question->from);
-	for (unsigned i = 0; i < family.count && !question->found; i++) {
-		question->found = look_into(family.members[i], &wanted, &size);
+	if (!family_search->from)
+		family_search->from = find_named(family_search->object);
+	add_object(&family, family_search->from);
+	for (unsigned i = 0; i < family.count && !family_search->found; i++) {
+		family_search->found = find_in_object(family.members[i],
+						      &name_hash, &size);
 		add_needed(&family, family.members[i]);
 	}
 	return 1;
@@ -375,20 +381,21 @@ static int answer(struct dl_phdr_info *unused, size_t size, void *argument)
 
 void *lookup_near(const void *code, const char *name)
 {
-	struct question question = { .symbol = name };
+	struct family_search family_search = { .symbol = name };
 	Dl_info info;
 
 	if (lookup_list() && dladdr1 &&
-	    dladdr1(code, &info, (void **)&question.from, RTLD_DL_LINKMAP))
-		dl_iterate_phdr(answer, &question);
-	return question.found;
+	    dladdr1(code, &info, (void **)&family_search.from, RTLD_DL_LINKMAP))
+		dl_iterate_phdr(search_family, &family_search);
+	return family_search.found;
 }
 
 void *lookup_beside(const char *object, const char *name)
 {
-	struct question question = { .object = object, .symbol = name };
+	struct family_search family_search = { .object = object,
+					       .symbol = name };
 
 	if (lookup_list())
-		dl_iterate_phdr(answer, &question);
-	return question.found;
+		dl_iterate_phdr(search_family, &family_search);
+	return family_search.found;
 }

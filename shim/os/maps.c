@@ -14,7 +14,7 @@
 
 static char buffer[8192];
 
-static bool is_there(const char *path)
+static bool file_exists(const char *path)
 {
 	int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
 
@@ -32,14 +32,15 @@ static bool has_newline(const char *path)
 	return *path != '\0';
 }
 
-/* The kernel writes a newline in a path as NEWLINE, and a backslash unchanged.  If a
- * file exists whose name has those four characters, the path means that file. */
+/* The kernel writes a newline in a path as NEWLINE, and a backslash unchanged.  So a path
+ * with NEWLINE may also be the name of a file with these four characters: if that file
+ * exists, the path stays as it is. */
 static void restore_newlines(char *path)
 {
 	const char *at = path, *after;
 	char *to = path;
 
-	if (path[0] != '/' || !has_newline(path) || is_there(path))
+	if (path[0] != '/' || !has_newline(path) || file_exists(path))
 		return;
 	while (*at != '\0') {
 		after = text_after(at, NEWLINE);
@@ -49,7 +50,7 @@ static void restore_newlines(char *path)
 	*to = '\0';
 }
 
-static void parse(char *text, struct map *map)
+static void parse_line(char *text, struct map *map)
 {
 	const char *line = text;
 
@@ -78,7 +79,7 @@ static void parse(char *text, struct map *map)
 	restore_newlines(text + (line - text));
 }
 
-/* If the first thread has ended and others run on, /proc/self/maps is empty. */
+/* /proc/self/maps is empty after the first thread has ended, even if others still run. */
 static const char *const paths[] = { "/proc/self/maps",
 				     "/proc/thread-self/maps" };
 
@@ -112,13 +113,13 @@ static int read_file(const char *path,
 				continue;
 			buffer[i] = '\0';
 			if (i - begin > 32) {
-				parse(buffer + begin, &map);
+				parse_line(buffer + begin, &map);
 				go_on = each(&map, argument);
 			}
 			begin = i + 1;
 		}
-		/* A path may have any length; one that fills the buffer is
-		 * dropped with its line. */
+		/* A path may have any length.  A line that fills the buffer is
+		 * dropped. */
 		if (begin == 0 && have == sizeof(buffer))
 			begin = have;
 		for (size_t i = begin; i < have; i++)
@@ -145,10 +146,10 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 
 int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high, char name[64])
 {
-	static bool is_unknown;
+	static bool is_unsupported;
 	int r = -ESRCH;
 
-	if (__atomic_load_n(&is_unknown, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&is_unsupported, __ATOMIC_RELAXED))
 		return -ENOTTY;
 	for (unsigned i = 0; i < 2 && r == -ESRCH; i++) {
 		int fd = sys_open(paths[i], O_RDONLY | O_CLOEXEC, 0);
@@ -158,8 +159,8 @@ int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high, char name[64])
 		r = sys_find_mapping(fd, address, low, high, name);
 		sys_close(fd);
 	}
-	/* An older kernel: later calls need not open the file. */
+	/* The kernel is older than Linux 6.11: later calls need not open the file. */
 	if (r == -ENOTTY)
-		__atomic_store_n(&is_unknown, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&is_unsupported, true, __ATOMIC_RELAXED);
 	return r;
 }

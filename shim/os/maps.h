@@ -17,12 +17,13 @@ struct map {
 	const char *path; /* "" for anonymous memory */
 };
 
-/* Calls @each for every mapping until it returns false. Returns 0 or -errno. */
+/* Calls @each for every mapping until @each returns false.  Returns 0 or -errno. */
 int maps_read(bool (*each)(const struct map *map, void *argument),
 	      void *argument);
 
-/* The bounds of the mapping that contains @address, without reading the
- * others.  After an error maps_read() may still find it. */
+/* Stores the bounds and the name of the mapping that contains @address, without reading
+ * the other mappings.  Returns 0 or -errno.  After an error maps_read() may still find
+ * the mapping. */
 int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
 	      char name[64]);
 

@@ -1,6 +1,7 @@
 /*
- * The functions that compilers call by themselves, to clear or copy a structure.  Calls
- * could reach functions of the program instead; libc's use vector registers.
+ * memcpy and the other functions that compilers call implicitly, to clear or copy a
+ * structure.  Without these definitions, the calls could reach functions of the program,
+ * or functions of libc, which use vector registers.
  */
 #include <stddef.h>
 

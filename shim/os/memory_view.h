@@ -1,6 +1,6 @@
 /*
- * A piece of an image's memory, which is read without trusting its content: the
- * memory itself, or a copy if another thread may unmap it meanwhile.
+ * A piece of an image's memory, whose content shim does not trust: the memory itself, or a
+ * copy if another thread may unmap the image meanwhile.
  */
 #ifndef SHIM_MEMORY_VIEW_H
 #define SHIM_MEMORY_VIEW_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct view {
-	uintptr_t start; /* the address it has in the program */
+	uintptr_t start; /* its address in the program */
 	size_t size;
 	const unsigned char *bytes; /* where it can be read */
 };

@@ -1,6 +1,6 @@
 /*
- * Reads memory that may be unmapped at any time, one page for each system
- * call.
+ * Reads memory that another thread may unmap at any time.  The system call copies memory
+ * and fails where it is unmapped.  A cache of pages keeps the calls few.
  */
 #include "os/pages.h"
 
@@ -27,7 +27,7 @@ void pages_end(void)
 	sys_empty(bytes, sizeof(bytes));
 }
 
-static int get(uintptr_t at, const unsigned char **byte)
+static int get_byte(uintptr_t at, const unsigned char **byte)
 {
 	uintptr_t address = at & ~(uintptr_t)(PAGE - 1);
 	unsigned i = at / PAGE % PAGES;
@@ -48,7 +48,7 @@ int pages_read(const void *from, void *to, size_t size)
 	uintptr_t at = (uintptr_t)from;
 
 	for (size_t i = 0; i < size; i++, at++, byte++) {
-		int r = i == 0 || at % PAGE == 0 ? get(at, &byte) : 0;
+		int r = i == 0 || at % PAGE == 0 ? get_byte(at, &byte) : 0;
 
 		if (r < 0)
 			return r;
@@ -63,7 +63,7 @@ bool pages_read_text(const char *from, char *to, size_t size)
 	uintptr_t at = (uintptr_t)from;
 
 	for (size_t i = 0; i < size; i++, at++, byte++) {
-		if ((i == 0 || at % PAGE == 0) && get(at, &byte) < 0)
+		if ((i == 0 || at % PAGE == 0) && get_byte(at, &byte) < 0)
 			return false;
 		to[i] = (char)*byte;
 		if (*byte == '\0')

@@ -1,13 +1,13 @@
 /*
- * The program headers of an image, as they were mapped:
+ * The program headers of a mapped image:
  *
  *     struct segments segments = segments_at(image->start);
  *
  *     while (segments_next(&segments, &part))
  *             ...
  *
- * The loop also ends if a header cannot be read: the program may unmap the image at
- * any time.
+ * The loop also ends if a header cannot be read, because the program may unmap the image
+ * at any time.
  */
 #ifndef SHIM_SEGMENTS_H
 #define SHIM_SEGMENTS_H

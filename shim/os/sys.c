@@ -43,7 +43,7 @@ bool sys_is_forbidden(void)
 	return sys_forbidden;
 }
 
-static size_t append(char *text, size_t size, size_t at, const char *what)
+static size_t append_text(char *text, size_t size, size_t at, const char *what)
 {
 	while (at + 1 < size && *what)
 		text[at++] = *what++;
@@ -51,8 +51,8 @@ static size_t append(char *text, size_t size, size_t at, const char *what)
 	return at;
 }
 
-/* New files get their mode whatever the program's umask is: otherwise shim could not
- * open them again. */
+/* Sets the mode of a new file after the umask was applied: otherwise shim might be
+ * unable to open the file again. */
 int sys_open_at(int directory, const char *name, int flags, unsigned mode)
 {
 	int fd = (int)sys_retry(SYS_openat, directory, (long)name, flags, mode,
@@ -124,11 +124,11 @@ int sys_get_status(int fd, struct sys_status *status)
 	return 0;
 }
 
-/* The mode of a descriptor of O_PATH is set through its name in /proc. */
+/* fchmod refuses a descriptor of O_PATH, so this function uses its name in /proc. */
 int sys_set_mode(int fd, unsigned mode)
 {
 	char path[40];
-	size_t at = append(path, sizeof(path), 0, "/proc/self/fd/");
+	size_t at = append_text(path, sizeof(path), 0, "/proc/self/fd/");
 	unsigned unit = 1;
 
 	while (fd / 10 / unit > 0)
@@ -188,7 +188,7 @@ int sys_get_directory(char *buffer, size_t size)
 	return (int)sys_retry(SYS_getcwd, (long)buffer, (long)size, 0, 0, 0, 0);
 }
 
-/* Some file systems cannot preallocate: writing zeros allocates as well. */
+/* For file systems that cannot preallocate: written zeros allocate blocks, too. */
 static int write_zeros(int fd, uint64_t offset, uint64_t size)
 {
 	static const char zeros[4096];
@@ -219,8 +219,8 @@ int sys_allocate(int fd, uint64_t offset, uint64_t size)
 	return (int)r;
 }
 
-static int map_for(int protection, void **memory, size_t size, int flags,
-		   int fd, uint64_t offset)
+static int map_protected(int protection, void **memory, size_t size, int flags,
+			 int fd, uint64_t offset)
 {
 	long r = sys_retry(SYS_mmap, 0, (long)size, protection, flags, fd,
 			   (long)offset);
@@ -233,7 +233,8 @@ static int map_for(int protection, void **memory, size_t size, int flags,
 
 static int map(void **memory, size_t size, int flags, int fd, uint64_t offset)
 {
-	return map_for(PROT_READ | PROT_WRITE, memory, size, flags, fd, offset);
+	return map_protected(PROT_READ | PROT_WRITE, memory, size, flags, fd,
+			     offset);
 }
 
 int sys_map_file(int fd, uint64_t offset, size_t size, void **memory)
@@ -243,7 +244,7 @@ int sys_map_file(int fd, uint64_t offset, size_t size, void **memory)
 
 int sys_map_to_read(int fd, size_t size, void **memory)
 {
-	return map_for(PROT_READ, memory, size, MAP_SHARED, fd, 0);
+	return map_protected(PROT_READ, memory, size, MAP_SHARED, fd, 0);
 }
 
 int sys_map(size_t size, void **memory)
@@ -278,7 +279,7 @@ int sys_map_shared_at(void *memory, size_t size)
 	return -EEXIST;
 }
 
-/* mremap(2) of no bytes of a shared mapping makes another one. */
+/* mremap(2) with an old size of 0 maps a shared mapping a second time. */
 int sys_map_again(void *shared, size_t size, void **memory)
 {
 	long r = sys_retry(SYS_mremap, (long)shared, 0, (long)size,
@@ -355,8 +356,8 @@ static uint64_t bit_of(int signal)
 	return 1ull << (signal - 1);
 }
 
-/* Removes a signal that shim's call has raised, unless it was pending before (@before):
- * then it is the program's. */
+/* Removes a signal that a system call of shim has raised.  A signal in @before was
+ * pending earlier and belongs to the program. */
 static void drop_signal(int signal, uint64_t before)
 {
 	uint64_t one = bit_of(signal);
@@ -372,8 +373,8 @@ long sys_pass_on(long number, long a, long b, long c, long d, long e, long f)
 	return arch_syscall(number, a, b, c, d, e, f);
 }
 
-/* The flags are those of vfork, which emulators know.  arch_syscall is inlined: both
- * processes go on in this frame, the parent after the child has ended. */
+/* Emulators support clone with the flags of vfork.  arch_syscall must be inlined: both
+ * processes continue in this frame, the parent after the child has ended. */
 long sys_run_sharing(void (*process)(void))
 {
 	long pid;
@@ -489,9 +490,9 @@ int sys_kernel(char *text, size_t size)
 
 	if (r < 0)
 		return r;
-	at = append(text, size, 0, names.sysname);
-	at = append(text, size, at, " ");
-	append(text, size, at, names.release);
+	at = append_text(text, size, 0, names.sysname);
+	at = append_text(text, size, at, " ");
+	append_text(text, size, at, names.release);
 	return 0;
 }
 
@@ -513,8 +514,8 @@ void sys_yield(void)
 	sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
-/* If the kernel or a sandbox refuses the command, a sleep is long enough for other
- * threads to execute their pending instructions. */
+/* If the kernel or a sandbox refuses the command, a sleep of 1 ms lets other threads
+ * finish the instructions that they have begun. */
 void sys_barrier(void)
 {
 	static bool registered;
@@ -537,7 +538,8 @@ long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset)
 			 (long)offset, 0, 0);
 }
 
-/* A process has to register once for this command; execve and some forks undo that. */
+/* A process must register before it uses this command.  execve and some forks remove the
+ * registration. */
 int sys_sync_cores(void)
 {
 	const long sync = 1 << 5; /* MEMBARRIER_CMD_PRIVATE_EXPEDITED_... */
@@ -551,11 +553,11 @@ int sys_sync_cores(void)
 	return r < 0 ? r : (int)sys_call(SYS_membarrier, sync, 0, 0, 0, 0, 0);
 }
 
-static int copy(long number, void *ours, const void *theirs, size_t size)
+static int copy_memory(long number, void *ours, const void *theirs, size_t size)
 {
 	struct iovec local = { ours, size };
 	struct iovec remote = { (void *)theirs, size };
-	/* Not the process id: the first thread may have ended. */
+	/* The process id would fail after the first thread has ended. */
 	long r = sys_call(number, sys_gettid(), (long)&local, 1, (long)&remote,
 			  1, 0);
 
@@ -583,17 +585,17 @@ static int read_memory(const void *from, void *to, size_t size)
 	return r == (long)size ? 0 : -EFAULT;
 }
 
-/* A sandbox may lack or refuse the system call: then /proc is read. */
+/* Reads /proc if a sandbox lacks or refuses the system call. */
 int sys_peek(const void *from, void *to, size_t size)
 {
-	int r = copy(SYS_process_vm_readv, to, from, size);
+	int r = copy_memory(SYS_process_vm_readv, to, from, size);
 
 	return r < 0 && r != -EFAULT ? read_memory(from, to, size) : r;
 }
 
 int sys_poke(void *to, const void *from, size_t size)
 {
-	return copy(SYS_process_vm_writev, (void *)from, to, size);
+	return copy_memory(SYS_process_vm_writev, (void *)from, to, size);
 }
 
 int sys_file_owner(const char *path, unsigned *uid, unsigned *mode)
@@ -686,7 +688,7 @@ int sys_listen(const char *path)
 			   0, 0, 0);
 	if (fd < 0)
 		return fd;
-	/* The socket's file is created with this mode, less the umask. */
+	/* bind creates the socket's file with this mode, less the umask. */
 	sys_call(SYS_fchmod, fd, 0600, 0, 0, 0, 0);
 	r = (int)sys_call(SYS_bind, fd, (long)&address, sizeof(address), 0, 0,
 			  0);

@@ -12,15 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From now on every function below returns -EPERM and makes no system call:
- * the program has forbidden system calls, and the kernel would kill it for
- * shim's. */
+/* The program has forbidden system calls, and the kernel would kill it for a call of
+ * shim.  Every function below then returns -EPERM and makes no system call, except
+ * sys_pass_on, sys_end_process and sys_park. */
 void sys_forbid(void);
 bool sys_is_forbidden(void);
 
 int sys_open(const char *path, int flags, unsigned mode);
-/* The same for a name relative to @directory, a descriptor or AT_FDCWD; so
- * are the other functions with @directory. */
+/* Opens @name relative to @directory, which is a descriptor or AT_FDCWD, here and in the
+ * other functions with @directory. */
 int sys_open_at(int directory, const char *name, int flags, unsigned mode);
 /* Creates a file; the umask applies to @mode. */
 int sys_create(const char *path, int flags, unsigned mode);
@@ -30,7 +30,7 @@ long sys_read_at(int fd, void *buffer, size_t size, uint64_t offset);
 /* The identity and size of a file; @device as in struct map.  -ESPIPE if @fd
  * is not a regular file. */
 int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size);
-/* The status of the descriptor's file (trust.h); a descriptor of O_PATH is enough. */
+/* The status of the descriptor's file (trust.h).  @fd may be a descriptor of O_PATH. */
 struct sys_status;
 int sys_get_status(int fd, struct sys_status *status);
 /* Works with any access mode of @fd; the umask does not apply. */
@@ -53,16 +53,18 @@ int sys_map_file(int fd, uint64_t offset, size_t size, void **memory);
 /* The first @size bytes of the file, read-only. */
 int sys_map_to_read(int fd, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
-/* Replaces the mappings there by zeroed private memory. */
+/* Replaces the mappings at @memory by zeroed private memory. */
 int sys_map_over(void *memory, size_t size);
-/* Maps zeroed memory that fork children share at @memory; -EEXIST if something is
+/* Maps zeroed memory that fork children share at @memory; -EEXIST if a mapping is
  * there. */
 int sys_map_shared_at(void *memory, size_t size);
-/* Maps the same shared memory once more, elsewhere. */
+/* Maps the same shared memory a second time, at another address. */
 int sys_map_again(void *shared, size_t size, void **memory);
 int sys_unmap(void *memory, size_t size);
+/* Frees the pages of private memory, which then read as zero.  -EINVAL if they are
+ * locked. */
 int sys_empty(void *memory, size_t size);
-/* The same for pages that may be locked in memory; they stay locked. */
+/* Does the same for pages that may be locked in memory.  They stay locked. */
 int sys_drop(void *memory, size_t size);
 /* Asks for huge pages. */
 void sys_prefer_huge(void *memory, size_t size);
@@ -80,7 +82,7 @@ int sys_restore_signals(uint64_t before);
 int sys_block_signal(int signal, bool blocked);
 /* Unblocks @signals in the calling thread; *@before gets the mask before. */
 int sys_unblock_signals(uint64_t signals, uint64_t *before);
-/* The signals that are pending and blocked. */
+/* The signals that are pending for the calling thread because it blocks them. */
 int sys_pending_signals(uint64_t *signals);
 
 /* @action and @before may be NULL. */
@@ -91,7 +93,7 @@ void sys_signal_thread(int signal);
 /* Sends @signal with @value to thread @tid; -ESRCH if it has ended. */
 int sys_queue_signal(int tid, int signal, void *value);
 
-/* Sends a signal again, with the siginfo that it came with. */
+/* Sends @signal to thread @tid with a siginfo that the kernel has delivered before. */
 int sys_send_again(int tid, int signal, const void *info);
 
 /* Creates a timer that sends @signal with @value to a thread.  The timer is
@@ -102,10 +104,7 @@ int sys_timer_set(int timer, uint64_t first_ns, uint64_t period_ns);
 int sys_timer_delete(int timer);
 /* Sets the alternate signal stack of the calling thread. */
 int sys_set_signal_stack(void *low, size_t size);
-/*
- * A system call that the program makes, passed on unchanged: also when shim's
- * own are forbidden.  For calls of the program only.
- */
+/* Makes a system call of the program, also after sys_forbid. */
 long sys_pass_on(long number, long a, long b, long c, long d, long e, long f);
 
 /*
@@ -114,18 +113,19 @@ long sys_pass_on(long number, long a, long b, long c, long d, long e, long f);
  * Returns the child's id, or -errno.
  */
 long sys_run_sharing(void (*process)(void));
-/* Waits for such a child; *@status is that of wait4. */
+/* Waits for a child of sys_run_sharing; *@status is that of wait4. */
 int sys_wait_process(long pid, int *status);
-/* For the child itself: its end, the end that its parent's thread brings it,
- * and limits of its time (ITIMER_*). */
+/* For the child: ends it. */
 void sys_end_process(int status) __attribute__((noreturn));
+/* For the child: the kernel kills it when its parent's thread ends. */
 int sys_end_with_parent(void);
+/* For the child: @timer (ITIMER_*) sends its signal after @seconds. */
 int sys_limit_time(int timer, unsigned seconds);
 
 /* The soft limit of a resource, RLIMIT_*. */
 int sys_limit(int which, uint64_t *limit);
-/* The bounds and name of the mapping that contains @address; @maps is an open
- * /proc/self/maps.  After any error the caller must read that file. */
+/* The bounds and name of the mapping that contains @address.  @maps is a descriptor of
+ * /proc/self/maps.  After any error the caller must read that file instead. */
 int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
 		     uintptr_t *high, char name[64]);
 int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);
@@ -134,7 +134,8 @@ int sys_time_ns(int clock, uint64_t *time_ns);
 int sys_thread_time_ns(int tid, uint64_t *time_ns);
 /* The resolution of @clock in nanoseconds. */
 int sys_clock_resolution(int clock, uint64_t *resolution_ns);
-/* Whether libc has given the thread a control block; false also if that is unknown. */
+/* True if libc has given the thread a control block; false if not, or if that is
+ * unknown. */
 bool sys_has_thread_pointer(void);
 /* 0, or -EPERM if reading the processor's counter would trap. */
 int sys_clock_is_readable(void);
@@ -145,10 +146,10 @@ int sys_kernel(char *text, size_t size);
 int sys_identity(bool *privileged);
 void sys_yield(void);
 void sys_sleep_ms(unsigned time_ms);
-/* Every thread of the process passes a memory barrier before it returns. */
+/* Returns after every thread of the process has passed a memory barrier. */
 void sys_barrier(void);
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset);
-/* After it returns, no thread executes stale instructions. */
+/* Returns after every thread has discarded stale instructions.  0 or -errno. */
 int sys_sync_cores(void);
 /* The owner and the mode (with type) of a file. */
 int sys_file_owner(const char *path, unsigned *uid, unsigned *mode);
@@ -161,9 +162,8 @@ void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms);
 void sys_wake_one(uint32_t *word);
 void sys_wake(uint32_t *word);
 
-/* Parks a thread of shim when system calls are forbidden; never returns.  It
- * makes one system call, of a kind that every program with threads must
- * allow. */
+/* Parks a thread of shim when system calls are forbidden; never returns.  The only
+ * system call is futex, which every program with threads must allow. */
 void sys_park(void) __attribute__((noreturn));
 
 /* --- for the control thread --- */
@@ -177,9 +177,9 @@ int sys_wait_input(int fd, unsigned time_ms);
 int sys_accept(int fd);
 /* The user id of the peer. */
 int sys_peer(int fd, unsigned *uid);
-/* As sys_write: raises no signal. */
+/* Writes to a socket without waiting; raises no signal. */
 long sys_send(int fd, const void *buffer, size_t size);
-/* Reads directory entries: struct linux_dirent64. */
+/* Reads directory entries (struct linux_dirent64); returns their size, 0 at the end. */
 long sys_read_directory(int fd, void *buffer, size_t size);
 
 /* Opens the memory of this process as a file. */

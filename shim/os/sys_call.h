@@ -35,8 +35,8 @@ static inline long sys_retry(long number, long a, long b, long c, long d,
 	return r;
 }
 
-/* Repeats a call that the kernel itself never refuses, but a tracer or a sandbox may:
- * too much depends on it. */
+/* Repeats a call that only a tracer or a sandbox can refuse.  shim cannot work without
+ * these calls. */
 static inline long sys_insist(long number, long a, long b, long c, long d)
 {
 	long r = -EPERM;

@@ -94,7 +94,7 @@ void sys_sleep_ms(unsigned time_ms)
 {
 	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
 
-	/* Not nanosleep: the kernel would forget a call of the program that
-	 * shim's signal has interrupted and that it has to restart. */
+	/* After nanosleep, the kernel could not restart a call of the program that
+	 * shim's signal has interrupted. */
 	sys_call(SYS_ppoll, 0, 0, (long)&time, 0, 0, 0);
 }

@@ -25,7 +25,8 @@ change_mask_again(int how, const uint64_t *set, uint64_t *before)
 			       sizeof(*set));
 }
 
-/* Hooks call it on small stacks: the rare case is in a function of its own. */
+/* Hooks call this function on small stacks, so change_mask_again has the frame of the
+ * rare case. */
 static inline int change_mask(int how, const uint64_t *set, uint64_t *before)
 {
 	int r = (int)sys_call(SYS_rt_sigprocmask, how, (long)set, (long)before,

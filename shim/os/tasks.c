@@ -1,5 +1,5 @@
 /*
- * Lists the tasks of the process from /proc/self/task.
+ * Lists the tasks of the process from /proc/self/task, and reads their signal masks.
  */
 #include "os/tasks.h"
 

@@ -1,5 +1,5 @@
 /*
- * Text without libc: a bounded buffer that is always terminated.
+ * Text without libc: appends to a bounded buffer and keeps it NUL-terminated.
  */
 #include "os/text.h"
 

@@ -1,5 +1,6 @@
 /*
- * Checks owner and mode of a file and of each directory above it.
+ * Checks owner and mode of a file and of each directory above it.  A user who can write to
+ * any of them could replace the file.
  */
 #define _GNU_SOURCE
 #include "os/trust.h"
@@ -38,7 +39,7 @@ int trust_code(const struct sys_status *status)
 	return status->mode & (S_IWGRP | S_IWOTH) ? -TRUST_WRITE : 0;
 }
 
-static int look_at(const char *path, struct sys_status *status)
+static int get_directory_status(const char *path, struct sys_status *status)
 {
 	int fd = sys_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 			  0);
@@ -51,12 +52,13 @@ static int look_at(const char *path, struct sys_status *status)
 	return r;
 }
 
-/* In a user namespace, root may have no id: then the owner of "/" counts as root. */
+/* @root is the owner of "/", who counts as root: in a user namespace, root may have no
+ * id. */
 static int trust_directory(const char *path, unsigned user, unsigned root)
 {
 	struct sys_status status;
 	unsigned others = S_IWGRP | S_IWOTH;
-	int r = look_at(path, &status);
+	int r = get_directory_status(path, &status);
 
 	if (r < 0)
 		return r;
@@ -72,7 +74,7 @@ int trust_above(char *path)
 {
 	struct sys_status top;
 	unsigned user;
-	int r = look_at("/", &top);
+	int r = get_directory_status("/", &top);
 
 	if (r == 0)
 		r = sys_user(&user);

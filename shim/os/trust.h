@@ -1,8 +1,9 @@
 /*
- * The owner of a file or directory, and the access of other users.  shim does
- * not use files that other users could have prepared or could change later.
+ * The owner of a file or directory, and the access of other users.  shim uses no file that
+ * another user could have prepared or could change later.
  *
- * The reasons are numbers like -errno, beyond all values of errno.
+ * A check fails with a negative reason (enum trust).  Reasons are larger than all values
+ * of errno, so one int can carry either.
  */
 #ifndef SHIM_TRUST_H
 #define SHIM_TRUST_H
@@ -18,7 +19,7 @@ struct sys_status {
 };
 
 enum trust {
-	TRUST_OWNER = 5001, /* another user owns it */
+	TRUST_OWNER = 5001, /* it belongs to another user */
 	TRUST_ACCESS,	    /* others may read or write it */
 	TRUST_WRITE,	    /* others may write it */
 	TRUST_REPLACED,	    /* another file or directory has its name */
@@ -27,24 +28,23 @@ enum trust {
 	TRUST_SHORTENED,    /* it was truncated */
 };
 
-/* Checks that the effective user owns it and no other user has any access.
+/* Checks that the effective user owns the file and no other user has any access to it.
  * Returns 0, -errno or a reason. */
 int trust_own(const struct sys_status *status);
 
-/* Checks that it is a regular file of the user or of root that no other user
- * may write: its code may run here. */
+/* Checks that the code of a file may run in this process: the file is regular, belongs to
+ * the user or root, and no other user may write it. */
 int trust_code(const struct sys_status *status);
 
 /*
- * Checks all directories above the file @path, which is absolute: owned by the
- * user or root, and no links.  On failure @path ends behind the first one that
- * fails.  A directory that all may write is accepted if it is sticky (/tmp): no
- * other user can replace the file there.  Root may let a group write to its own
- * directories.
+ * Checks all directories above the file @path, which is absolute.  Each must belong to the
+ * user or root, and be no link.  On failure @path is cut after the directory that
+ * failed.  A sticky directory that all users may write (/tmp) passes: no other user can
+ * replace the file there.  A directory of root passes if its group may write it.
  */
 int trust_above(char *path);
 
-/* Checks that it is a regular file with one link. */
+/* Checks that the file is regular and has one link. */
 int trust_file(const struct sys_status *status);
 
 /* The text of a reason; NULL for other errors. */
