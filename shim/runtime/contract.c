@@ -1,5 +1,6 @@
 /*
- * Notifies subscribers of calls of public functions that were refused.
+ * Notifies subscribers of refused calls of public functions.  The header has the checks,
+ * which are inlined; this rare path is a function of its own.
  */
 #include "runtime/contract.h"
 

@@ -1,6 +1,7 @@
 /*
- * The first line of every public function checks that its contract allows the
- * call.  The order of the errors is that of row P-56.
+ * The contracts of public functions.  The first line of each public function is an ENTRY_
+ * macro, which checks that the contract allows the call.  The order of the errors is that
+ * of row P-56.
  */
 #ifndef SHIM_CONTRACT_H
 #define SHIM_CONTRACT_H
@@ -16,12 +17,13 @@ enum contract {
 	CONTRACT_ASYNC,
 	CONTRACT_SYNC,
 	CONTRACT_MAY_BLOCK,
-	/* MAY_BLOCK, and any thread of the program outside of callbacks. */
+	/* as MAY_BLOCK, and also allowed on threads of the program outside callbacks */
 	CONTRACT_PROGRAM,
 	CONTRACT_INIT,
 };
 
-/* A slow hook allows everything, unless a callback runs on top of it. */
+/* The state of @self.  A slow hook allows SYNC and MAY_BLOCK calls, unless a callback runs
+ * on top of the hook. */
 static inline uint32_t thread_get_state(const struct thread *self)
 {
 	if (frame_answers(self) &&
@@ -35,7 +37,7 @@ static inline bool contract_allows(enum contract contract)
 	const struct thread *self = thread_current;
 	uint32_t state = self ? thread_get_state(self) : 0;
 
-	/* It may have interrupted a callback, a slow hook, or malloc. */
+	/* The callback may have interrupted another callback, a slow hook, or malloc. */
 	if (self && (self->state & THREAD_SIGNAL))
 		return contract == CONTRACT_ASYNC;
 	if (contract == CONTRACT_INIT)
@@ -84,16 +86,16 @@ contract_is_detaching(const struct shim_profiler_handle *handle)
 	       handle_get_status(frame_get_handle(self)) == HANDLE_DETACHING;
 }
 
-/* Whether @self is in a slow hook with no callback on top of it.  Most queries come
- * from there. */
+/* Whether @self is in a slow hook with no callback on top of it.  Slow hooks make most of
+ * the queries. */
 static inline bool contract_is_in_hook(const struct thread *self)
 {
 	return self && !self->guard && frame_answers(self) &&
 	       handle_get_status(frame_get_handle(self)) == HANDLE_ACTIVE;
 }
 
-/* Whether @self is in the slow hook that got @info, with no callback on top of it,
- * and the hook gets the data of @needed. */
+/* Whether the calling thread is in the slow hook that got @info, with no callback on top,
+ * and the hook's profiler gets the data in @needed. */
 static inline bool contract_hook_has(shim_elt_info info,
 				     enum handle_data needed)
 {
@@ -135,7 +137,8 @@ contract_check(enum contract contract,
 	return contract_check_all(contract, handle, has_handle);
 }
 
-/* A profiler's call of @function was refused with @result; it returns to @caller. */
+/* shim has refused a profiler's call of @function with @result.  The call returns to
+ * @caller. */
 TOPIC(call_refused, enum shim_result result, const char *function,
       const void *caller);
 
@@ -154,8 +157,8 @@ __attribute__((cold)) enum shim_result contract_refused(enum shim_result result,
 
 #define ENTRY_(contract, handle, has) ENTRY_AS_(contract, handle, has, __func__)
 
-/* For queries that hooks make at each call.  If the caller is no hook that gets
- * @needed, returns @otherwise, a call of a function that begins with ENTRY_SYNC. */
+/* For queries that hooks make at each call.  If the caller is not a hook that gets
+ * @needed, returns @otherwise: the call of a function that begins with ENTRY_SYNC. */
 #define ENTRY_SYNC_ELSE(info, needed, otherwise) \
 	do { \
 		if (UNLIKELY(!contract_hook_has(info, needed))) \
@@ -164,19 +167,20 @@ __attribute__((cold)) enum shim_result contract_refused(enum shim_result result,
 
 #define ENTRY_ASYNC() ENTRY_(CONTRACT_ASYNC, NULL, false)
 #define ENTRY_SYNC()  ENTRY_(CONTRACT_SYNC, NULL, false)
-/* The same in a helper that the public function @name continues in. */
+/* The same in a helper of the public function @name. */
 #define ENTRY_SYNC_AS(name) ENTRY_AS_(CONTRACT_SYNC, NULL, false, name)
 #define ENTRY_MAY_BLOCK()   ENTRY_(CONTRACT_MAY_BLOCK, NULL, false)
 #define ENTRY_PROGRAM()	    ENTRY_(CONTRACT_PROGRAM, NULL, false)
 #define ENTRY_INIT()	    ENTRY_(CONTRACT_INIT, NULL, false)
 
-/* The same for functions with a handle, which they check too. */
+/* For functions with a handle: these macros check the handle, too. */
 #define ENTRY_ASYNC_OF(handle)	   ENTRY_(CONTRACT_ASYNC, handle, true)
 #define ENTRY_MAY_BLOCK_OF(handle) ENTRY_(CONTRACT_MAY_BLOCK, handle, true)
 #define ENTRY_PROGRAM_OF(handle)   ENTRY_(CONTRACT_PROGRAM, handle, true)
 #define ENTRY_INIT_OF(handle)	   ENTRY_(CONTRACT_INIT, handle, true)
 
-/* Module code that calls outside of callbacks is a fast hook, not the program. */
+/* Code of a module that makes the call outside a callback is a fast hook, so it has fewer
+ * rights than the program. */
 #define ENTRY_PROGRAM_ITSELF_OF(handle) \
 	ENTRY_(contract_is_module_code( \
 		       (uintptr_t)__builtin_return_address(0)) ? \

@@ -1,13 +1,13 @@
 /*
  * Ends exceptions that a profiler's callback throws.
  *
- * arch_call_guarded has this personality routine.  It claims to handle every
- * exception, so that no frame above is unwound, and continues behind the call.  A
- * forced unwinding (pthread_exit, cancellation) passes: the thread ends, and the
- * guards of its callbacks are left.
+ * arch_call_guarded has this personality routine.  The routine claims to handle every
+ * exception, so the unwinder unwinds no frame above, and continues after the call.  It lets
+ * forced unwinding (pthread_exit, cancellation) pass: the thread ends, and guard_unwound
+ * removes the guards of its callbacks.
  *
- * The unwinder is the program's own.  It is looked up by name after an exception was
- * thrown, never before.
+ * The unwinder belongs to the program.  shim looks it up by name only after a callback has
+ * thrown an exception.
  */
 #define _GNU_SOURCE
 #include "arch.h"
@@ -32,7 +32,7 @@ static void *find_unwinder(const char *name)
 	return found ? found : lookup_beside("libgcc_s.so.1", name);
 }
 
-/* The next definition: shim defines the same name. */
+/* Finds the next definition, because shim defines the same name. */
 static void *find_next(const char *name)
 {
 	void *found = lookup_next(name);
@@ -73,7 +73,7 @@ _Unwind_Reason_Code guard_personality(int version, _Unwind_Action actions,
 }
 #endif
 
-/* Does as a catch block does: the C++ library counts uncaught exceptions. */
+/* Begins and ends a catch block, because the C++ library counts uncaught exceptions. */
 void guard_caught(struct _Unwind_Exception *exception)
 {
 	void *(*begin)(void *) = (void *(*)(void *))find_next(

@@ -20,7 +20,7 @@ struct start {
 	void *argument;
 	struct module *module;
 	const char *name;
-	uint32_t runs; /* the thread has read this */
+	uint32_t runs; /* 1: the thread runs; 2: it has no record and ends */
 };
 
 /*
@@ -40,7 +40,7 @@ void runtime_thread_ends(struct thread *self)
 		NOTIFY(module_thread_ended);
 }
 
-static void *run(void *argument)
+static void *run_thread(void *argument)
 {
 	struct start *start = argument;
 	void (*call)(void *) = start->call;
@@ -55,19 +55,20 @@ static void *run(void *argument)
 		self->module = start->module;
 	__atomic_store_n(&start->runs, self ? 1 : 2, __ATOMIC_RELEASE);
 	sys_wake(&start->runs);
-	/* A thread without a record cannot keep its module from being unmapped. */
+	/* Without a record, the thread could not prevent the unmapping of its module. */
 	if (!self)
 		return NULL;
 	if (arch_call_guarded((void (*)(void))call, (uintptr_t)argument, 0, 0,
 			      0, 0))
 		events_thread_threw(self->module);
-	/* A watched thread ends after its destructors, which may be the module's. */
+	/* For a watched thread, edge/thread.c calls it after the thread's destructors,
+	 * which may be code of the module. */
 	if (!self->is_watched)
 		runtime_thread_ends(self);
 	return NULL;
 }
 
-static int create(struct start *start, size_t stack_size)
+static int create_thread(struct start *start, size_t stack_size)
 {
 	typedef int (*create_function)(pthread_t *, const pthread_attr_t *,
 				       void *(*)(void *), void *);
@@ -82,11 +83,11 @@ static int create(struct start *start, size_t stack_size)
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	if (stack_size != 0)
 		pthread_attr_setstacksize(&attributes, stack_size);
-	/* The thread inherits this mask; it must take no signal before it has
-	 * set its own. */
+	/* The thread inherits this mask: it must take no signal before it has set its
+	 * own mask. */
 	r = sys_block_signals(&signals);
 	if (r == 0) {
-		r = -real(&thread, &attributes, run, start);
+		r = -real(&thread, &attributes, run_thread, start);
 		sys_restore_signals(signals);
 	}
 	pthread_attr_destroy(&attributes);
@@ -98,7 +99,7 @@ int runtime_thread_start(void (*call)(void *argument), void *argument,
 			 const char *name)
 {
 	struct start start = { call, argument, module, name, 0 };
-	int r = create(&start, stack_size);
+	int r = create_thread(&start, stack_size);
 
 	if (r < 0)
 		return r;
@@ -112,8 +113,8 @@ struct search {
 	int pid;
 };
 
-/* Threads are searched, not counted: they end in many ways, and a forked child has
- * none of them. */
+/* Searches for the threads of a module.  A count would become wrong, because threads end in
+ * many ways and a forked child has none of them. */
 static bool is_not_of(struct thread *thread, void *argument)
 {
 	const struct search *search = argument;
@@ -139,7 +140,7 @@ static struct module *calling_module(void)
 		return NULL;
 	if (self->state & THREAD_INIT)
 		return self->module;
-	/* Also on shim's own threads: attach_complete is raised on one. */
+	/* A guard also counts on threads of shim: one of them raises attach_complete. */
 	if (self->guard)
 		return self->guard->handle->module;
 	if (frame_answers(self))

@@ -2,8 +2,8 @@
  * Threads of shim and of modules: those of shim_thread_create, the thread that
  * waits for profilers to detach, and the thread that serves `profrun ctl`.
  *
- * The real pthread_create creates them, because code on them calls libc.  All signals
- * are blocked in them, except SIGTRAP and two of libc.
+ * libc's pthread_create creates them, because their code calls libc.  They block all signals
+ * except SIGTRAP and two signals of libc.
  */
 #ifndef SHIM_RUNTIME_THREADS_H
 #define SHIM_RUNTIME_THREADS_H
@@ -15,16 +15,15 @@
 
 struct module;
 
-/* Runs call(argument) on a new thread.  The thread belongs to @module unless
- * that is NULL.  A @stack_size of 0 is libc's default.  shim knows the
- * thread as its own when this returns.  Returns 0 or -errno.  Never with the
- * state lock held. */
+/* Runs call(argument) on a new thread, which belongs to @module, or to shim if @module is
+ * NULL.  A @stack_size of 0 means libc's default.  When the function returns, the thread has
+ * its record.  Returns 0 or -errno.  The caller must not hold the state lock. */
 int runtime_thread_start(void (*call)(void *argument), void *argument,
 			 size_t stack_size, struct module *module,
 			 const char *name);
 
-/* The calling thread @self, which belongs to shim or a module, runs no more
- * of its code. */
+/* The calling thread @self, which belongs to shim or a module, will run no more code of
+ * its owner. */
 struct thread;
 void runtime_thread_ends(struct thread *self);
 

@@ -1,6 +1,7 @@
 /*
- * Finds the bounds of the stack that the calling task runs on, from the kernel's
- * mappings and signal stack.
+ * Finds the bounds of the stack that the calling task runs on.  libc does not know the stacks
+ * of coroutines and of raw clone, so the kernel is the source: its mappings, and its
+ * alternate signal stack.
  */
 #include "arch.h"
 #include "os/maps.h"
@@ -18,11 +19,11 @@
 
 struct request {
 	uintptr_t sp, low, high;
-	uintptr_t gap; /* end of the mapping below */
+	uintptr_t gap; /* the end of the mapping below */
 	bool found, grows;
 };
 
-static bool each(const struct map *map, void *argument)
+static bool visit_mapping(const struct map *map, void *argument)
 {
 	struct request *request = argument;
 
@@ -39,8 +40,8 @@ static bool each(const struct map *map, void *argument)
 	return false;
 }
 
-/* maps_find reads one mapping, also among many.  The mapping below matters only for
- * the first thread's stack, which grows: then all are read. */
+/* maps_find reads one mapping, which is fast if there are many.  The first thread's stack
+ * grows down to the mapping below, so for that stack maps_read reads all mappings. */
 static void find_bounds(struct request *request)
 {
 	char name[64];
@@ -49,10 +50,10 @@ static void find_bounds(struct request *request)
 				   name) == 0 &&
 			 !text_equal(name, "[stack]");
 	if (!request->found)
-		maps_read(each, request);
+		maps_read(visit_mapping, request);
 }
 
-static int look(void *argument)
+static int find_bounds_of_thread(void *argument)
 {
 	struct request *request = argument;
 	uint64_t limit;
@@ -76,28 +77,28 @@ static int look(void *argument)
 	return 0;
 }
 
-/* A thread's own stack contains libc's control block, or for the first thread the
- * bytes of AT_RANDOM.  It stays mapped while the thread runs. */
+/* A thread's own stack contains libc's control block.  The first thread's contains the bytes
+ * of AT_RANDOM.  It stays mapped while the thread runs. */
 bool stack_is_own(uintptr_t low, uintptr_t high)
 {
 	static uintptr_t cached;
-	uintptr_t gift = __atomic_load_n(&cached, __ATOMIC_RELAXED);
+	uintptr_t random_bytes = __atomic_load_n(&cached, __ATOMIC_RELAXED);
 
-	if (gift == 0) {
-		gift = getauxval(AT_RANDOM);
-		__atomic_store_n(&cached, gift, __ATOMIC_RELAXED);
+	if (random_bytes == 0) {
+		random_bytes = getauxval(AT_RANDOM);
+		__atomic_store_n(&cached, random_bytes, __ATOMIC_RELAXED);
 	}
 	return arch_thread_pointer() - low < high - low ||
-	       gift - low < high - low;
+	       random_bytes - low < high - low;
 }
 
-/* Not inlined, and a tail call of shim_stack_find: there may be little stack. */
+/* Not inlined, and called as a tail call, because shim_stack_find may have little stack. */
 static __attribute__((noinline)) enum shim_stack
 find_thread_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	struct request request = { .sp = sp };
 
-	state_slowly(look, &request);
+	state_slowly(find_bounds_of_thread, &request);
 	if (request.found) {
 		*low = request.low;
 		*high = request.high;
@@ -113,12 +114,13 @@ is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	bool in_use = false;
 
-	/* The kernel looks at the stack pointer, so this call is made on this stack. */
+	/* The kernel compares the stack pointer of the caller, so this call must run on
+	 * the stack in question. */
 	return sys_signal_stack(low, high, &in_use) == 0 && in_use &&
 	       sp - *low < *high - *low;
 }
 
-/* Not inlined: there may be little stack. */
+/* Not inlined, because shim_stack_find may have little stack. */
 static __attribute__((noinline)) enum shim_stack
 find_partly(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {

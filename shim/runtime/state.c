@@ -1,5 +1,7 @@
 /*
- * The lock of the runtime.  Work under the lock runs on a stack of shim.
+ * The lock of the runtime, and the start.  Work under the lock runs on a stack of shim:
+ * the program's stack may be too small, and one stack is enough because one thread works
+ * at a time.
  */
 #include "runtime/state.h"
 
@@ -35,13 +37,14 @@ void state_begin_main(void)
 }
 
 #define MONOTONIC 1
-/* A thread that forks may have to wait as long for a processor. */
+/* A thread that forks may wait this long for a processor. */
 #define FORK_NS	 250000000u
 #define YIELDS	 32
 #define SLEEP_MS 250
 
-/* Thousands of threads that yield to each other get nowhere. */
-static void wait_a_little(int owner, unsigned yields)
+/* Yields at first, then sleeps: thousands of threads that yield to each other would make no
+ * progress. */
+static void yield_or_sleep(int owner, unsigned yields)
 {
 	if (yields < YIELDS) {
 		sys_yield();
@@ -53,10 +56,10 @@ static void wait_a_little(int owner, unsigned yields)
 }
 
 /*
- * A thread that forks holds the lock only so that its child finds all data
- * consistent.  In libc it may wait for a lock that a waiting thread has, so the
- * others take the lock from it after FORK_NS.  Not inlined: new call paths come here
- * with little stack.
+ * A thread that forks holds the lock so that its child finds all data consistent.  Inside
+ * libc's fork it may wait for another lock, whose owner may wait here.  So a waiting thread
+ * takes the lock after FORK_NS.  Not inlined, because hooks for new call paths call
+ * state_slowly with little stack.
  */
 static __attribute__((noinline)) void wait_for_lock(int self, int before)
 {
@@ -68,7 +71,7 @@ static __attribute__((noinline)) void wait_for_lock(int self, int before)
 		sys_time_ns(MONOTONIC, &now_ns);
 		if (before != -self &&
 		    (before >= 0 || now_ns - begin_ns < FORK_NS)) {
-			wait_a_little(before, yields++);
+			yield_or_sleep(before, yields++);
 			before = 0;
 		}
 	} while (!__atomic_compare_exchange_n(&lock_owner, &before, self, false,
@@ -94,7 +97,8 @@ static void wake_a_waiter(void)
 		sys_wake_one((uint32_t *)&lock_owner);
 }
 
-/* In this order, a thread that falls asleep sees the new owner, or is woken. */
+/* The store comes first: a thread that is about to sleep sees the new owner, or is
+ * woken. */
 static void unlock(int to)
 {
 	__atomic_store_n(&lock_owner, to, __ATOMIC_SEQ_CST);
@@ -102,7 +106,7 @@ static void unlock(int to)
 }
 
 static inline __attribute__((always_inline)) int
-do_quietly(int (*work)(void *argument), void *argument)
+run_locked(int (*work)(void *argument), void *argument)
 {
 	int self = sys_gettid(), r;
 
@@ -114,7 +118,8 @@ do_quietly(int (*work)(void *argument), void *argument)
 		lock(self);
 		r = arch_call_on_stack(work, argument, stack + sizeof(stack));
 		SHIM_ASSERT(state_is_held());
-		/* In a signal handler of a forking thread, that thread keeps it. */
+		/* If a signal handler has interrupted a fork, its thread keeps the
+		 * lock. */
 		unlock(lock_before == -self ? -self : 0);
 	}
 	return r;
@@ -122,22 +127,23 @@ do_quietly(int (*work)(void *argument), void *argument)
 
 int state_quietly(int (*work)(void *argument), void *argument)
 {
-	return do_quietly(work, argument);
+	return run_locked(work, argument);
 }
 
-static __attribute__((noinline, cold)) int complain(int error)
+static __attribute__((noinline, cold)) int log_unblockable_signals(int error)
 {
-	static bool is_told;
+	static bool is_logged;
 
-	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
 		log_error(
-			"signals cannot be blocked, so work that takes a lock is "
-			"left out%s",
+			"signals cannot be blocked, so shim skips work that takes "
+			"a lock%s",
 			"", error);
 	return error;
 }
 
-/* Uses few frames: new call paths come here with little stack. */
+/* Uses few frames, because hooks for new call paths call this function with little
+ * stack. */
 int state_slowly(int (*work)(void *argument), void *argument)
 {
 	uint64_t signals;
@@ -147,8 +153,8 @@ int state_slowly(int (*work)(void *argument), void *argument)
 		return -EPERM;
 	r = sys_block_signals(&signals);
 	if (r < 0)
-		return complain(r);
-	r = do_quietly(work, argument);
+		return log_unblockable_signals(r);
+	r = run_locked(work, argument);
 	sys_restore_signals(signals);
 	return r;
 }
@@ -161,8 +167,8 @@ void state_fork_begins(void)
 	    __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) != -self) {
 		uint64_t signals;
 
-		/* No handler may run between lock and unlock: it would take the
-		 * lock for its own. */
+		/* No handler may run between lock and unlock: it would find its own
+		 * thread as the owner. */
 		if (sys_block_signals(&signals) < 0)
 			return;
 		lock(self);
@@ -218,8 +224,8 @@ void state_start(void)
 	int r = state_slowly(start_rooms, NULL);
 
 	if (state_get() == STATE_LOADED) {
-		/* Signals could not be blocked, so shim cannot work.  The
-		 * subscribers still have to set up the hook table. */
+		/* shim cannot work, because it could not block signals.  The
+		 * subscribers of start_failed still set up the hook table. */
 		log_error("nothing is recorded: %s fails", "a system call", r);
 		log_give_up();
 		NOTIFY(start_failed);

@@ -1,10 +1,10 @@
 /*
  * The state of shim, and the one way to do slow work inside a program.
  *
- * There is one lock.  Its holder has all signals blocked and runs on a stack of
- * shim, so that a program with a stack of one page is safe and the work may use
- * ordinary C.  It calls no module and no function of libc.  A thread that forks
- * holds the lock too, but others may take it after a time (state.c).
+ * There is one lock.  Its holder has all signals blocked and runs on a stack of shim: the
+ * program's stack may have one page.  The work under the lock calls no module and no
+ * function of libc.  A thread that forks holds the lock, too, but other threads may take it
+ * after a time (state.c).
  */
 #ifndef SHIM_STATE_H
 #define SHIM_STATE_H
@@ -19,40 +19,40 @@ enum state { STATE_LOADED, STATE_RUNNING, STATE_OFF };
 
 enum state state_get(void);
 
-/* Starts shim unless that was done; returns when it runs or is off. */
+/* Starts shim unless another call has; returns after the state is RUNNING or OFF. */
 void state_start(void);
 
-/* Starts the rooms above, once, with the lock held.  A subscriber sets *@runs if shim
- * will record. */
+/* shim starts, with the lock held; raised once.  Subscribers start the rooms above.  A
+ * subscriber sets *@runs if shim will record. */
 TOPIC(starting, bool *runs);
-/* Instead, if the lock cannot be taken. */
+/* shim cannot take the lock to start; raised instead of @starting. */
 TOPIC(start_failed, void);
 
-/* Runs work(argument) as described above; returns what it returns, or -EPERM
- * without calling it when system calls are forbidden. */
+/* Takes the lock and returns the result of work(argument); -EPERM without a call of @work if
+ * system calls are forbidden.  The holder of the lock may call it again. */
 int state_slowly(int (*work)(void *argument), void *argument);
 
-/* The same in a signal handler that has all signals blocked: it makes no system call
- * to block them, which could fail. */
+/* Does the same in a signal handler that has all signals blocked.  It makes no system call
+ * to block them, because that call could fail. */
 int state_quietly(int (*work)(void *argument), void *argument);
 
 /*
- * Whether main has begun.  Until then only constructors run, shim's own and the
- * program's.  Never true for a program that libc does not start (it has its own
- * _start, or loaded shim with dlopen).  Async.
+ * Whether main has begun.  Before main only constructors run, of shim and of the program.
+ * Always false if libc does not start the program (it has its own _start), and if the
+ * program has loaded shim by dlopen.  Async.
  */
 bool state_main_started(void);
 void state_begin_main(void);
 
-/* Whether the calling thread has the lock. */
+/* Whether the calling thread holds the lock. */
 bool state_is_held(void);
 
-/* At the beginning of each function whose caller must hold the lock. */
+/* Stands at the beginning of each function whose caller must hold the lock. */
 #define ASSERT_LOCKED() SHIM_ASSERT(state_is_protected())
 
 #ifdef SHIM_ASSERTIONS
-/* Whether the calling thread has the lock or needs none: shim has not started, or
- * the owner is unknown because system calls are forbidden. */
+/* Whether the calling thread holds the lock or needs no lock.  It needs none before shim has
+ * started, and when system calls are forbidden and the owner is unknown. */
 bool state_is_protected(void);
 #else
 static inline bool state_is_protected(void)
@@ -61,12 +61,13 @@ static inline bool state_is_protected(void)
 }
 #endif
 
-/* Around a fork, in the parent: other threads work before or after it. */
+/* The parent calls these before and after a fork: no other thread works under the lock
+ * between them. */
 void state_fork_begins(void);
 void state_fork_ended(void);
 
-/* Called first in a forked child.  False: another thread of the parent was at work
- * under the lock, so the data that it protects may be inconsistent. */
+/* The forked child calls it first.  Frees the lock.  False if another thread of the parent
+ * was working under the lock: the data that the lock protects may be inconsistent. */
 bool state_forked(void);
 
 #endif

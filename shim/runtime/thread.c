@@ -1,6 +1,7 @@
 /*
- * Records of threads.  A record is never unmapped, so readers take no lock; it
- * is reused when its task is gone.
+ * The records of threads, in chunks that are never unmapped.  So readers take no lock, and
+ * an id with a generation tells whether a record still belongs to the same thread.  shim
+ * reuses the record of a task that has ended.
  */
 #include "runtime/thread.h"
 
@@ -16,50 +17,51 @@
 #define CHUNKS_MAX 1024
 #define INDEX_BITS 16
 
-/* How many records are checked for a task that has ended before a new thread gets a
- * new record.  Checking all would take quadratic time for many threads. */
-#define ASKED_MAX 64
+/* The number of records that a new thread checks for a task that has ended, before it gets
+ * a new record.  A check of all records would take quadratic time for many threads. */
+#define CHECKED_MAX 64
 
 __thread struct thread *thread_current;
 
 static struct thread *chunks[CHUNKS_MAX];
 static uint32_t chunk_count;
-static uint64_t made; /* the upper part of the last id */
+static uint64_t generations; /* the upper part of the last id */
 
-static struct thread *at(uint32_t index)
+static struct thread *record_at(uint32_t index)
 {
 	return &chunks[index / CHUNK][index % CHUNK];
 }
 
-static uint32_t count(void)
+static uint32_t record_count(void)
 {
 	return __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) * CHUNK;
 }
 
-/* Finds a record that was never used or whose task is gone.  A task that has a record
- * keeps it. */
+/* Finds the record of task @tid, a record that was never used, or a record whose task has
+ * ended. */
 static struct thread *find_free(uint32_t tid, int pid, uint32_t *index)
 {
 	static uint32_t next;
 
-	for (uint32_t i = 0; i < count(); i++) {
-		struct thread *thread = at(i);
+	for (uint32_t i = 0; i < record_count(); i++) {
+		struct thread *thread = record_at(i);
 
 		*index = i;
 		if (thread->id == 0 || thread->tid == tid)
 			return thread;
 	}
-	/* First threads whose end was seen: the others are mostly alive. */
-	for (uint32_t i = 0; i < count(); i++) {
+	/* Tries first the threads that shim has seen ending: most other threads are
+	 * alive. */
+	for (uint32_t i = 0; i < record_count(); i++) {
 		*index = i;
-		if ((at(i)->state & THREAD_ENDED) &&
-		    !sys_is_alive(pid, (int)at(i)->tid))
-			return at(i);
+		if ((record_at(i)->state & THREAD_ENDED) &&
+		    !sys_is_alive(pid, (int)record_at(i)->tid))
+			return record_at(i);
 	}
-	for (uint32_t n = 0; n < count() && n < ASKED_MAX; n++) {
-		*index = next++ % count();
-		if (!sys_is_alive(pid, (int)at(*index)->tid))
-			return at(*index);
+	for (uint32_t n = 0; n < record_count() && n < CHECKED_MAX; n++) {
+		*index = next++ % record_count();
+		if (!sys_is_alive(pid, (int)record_at(*index)->tid))
+			return record_at(*index);
 	}
 	return NULL;
 }
@@ -77,27 +79,27 @@ static struct thread *add_chunk(uint32_t *index)
 	return memory;
 }
 
-struct making {
+struct new_record {
 	uint32_t state; /* the initial state of the record */
 	struct thread *thread;
 };
 
-static int make(void *argument)
+static int make_record(void *argument)
 {
 	uint32_t tid = (uint32_t)sys_gettid(), index = 0;
 	struct thread *thread = find_free(tid, sys_getpid(), &index);
-	struct making *making = argument;
+	struct new_record *new_record = argument;
 
 	if (!thread)
 		thread = add_chunk(&index);
 	if (!thread)
 		return -1;
 	ASSERT_LOCKED();
-	SHIM_ASSERT(index / CHUNK < chunk_count && thread == at(index));
+	SHIM_ASSERT(index / CHUNK < chunk_count && thread == record_at(index));
 	NOTIFY(thread_reset, thread);
-	/* A reader that finds another id than before has read two threads. */
+	/* A reader that finds a different id after its reads has read two threads. */
 	__atomic_store_n(&thread->id, 0, __ATOMIC_SEQ_CST);
-	thread->state = making->state;
+	thread->state = new_record->state;
 	thread->tid = tid;
 	thread->pthread = 0;
 	thread->guard = NULL;
@@ -121,27 +123,27 @@ static int make(void *argument)
 	thread->asking = NULL;
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
 		thread->pins[i] = 0;
-		/* No store into pages that are not in use yet. */
+		/* A store would allocate a page that is not in use yet. */
 		if (thread->data[i])
 			thread->data[i] = NULL;
 	}
 	sys_thread_name(thread->name);
-	__atomic_store_n(&thread->id, ++made << INDEX_BITS | index,
+	__atomic_store_n(&thread->id, ++generations << INDEX_BITS | index,
 			 __ATOMIC_RELEASE);
-	making->thread = thread;
+	new_record->thread = thread;
 	return 0;
 }
 
-static struct thread *get(uint32_t state)
+static struct thread *get_with_state(uint32_t state)
 {
-	struct making making = { .state = state };
+	struct new_record new_record = { .state = state };
 	struct thread *thread;
 
-	if (state_slowly(make, &making) < 0)
+	if (state_slowly(make_record, &new_record) < 0)
 		return NULL;
-	/* A signal handler may have made the record while this thread waited
-	 * for the lock: the task is the same, so the record is. */
-	thread = making.thread;
+	/* A signal handler may have made the record while this thread waited for the
+	 * lock.  find_free returns the same record, because the task is the same. */
+	thread = new_record.thread;
 	thread->error = &errno;
 	thread_current = thread;
 	NOTIFY(thread_came, thread);
@@ -152,12 +154,12 @@ struct thread *thread_get(void)
 {
 	struct thread *thread = thread_current;
 
-	return thread ? thread : get(0);
+	return thread ? thread : get_with_state(0);
 }
 
 struct thread *thread_get_own(void)
 {
-	return get(THREAD_OWN);
+	return get_with_state(THREAD_OWN);
 }
 
 bool thread_ours_begins(void)
@@ -181,18 +183,19 @@ struct thread *thread_find(shim_thread id, bool *has_been)
 	uint32_t index = id & ((1u << INDEX_BITS) - 1);
 	uint64_t generation = id >> INDEX_BITS;
 
-	*has_been = generation != 0 && generation <= made && index < count();
-	if (!*has_been || at(index)->id != id)
+	*has_been = generation != 0 && generation <= generations &&
+		    index < record_count();
+	if (!*has_been || record_at(index)->id != id)
 		return NULL;
-	return at(index);
+	return record_at(index);
 }
 
 bool thread_each(bool (*each)(struct thread *thread, void *argument),
 		 void *argument)
 {
-	for (uint32_t i = 0; i < count(); i++)
-		if (__atomic_load_n(&at(i)->id, __ATOMIC_ACQUIRE) != 0 &&
-		    !each(at(i), argument))
+	for (uint32_t i = 0; i < record_count(); i++)
+		if (__atomic_load_n(&record_at(i)->id, __ATOMIC_ACQUIRE) != 0 &&
+		    !each(record_at(i), argument))
 			return false;
 	return true;
 }
@@ -210,11 +213,11 @@ bool thread_is_own(uint32_t tid)
 
 void thread_forked(void)
 {
-	for (uint32_t i = 0; i < count(); i++)
-		if (at(i) != thread_current)
-			at(i)->id = 0;
-	for (uint32_t i = 0; i < count(); i++)
-		at(i)->has_timer = at(i)->has_fine_timer = false;
+	for (uint32_t i = 0; i < record_count(); i++)
+		if (record_at(i) != thread_current)
+			record_at(i)->id = 0;
+	for (uint32_t i = 0; i < record_count(); i++)
+		record_at(i)->has_timer = record_at(i)->has_fine_timer = false;
 	if (thread_current)
 		thread_current->tid = (uint32_t)sys_gettid();
 }

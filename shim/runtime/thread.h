@@ -1,6 +1,6 @@
 /*
- * The records of threads.  Other threads read them: they say which profiler's code a
- * thread is in.
+ * The records of threads.  Other threads read from them which profiler's code a thread
+ * runs.
  *
  * A thread gets its record when it begins (edge/thread.c) or when it first needs one.
  * Records are never unmapped, so a reader needs no lock.  A record is reused when its
@@ -24,19 +24,19 @@ struct values_space;
 struct filter_answer;
 
 enum thread_state {
-	THREAD_CALLBACK = 1,  /* inside a callback, mapper or slow hook ... */
-	THREAD_MAY_BLOCK = 2, /* ... that may call MAY_BLOCK functions */
+	THREAD_CALLBACK = 1,  /* inside a callback, mapper or slow hook */
+	THREAD_MAY_BLOCK = 2, /* this callback may call MAY_BLOCK functions */
 	THREAD_INIT = 4,      /* inside a module's init function */
 	THREAD_OWN = 8,	      /* a thread of a module or of shim */
 	THREAD_ENDED = 16,    /* its last event was raised */
 	THREAD_SHARED = 32,   /* another task uses the same thread-local data */
-	THREAD_STARTED = 64,  /* its thread_started was due ... */
-	THREAD_STOPPING = 128, /* ... and its thread_stopping */
-	THREAD_OURS = 256,     /* its calls, as of the loader, are shim's */
+	THREAD_STARTED = 64,  /* its event thread_started was due */
+	THREAD_STOPPING = 128, /* its event thread_stopping was due */
+	THREAD_OURS = 256,   /* it works for shim, for example in the loader */
 	THREAD_SIGNAL = 512, /* inside a callback that may interrupt anything */
 };
 
-/* In these states, a thread does not act for the program. */
+/* In these states, a thread runs code of shim or of a profiler. */
 #define THREAD_NOT_THE_PROGRAM \
 	(THREAD_CALLBACK | THREAD_INIT | THREAD_OWN | THREAD_OURS | \
 	 THREAD_SIGNAL)
@@ -61,8 +61,8 @@ struct thread {
 	uint32_t dispatching;	  /* the number of nested plans it is in */
 	uintptr_t dispatch_sp;	  /* the stack pointer of the outermost */
 	int *error;		  /* its errno */
-	/* The stack pointers at which its stack has room for a profiler's code; a
-	 * size of 0: none, or not known yet. */
+	/* The stack pointers at which its stack has room for a profiler's code.  A
+	 * size of 0 means no stack pointer, or an unknown range. */
 	uintptr_t roomy_low, roomy_size;
 	uintptr_t pthread;
 	char name[16];
@@ -71,15 +71,16 @@ struct thread {
 	uintptr_t least_stack_low; /* the low end that the program has set */
 	char *callback_stack; /* for callbacks if its stack has little room */
 	bool on_callback_stack;
-	bool is_hook_apart;    /* the hook of @frame runs there */
-	struct module *module; /* its owner, or whose init function it runs */
-	struct track *tracks;  /* open frames (dispatch/frame_exits.c) */
-	struct track *track;   /* the list that was found last, or NULL */
+	bool is_hook_apart; /* the hook of @frame runs on @callback_stack */
+	/* the owner, or the module whose init function it runs */
+	struct module *module;
+	struct track *tracks; /* open frames (dispatch/frame_exits.c) */
+	struct track *track;  /* the list that was found last, or NULL */
 	/* landings_count of them are used */
 	struct landing landings[LANDINGS_MAX];
-	/* the answer whose filter or mapper runs ... */
+	/* the answer whose filter or mapper the thread runs, or NULL */
 	struct filter_answer *asking;
-	uintptr_t asking_sp;	     /* ... and its stack pointer there */
+	uintptr_t asking_sp;	     /* the stack pointer of that call */
 	struct values_space *values; /* of its slow hooks */
 	uint32_t hook_depth;	     /* of slow hooks in handlers (nested.h) */
 	struct hook_level outer_levels[HOOK_LEVELS]; /* the interrupted ones */
@@ -90,15 +91,15 @@ struct thread {
 	bool has_timer, has_fine_timer;
 	bool is_fine;  /* @fine_timer runs, and @timer does not */
 	bool was_idle; /* at the last signal of a timer */
-	/* Its processor time at the last signal of a timer, and up to which samples
-	 * were weighted. */
+	/* Its processor time at the last signal of a timer, and at the last sample that
+	 * got a weight. */
 	uint64_t sample_seen_ns, sample_counted_ns;
-	/* The bounds of its own stack; 0: not known yet. */
+	/* The bounds of its own stack; 0: unknown. */
 	uintptr_t own_stack_low, own_stack_high;
 	uint32_t own_stack_tries;
 	const void *sample_context; /* of the sample it is in */
 	/* The time that its samples took beyond their share, and the weight of the
-	 * samples that were left out for it. */
+	 * samples that were skipped to make up for it. */
 	uint64_t sample_debt_ns;
 	uint32_t sample_weight;
 	char *signal_stack; /* made by shim, or NULL */
@@ -106,10 +107,10 @@ struct thread {
 	uint32_t rests;
 	const void *rest_context; /* the context that the signal interrupted */
 	uint64_t ticket;   /* requests for its stack (snapshot_remote.c) */
-	bool is_signalled; /* the signal for that was sent */
+	bool is_signalled; /* the signal for @ticket was sent */
 	bool is_watched;   /* edge/thread.c is notified of its end */
 	uint32_t dropped;  /* calls made by slow hooks, which raise no events */
-	/* The number of its calls that are in a profiler's code, by handle. */
+	/* The number of its open calls of a profiler's code, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];
 	/* The profilers' data for it, by handle (shim_thread_data). */
 	void *data[SHIM_PROFILERS_MAX];
@@ -119,46 +120,47 @@ struct thread {
 extern __thread struct thread *thread_current
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* The calling thread's record; makes one if there is none.  NULL if there is no room.
- * Blocks signals and takes the state lock while it makes one. */
+/* The calling thread's record; makes it if the thread has none.  NULL without memory.
+ * Blocks signals and takes the state lock while it makes a record. */
 struct thread *thread_get(void);
 
-/* The same for a thread of shim or of a module, called first on it: lists of the
- * program's threads never contain it. */
+/* Makes the record of a thread of shim or of a module.  The thread calls it first: lists of
+ * the program's threads never contain the thread. */
 struct thread *thread_get_own(void);
 
-/* stack.c: whether [@low, @high) of shim_stack_find is the stack that the calling
- * thread was created with. */
+/* Whether [@low, @high), found by shim_stack_find, is the stack that the calling thread was
+ * created with.  In stack.c. */
 bool stack_is_own(uintptr_t low, uintptr_t high);
 
-/* From here on the calling thread works for shim: its allocations and locks raise no
- * events.  Pass the result to thread_ours_ends. */
+/* Between these two calls, the calling thread works for shim: its allocations and locks
+ * raise no events.  The calls nest: pass the result of the first to the second. */
 bool thread_ours_begins(void);
 void thread_ours_ends(bool before);
 
-/* The record of @id, or NULL; *@has_been tells whether there was such a thread. */
+/* The record of @id, or NULL; sets *@has_been if a thread has or had this id. */
 struct thread *thread_find(shim_thread id, bool *has_been);
 
-/* A record is about to be reused: subscribers free what they kept for the last thread.
- * State lock held. */
+/* shim is about to reuse a record: subscribers free their data of the last thread.  State
+ * lock held. */
 TOPIC(thread_reset, struct thread *thread);
-/* The calling thread has its record now. */
+/* The calling thread has got its record. */
 TOPIC(thread_came, struct thread *thread);
 
 /* Whether the task is a thread of shim or of a module. */
 bool thread_is_own(uint32_t tid);
 
-/* Calls each(thread, argument) for every record in use, until false. */
+/* Calls each(thread, argument) for every record in use, until @each returns false.  False
+ * if it did. */
 bool thread_each(bool (*each)(struct thread *thread, void *argument),
 		 void *argument);
 
-/* In a forked child: only the calling thread is left. */
+/* In a forked child: frees the records of all threads but the calling one. */
 void thread_forked(void);
 
 /*
- * Waits until every other thread was seen outside: is_inside returned 0 once.  Gives
- * up after @timeout_ms (0: looks once); returns whether it succeeded.  It begins with
- * a barrier on all threads, so a thread that enters later sees the caller's changes.
+ * Waits until is_inside(thread, @number) has returned 0 once for every other thread.
+ * Returns false after @timeout_ms (0: it checks once).  It begins with a barrier on all
+ * threads, so a thread that enters later sees the caller's changes.
  */
 bool thread_wait(uint32_t (*is_inside)(const struct thread *thread,
 				       unsigned number),
