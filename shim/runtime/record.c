@@ -19,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <shim/cpu.h>
 #include <shim/record.h>
 #include <stdbool.h>
 
@@ -28,24 +27,9 @@
 #define PAGE	  4096
 #define PATH_SIZE DIRECTORY_PATH_SIZE
 
-/* The initial sizes of a process's first file and of the following ones: the main
- * thread records more than workers do. */
-#define FIRST_SIZE     (256u << 10)
-#define NEXT_SIZE      (64u << 10)
-#define CHUNK_SIZE_MAX (64u << 20)
-
-struct shim_record {
-	struct shim_file *file;
-	struct record_file *on_disk;
-	uint64_t size; /* of the first part and the chunks */
-};
-
 static struct directory base;	   /* the recording */
 static struct directory directory; /* this process's part of it */
 static struct shim_meta *meta;
-/* Where losses are counted: a child without a recording uses its parent's meta. */
-static struct shim_meta *lost_meta;
-static uint32_t files;
 
 struct shim_meta *record_meta(void)
 {
@@ -65,33 +49,6 @@ int record_open_directory(void)
 struct shim_meta *shim_record_meta(void)
 {
 	return meta;
-}
-
-static enum shim_lost cause_of(int error)
-{
-	switch (-error) {
-	case ENOSPC:
-	case EDQUOT: return SHIM_LOST_SPACE;
-	case EFBIG: return SHIM_LOST_FILE_SIZE;
-	case ENOMEM: return SHIM_LOST_MEMORY;
-	case EPERM:
-		if (sys_is_forbidden())
-			return SHIM_LOST_FORBIDDEN;
-		return SHIM_LOST_ACCESS;
-	case EACCES:
-	case EROFS:
-	case ENOENT:
-	case ENOTDIR:
-	case ELOOP:
-	case TRUST_OWNER:
-	case TRUST_ACCESS:
-	case TRUST_REPLACED:
-	case TRUST_KIND:
-	case TRUST_LINKS:
-	case TRUST_SHORTENED: return SHIM_LOST_ACCESS;
-	case EOVERFLOW: return SHIM_LOST_LIMIT;
-	default: return SHIM_LOST_OTHER;
-	}
 }
 
 int record_create(const char *name, size_t size, struct record_file **file,
@@ -346,7 +303,7 @@ static int open_process(bool forked)
 	void *memory;
 	int r;
 
-	files = 0;
+	record_chunks_start();
 	r = make_directory();
 	if (r < 0) {
 		log_error("cannot record into %s", base.path, r);
@@ -360,83 +317,19 @@ static int open_process(bool forked)
 	}
 	meta = memory;
 	describe(forked);
-	lost_meta = meta;
+	record_lost_to(meta);
 	log_to(meta);
 	return 0;
 }
 
-/* --- when there is no room --- */
-
-#define MONOTONIC_COARSE 6
-#define PAUSE_NS	 1000000000u
-
-/* On a full disk no allocation is tried before that time: tries would only slow the
- * program down. */
-static uint64_t pause_end_ns;
-static int pause_error;	       /* 0: the disk is not known to be full */
-static uint32_t logged_causes; /* the causes that the log has, a bit each */
-
-static int pausing(void)
+void record_note_clocks(void)
 {
-	uint64_t now_ns;
-
-	ASSERT_LOCKED();
-	if (pause_error == 0 || sys_time_ns(MONOTONIC_COARSE, &now_ns) < 0 ||
-	    now_ns >= pause_end_ns)
-		return 0;
-	return pause_error;
-}
-
-static void begin_pause(int error)
-{
-	uint64_t now_ns;
-
-	if (sys_time_ns(MONOTONIC_COARSE, &now_ns) < 0)
+	if (!meta)
 		return;
-	pause_end_ns = now_ns + PAUSE_NS;
-	pause_error = error;
-}
-
-/* Runs work(argument), which allocates disk space, unless the disk was full less than
- * PAUSE_NS ago.  State lock held. */
-static int try_room(int (*work)(void *argument), void *argument)
-{
-	int r = pausing();
-
-	ASSERT_LOCKED();
-	if (r < 0)
-		return r;
-	r = work(argument);
-	if (r == -ENOSPC || r == -EDQUOT)
-		begin_pause(r);
-	else if (r == 0)
-		pause_error = 0;
-	return r;
-}
-
-static const char *advice(enum shim_lost cause)
-{
-	switch (cause) {
-	case SHIM_LOST_SPACE:
-		return " (free space and run again, or use -o DIR)";
-	case SHIM_LOST_FILE_SIZE: return " (raise ulimit -f)";
-	case SHIM_LOST_MEMORY: return " (raise ulimit -v)";
-	default: return "";
-	}
-}
-
-/* Logs each cause once.  Not inlined: its frame would cost stack on success, too. */
-static __attribute__((noinline)) enum shim_lost note_failure(int error)
-{
-	enum shim_lost cause = cause_of(error);
-	uint32_t bit = 1u << cause;
-
-	if (cause != SHIM_LOST_FORBIDDEN &&
-	    !(__atomic_fetch_or(&logged_causes, bit, __ATOMIC_RELAXED) & bit))
-		log_line("%s: records may be lost from here on, and are "
-			 "counted%s: %s",
-			 log_reason(error), advice(cause), directory.path);
-	return cause;
+	clock_note(meta);
+	if (fine_tick_was_killed())
+		log_line("the ticks of profrun ended without notice (was it "
+			 "killed?): those of the kernel timed all later calls");
 }
 
 /* --- when there is no recording --- */
@@ -535,7 +428,7 @@ static void tell_parent(void)
 
 	text_init(&text, number, sizeof(number));
 	text_add_number(&text, (uint64_t)sys_getpid());
-	log_to(lost_meta);
+	log_to(record_lost_meta());
 	log_line("the forked child %s is not recorded", number);
 }
 
@@ -544,7 +437,7 @@ int record_fork(void)
 	int r;
 
 	meta = NULL;
-	logged_causes = 0;
+	record_lost_forked();
 	log_to(NULL);
 	r = open_process(true);
 	if (r < 0)
@@ -556,337 +449,4 @@ void record_give_up(void)
 {
 	meta = NULL;
 	log_to(NULL);
-}
-
-/* --- the profilers' files --- */
-
-static void file_name(uint32_t number, const char *kind, char name[64])
-{
-	struct text text;
-
-	text_init(&text, name, 64);
-	text_add_number(&text, number);
-	text_add(&text, ".");
-	text_add(&text, kind);
-}
-
-struct request {
-	const char *kind;
-	struct shim_record *record;
-	void *memory;
-	size_t least;
-	size_t size;
-	enum shim_lost cause;
-};
-
-static void add_chunk(struct shim_file *file, uint64_t offset, uint64_t size,
-		      void *memory)
-{
-	file->chunk[file->chunks] = (struct shim_chunk){
-		.offset = offset,
-		.size = size,
-		.address = (uint64_t)memory,
-	};
-	__atomic_store_n(&file->chunks, file->chunks + 1, __ATOMIC_RELEASE);
-}
-
-static int make_file(void *argument)
-{
-	struct request *request = argument;
-	size_t size = files == 0 ? FIRST_SIZE : NEXT_SIZE;
-	struct record_file *on_disk;
-	struct shim_record *record;
-	struct shim_file *file;
-	char name[64];
-	void *memory;
-	int r;
-
-	if (!meta)
-		return -ENOENT;
-	r = sys_map(PAGE, &memory);
-	if (r < 0)
-		return r;
-	record = memory;
-	file_name(files, request->kind, name);
-	r = record_create(name, size, &on_disk, &memory);
-	if (r < 0) {
-		sys_unmap(record, PAGE);
-		return r;
-	}
-	file = memory;
-	*file = (struct shim_file){
-		.magic = SHIM_FILE_MAGIC,
-		.header_size = PAGE,
-		.pid = meta->pid,
-		.tid = (uint32_t)sys_gettid(),
-		.number = files,
-	};
-	for (size_t i = 0; i < sizeof(file->kind) - 1 && request->kind[i]; i++)
-		file->kind[i] = request->kind[i];
-	*record = (struct shim_record){ file, on_disk, size };
-	files++;
-	request->record = record;
-	request->memory = (char *)memory + PAGE;
-	request->size = size - PAGE;
-	add_chunk(file, PAGE, request->size, request->memory);
-	__atomic_store_n(&file->version, SHIM_FORMAT_VERSION, __ATOMIC_RELEASE);
-	clock_note(meta);
-	return 0;
-}
-
-static int open_file(void *argument)
-{
-	return try_room(make_file, argument);
-}
-
-struct shim_record *shim_record_open(const char *kind, void **memory,
-				     size_t *size, enum shim_lost *cause)
-{
-	struct request request = { .kind = kind };
-	int r;
-
-	if (!kind || !memory || !size || !cause)
-		return NULL;
-	r = state_slowly(open_file, &request);
-	if (r < 0) {
-		*cause = note_failure(r);
-		return NULL;
-	}
-	*memory = request.memory;
-	*size = request.size;
-	return request.record;
-}
-
-static int extend_file(void *argument)
-{
-	struct request *request = argument;
-	struct shim_record *record = request->record;
-	struct shim_file *file = record->file;
-	uint64_t size = record->size / 2, offset;
-	int r;
-
-	if (file->chunks >= SHIM_FILE_CHUNKS)
-		return -EOVERFLOW;
-	if (size < request->least)
-		size = request->least;
-	if (size < NEXT_SIZE)
-		size = NEXT_SIZE;
-	if (size > CHUNK_SIZE_MAX)
-		size = CHUNK_SIZE_MAX;
-	size = (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	offset = record_file_end(record->on_disk);
-	r = record_file_extend(record->on_disk, size, &request->memory);
-	if (r == -ENOSPC && size > NEXT_SIZE && request->least <= NEXT_SIZE) {
-		size = NEXT_SIZE; /* the last free space of the disk */
-		r = record_file_extend(record->on_disk, size, &request->memory);
-	}
-	if (r < 0)
-		return r;
-	add_chunk(file, offset, size, request->memory);
-	record->size += size;
-	request->size = size;
-	clock_note(meta);
-	return 0;
-}
-
-static int grow_file(void *argument)
-{
-	return try_room(extend_file, argument);
-}
-
-void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
-		       enum shim_lost *cause)
-{
-	struct request request = { .record = record, .least = least };
-	int r;
-
-	if (!record || !size || !cause)
-		return NULL;
-	r = state_slowly(grow_file, &request);
-	if (r < 0) {
-		*cause = note_failure(r);
-		return NULL;
-	}
-	*size = request.size;
-	return request.memory;
-}
-
-/* --- writing without mapping --- */
-
-struct writing {
-	struct shim_record *record;
-	const void *memory;
-	size_t size;
-	uint64_t offset;
-};
-
-static int write_part(void *argument)
-{
-	struct writing *writing = argument;
-	int r = record_file_write(writing->record->on_disk, writing->offset,
-				  writing->memory, writing->size);
-
-	if (r == 0)
-		clock_note(meta);
-	return r;
-}
-
-static int write_file(void *argument)
-{
-	return try_room(write_part, argument);
-}
-
-bool shim_record_write(struct shim_record *record, uint64_t offset,
-		       const void *memory, size_t size, enum shim_lost *cause)
-{
-	struct writing writing = { record, memory, size, offset };
-	int r;
-
-	if (!record || !cause)
-		return false;
-	r = state_slowly(write_file, &writing);
-	if (r < 0)
-		*cause = note_failure(r);
-	return r == 0;
-}
-
-/* --- threads without a file --- */
-
-static struct shim_lost_thread *lost_slot(uint32_t tid)
-{
-	struct shim_meta *at = lost_meta;
-	struct shim_lost_thread *last = &at->lost[SHIM_META_THREADS - 1];
-	struct shim_lost_thread *slot;
-
-	for (slot = at->lost; slot < last; slot++) {
-		uint32_t owner = __atomic_load_n(&slot->tid, __ATOMIC_RELAXED);
-
-		if (owner == 0 && __atomic_compare_exchange_n(
-					  &slot->tid, &owner, tid, false,
-					  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-			__atomic_fetch_add(&at->lost_threads, 1,
-					   __ATOMIC_RELAXED);
-			return slot;
-		}
-		if (owner == tid)
-			return slot;
-	}
-	__atomic_store_n(&last->tid, tid, __ATOMIC_RELAXED);
-	return last;
-}
-
-/* The calling thread's slot in own_slot_meta: without a recording, every call is
- * counted there.  (A task that shares the thread's data counts as the thread.) */
-static __thread struct shim_lost_thread *own_slot;
-static __thread const struct shim_meta *own_slot_meta;
-
-static void find_own_slot(void)
-{
-	int tid = sys_gettid();
-
-	/* If the thread id is unknown, the call still counts. */
-	own_slot = lost_slot(tid > 0 ? (uint32_t)tid : 1);
-	if (tid > 0)
-		own_slot_meta = lost_meta;
-}
-
-void record_lose(enum shim_lost cause, uint64_t calls)
-{
-	if (!lost_meta || calls == 0)
-		return;
-	if (own_slot_meta != lost_meta)
-		find_own_slot();
-	__atomic_fetch_add(&own_slot->lost[cause], calls, __ATOMIC_RELAXED);
-}
-
-void shim_record_lost(enum shim_lost cause)
-{
-	if (cause < SHIM_LOST_CAUSES)
-		record_lose(cause, 1);
-}
-
-void shim_record_lost_other(enum shim_lost_kind kind, enum shim_lost cause,
-			    uint64_t count)
-{
-	if (lost_meta && kind < SHIM_LOST_KINDS && cause < SHIM_LOST_CAUSES)
-		__atomic_fetch_add(&lost_meta->lost_others[kind][cause], count,
-				   __ATOMIC_RELAXED);
-}
-
-/* --- small services --- */
-
-void record_note_clocks(void)
-{
-	if (!meta)
-		return;
-	clock_note(meta);
-	if (fine_tick_was_killed())
-		log_line("the ticks of profrun ended without notice (was it "
-			 "killed?): those of the kernel timed all later calls");
-}
-
-void shim_record_log(const char *line)
-{
-	if (line)
-		log_line("%s", line);
-}
-
-void *shim_memory_map(size_t size)
-{
-	void *memory;
-
-	return sys_map(size, &memory) < 0 ? NULL : memory;
-}
-
-/* The kernel refuses memory that the program has locked, or forbids the call: then
- * only words that are not zero are overwritten, so that no page is allocated. */
-void shim_memory_discard(void *memory, size_t size)
-{
-	uint64_t *word = memory;
-
-	if (!memory || sys_empty(memory, size) == 0)
-		return;
-	for (size_t i = 0; i < size / sizeof(*word); i++)
-		if (((volatile uint64_t *)word)[i] != 0)
-			((volatile uint64_t *)word)[i] = 0;
-}
-
-bool shim_memory_read(void *to, const void *from, size_t size)
-{
-	return sys_peek(from, to, size) == 0;
-}
-
-uint32_t shim_thread_id(void)
-{
-	int tid = sys_gettid();
-
-	return tid > 0 ? (uint32_t)tid : 0;
-}
-
-bool shim_thread_is_alive(uint32_t tid)
-{
-	/* A vfork child that records is a process of its own. */
-	return sys_is_alive((int)meta->pid, (int)tid) ||
-	       sys_is_alive((int)tid, (int)tid);
-}
-
-void shim_thread_name(char name[16])
-{
-	if (name && sys_thread_name(name) < 0)
-		name[0] = '\0';
-}
-
-uint64_t shim_signals_block(void)
-{
-	uint64_t before = 0;
-
-	/* All bits set means that there is nothing to restore: the kernel's
-	 * masks never have SIGKILL. */
-	return sys_block_signals(&before) < 0 ? ~0ull : before;
-}
-
-void shim_signals_restore(uint64_t token)
-{
-	if (token != ~0ull)
-		sys_restore_signals(token);
 }

@@ -26,6 +26,16 @@ void record_is_short(const char *name, const void *memory);
 
 /* Counts @calls of a thread that has no file. */
 void record_lose(enum shim_lost cause, uint64_t calls);
+/* Logs the cause of @error (-errno or a reason of trust.h) once, and returns it. */
+enum shim_lost record_note_failure(int error);
+/* From now on, @meta has the counters of losses. */
+void record_lost_to(struct shim_meta *meta);
+/* The meta with the counters: a child without a recording uses its parent's. */
+struct shim_meta *record_lost_meta(void);
+/* In a forked child: the log has no cause yet. */
+void record_lost_forked(void);
+/* The process has no profilers' files yet. */
+void record_chunks_start(void);
 
 /* Whether the process that started this one records into the same directory. */
 bool record_has_parent(void);
