@@ -20,11 +20,11 @@
 /* PLAN_UNWINDING */
 #define LAYOUT_UNWINDING 4
 
-/* Hash an address to its index in code_cache_fronts. */
+/* The hash of an address, its index in code_cache_fronts. */
 #define LAYOUT_FRONT_FACTOR 0x9e3779b1
 #define LAYOUT_FRONT_SHIFT  20
 
-/* The same for leaves_front; the bit means "unless a landing pad runs". */
+/* The hash for leaves_front.  The bit means "returns unless a landing pad runs". */
 #define LAYOUT_LEAVES_SHIFT 20
 #define LAYOUT_LEAVES_BIT   63
 

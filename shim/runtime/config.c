@@ -1,6 +1,6 @@
 /*
- * Reads the settings from libc's environment, or before libc has one, from the
- * stack, where the kernel has put it.
+ * Reads the settings from the environment: from libc's, or, before libc's constructor has run,
+ * from the stack, where the kernel has stored it.
  */
 #include "runtime/config.h"
 
@@ -13,11 +13,11 @@
 #include <shim/banned.h>
 
 extern char **environ;
-/* Set by glibc to what the kernel stored: the number of arguments, the arguments, a
- * NULL, and the environment. */
+/* glibc lets it point to what the kernel has stored: the number of arguments, the arguments,
+ * a NULL, and the environment. */
 extern void *__libc_stack_end __attribute__((weak));
 
-/* The kernel allows 6 MiB for all arguments: fewer than this many. */
+/* The kernel limits all arguments to 6 MiB, so there are fewer than this. */
 #define ARGUMENTS_MAX (1u << 22)
 
 struct config config = {
@@ -33,7 +33,7 @@ bool config_is_complete(void)
 	return environ != NULL;
 }
 
-/* Before libc's constructor, environ is NULL. */
+/* The environment.  environ is NULL until libc's constructor has run. */
 static char **variables(void)
 {
 	const uintptr_t *stack = &__libc_stack_end ? __libc_stack_end : NULL;
@@ -80,7 +80,7 @@ static void read_option(const char *name, char *place, size_t size,
 	text_init(&copy, place, size);
 	text_add(&copy, given && *given ? given : value);
 	if (copy.cut) {
-		log_setting("%s is too long and was not used", memory);
+		log_setting("%s is too long: shim uses the default", memory);
 		text_init(&copy, place, size);
 		text_add(&copy, value);
 	}
@@ -132,7 +132,7 @@ static void report_unknown(void)
 			continue;
 		text_init(&name, memory, sizeof(memory));
 		text_add_part(&name, *entry, length);
-		log_setting("%s is not a setting of shim; it was ignored",
+		log_setting("%s is not a setting of shim: it is ignored",
 			    memory);
 	}
 }

@@ -17,8 +17,8 @@ struct config {
 extern struct config config;
 
 void config_read(void);
-/* Whether libc has the environment.  Before its constructor has run, shim reads it
- * from the stack, where the kernel has put it. */
+/* Whether libc has the environment.  Before libc's constructor has run, shim reads the
+ * environment from the stack, where the kernel has stored it. */
 bool config_is_complete(void);
 /* The value of an environment variable, or NULL. */
 const char *config_variable(const char *name);

@@ -28,8 +28,8 @@ static bool starts_builtins;
 
 /* --- handles --- */
 
-/* The list is newest first and has only handles in use.  Falling serials also
- * exclude a cycle. */
+/* Whether the list is newest first and has only handles in use.  Falling serials also exclude
+ * a cycle. */
 static __attribute__((unused)) bool list_is_whole(void)
 {
 	uint64_t serial = UINT64_MAX;
@@ -71,7 +71,7 @@ struct creation {
 	struct shim_profiler_handle *handle;
 };
 
-static int create(void *argument)
+static int create_handle(void *argument)
 {
 	struct creation *creation = argument;
 
@@ -116,10 +116,10 @@ shim_profiler_create(struct shim_profiler *profiler)
 		return NULL;
 	}
 	if (starts_builtins) { /* with the lock */
-		create(&creation);
+		create_handle(&creation);
 		return creation.handle;
 	}
-	state_slowly(create, &creation);
+	state_slowly(create_handle, &creation);
 	if (creation.handle && !contract_is_setting_up() &&
 	    !state_main_started())
 		NOTIFY(profiler_came, creation.handle);
@@ -141,7 +141,7 @@ struct shim_profiler_handle *handle_create(struct shim_profiler *profiler)
 {
 	struct creation creation = { .profiler = profiler };
 
-	state_slowly(create, &creation);
+	state_slowly(create_handle, &creation);
 	if (creation.handle) {
 		creation.handle->builtin = true;
 		creation.handle->waits = false;
@@ -249,8 +249,8 @@ void handle_set_tells(struct shim_profiler_handle *handle)
 	else if (handle->slow[0] || handle->slow[1] || handle->slow[2])
 		data_flags = data_flags_of(mask);
 	__atomic_store_n(&handle->data_flags, data_flags, __ATOMIC_SEQ_CST);
-	/* A thread that detaches it meanwhile has cleared @data_flags after this
-	 * store, or its new status is seen here. */
+	/* If another thread detaches the handle meanwhile, it clears data_flags after
+	 * this store, or this load sees the new status. */
 	if (__atomic_load_n(&handle->status, __ATOMIC_SEQ_CST) != HANDLE_ACTIVE)
 		__atomic_store_n(&handle->data_flags, 0, __ATOMIC_SEQ_CST);
 }
@@ -268,8 +268,8 @@ bool handle_retire(struct shim_profiler_handle *handle)
 	return true;
 }
 
-/* Pins of all tasks that share a record: none of them could count in the record
- * alone (row P-17). */
+/* The pins of all tasks that share a record.  The record's own counter would be wrong: several
+ * tasks would change it without atomic instructions (row P-17). */
 static uint32_t shared_pins[SHIM_PROFILERS_MAX];
 
 static uint32_t count_pins(const struct thread *thread, unsigned number)
@@ -288,7 +288,7 @@ bool handle_wait(struct shim_profiler_handle *handle, uint32_t timeout_ms)
 	return is_out;
 }
 
-/* A profiler that was switched off is cleaned up too: it still owns resources. */
+/* Also cleans up a disabled profiler, which still owns resources. */
 static void clean_up(struct shim_profiler_handle *handle)
 {
 	shim_cleanup_callback cleanup = __atomic_exchange_n(
@@ -303,7 +303,7 @@ static void clean_up(struct shim_profiler_handle *handle)
 }
 
 /* The next handle with this number must begin without data. */
-static bool forget_data(struct thread *thread, void *handle)
+static bool clear_data(struct thread *thread, void *handle)
 {
 	thread->data[((const struct shim_profiler_handle *)handle)->number] =
 		NULL;
@@ -315,7 +315,7 @@ void handle_free(struct shim_profiler_handle *handle)
 	remove_callbacks(handle);
 	clean_up(handle);
 	NOTIFY(profiler_gone, handle);
-	thread_each(forget_data, handle);
+	thread_each(clear_data, handle);
 	__atomic_store_n(&handle->status, HANDLE_NONE, __ATOMIC_RELEASE);
 }
 
@@ -354,7 +354,7 @@ enum shim_result shim_profiler_quiesce(struct shim_profiler_handle *handle)
 	return SHIM_OK;
 }
 
-static int without_modules(void *unused)
+static int notify_modules_finished(void *unused)
 {
 	(void)unused;
 	NOTIFY(modules_finished);
@@ -363,7 +363,7 @@ static int without_modules(void *unused)
 
 void events_finish(void)
 {
-	state_slowly(without_modules, NULL);
+	state_slowly(notify_modules_finished, NULL);
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h))
 		if (!h->builtin)
@@ -376,7 +376,7 @@ void events_finish(void)
 
 /* --- around a callback --- */
 
-/* The bits that the end of a callback restores; others may change meanwhile. */
+/* The bits that the end of a callback restores.  The callback may change other bits. */
 #define STATE_OF_CALLBACKS \
 	((uint32_t)(THREAD_CALLBACK | THREAD_MAY_BLOCK | THREAD_INIT | \
 		    THREAD_SIGNAL))
@@ -396,7 +396,7 @@ static bool is_callable(const struct shim_profiler_handle *handle)
 	       !handle->waits;
 }
 
-/* Saves neither state nor errno and catches no exception: the record belongs to both
+/* Saves no state and no errno, and catches no exception, because the record belongs to two
  * tasks. */
 static bool enter_shared(struct guard *guard)
 {
@@ -409,8 +409,8 @@ static bool enter_shared(struct guard *guard)
 	return guard->is_shared;
 }
 
-static void put_up(struct guard *guard, struct thread *self,
-		   enum event_context context, const char *name)
+static void fill_guard(struct guard *guard, struct thread *self,
+		       enum event_context context, const char *name)
 {
 	guard->kind = context;
 	guard->context = 0;
@@ -448,7 +448,7 @@ bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
 		self->pins[handle->number] = guard->pins;
 		return false;
 	}
-	put_up(guard, self, context, name);
+	fill_guard(guard, self, context, name);
 	return true;
 }
 
@@ -461,7 +461,7 @@ void guard_enter_last(struct guard *guard, struct shim_profiler_handle *handle,
 	if (!self || (self->state & THREAD_SHARED))
 		return;
 	guard->pins = self->pins[handle->number]++;
-	put_up(guard, self, EVENT_THREAD, name);
+	fill_guard(guard, self, EVENT_THREAD, name);
 }
 
 void guard_leave(struct guard *guard)
@@ -481,15 +481,16 @@ void guard_leave(struct guard *guard)
 	self->pins[guard->handle->number] = guard->pins;
 }
 
-static void switch_off(struct shim_profiler_handle *handle, const char *name,
-		       const char *how)
+static void disable_profiler(struct shim_profiler_handle *handle,
+			     const char *name, const char *how)
 {
 	__atomic_store_n(&handle->broken, true, __ATOMIC_RELEASE);
-	log_line("a profiler's callback %s %s; the profiler was switched off",
+	log_line("a profiler's callback %s %s; shim has disabled the profiler",
 		 name, how);
 }
 
-/* A callback on the thread's callback stack is also below an @sp on another stack. */
+/* Whether the callback of @guard will not return if the thread continues at @sp.  A callback
+ * on the callback stack is below every @sp on another stack. */
 static bool is_below(const struct thread *self, const struct guard *guard,
 		     uintptr_t sp)
 {
@@ -500,7 +501,7 @@ static bool is_below(const struct thread *self, const struct guard *guard,
 		sp - ours >= CALLBACK_STACK);
 }
 
-static void leave_below(uintptr_t sp, bool by_jump)
+static void leave_guards_below(uintptr_t sp, bool by_jump)
 {
 	struct thread *self = thread_current;
 
@@ -510,8 +511,8 @@ static void leave_below(uintptr_t sp, bool by_jump)
 	while (self->guard && is_below(self, self->guard, sp)) {
 		self->on_callback_stack = false;
 		if (by_jump)
-			switch_off(self->guard->handle, self->guard->name,
-				   "was left by a jump");
+			disable_profiler(self->guard->handle, self->guard->name,
+					 "was left by a jump");
 		guard_leave(self->guard);
 	}
 	NOTIFY(stack_left, self, sp);
@@ -521,17 +522,17 @@ static void leave_below(uintptr_t sp, bool by_jump)
 
 void guard_threw(struct guard *guard)
 {
-	switch_off(guard->handle, guard->name, "threw an exception");
+	disable_profiler(guard->handle, guard->name, "threw an exception");
 }
 
 void guard_jumped(uintptr_t sp)
 {
-	leave_below(sp, true);
+	leave_guards_below(sp, true);
 }
 
 void guard_unwound(uintptr_t sp)
 {
-	leave_below(sp, false);
+	leave_guards_below(sp, false);
 }
 
 /* --- on which stack --- */
@@ -560,11 +561,11 @@ static int call_guarded(void *argument)
 }
 
 /*
- * Only a thread's own stack is known to extend to the end of its mapping.  A stack
- * that the program has made may share its mapping with other data of the program.
+ * Only a thread's own stack is known to extend to the end of its mapping.  A stack that the
+ * program has made may share its mapping with other data.
  */
-static __attribute__((noinline)) void look_for_room(struct thread *self,
-						    uintptr_t sp)
+static __attribute__((noinline)) void find_stack_room(struct thread *self,
+						      uintptr_t sp)
 {
 	uintptr_t low, high;
 
@@ -592,14 +593,14 @@ bool events_has_room(struct thread *self)
 		return false;
 	if (self->on_callback_stack || sp - self->roomy_low < self->roomy_size)
 		return true;
-	look_for_room(self, sp);
+	find_stack_room(self, sp);
 	return sp - self->roomy_low < self->roomy_size;
 }
 
 /*
- * A handler of the program may run on the alternate signal stack.  After a switch to
- * another stack, the kernel takes the alternate one for unused, and the next signal's
- * frame would overwrite that handler's.  So signals stay blocked until the return.
+ * A handler of the program may run on the alternate signal stack.  After a switch to another
+ * stack, the kernel regards the alternate stack as unused, and the frame of the next signal
+ * would overwrite that of the handler.  So signals stay blocked until the return.
  */
 static int call_on(char *memory, int (*call)(void *), void *argument)
 {
@@ -617,17 +618,17 @@ static int call_on(char *memory, int (*call)(void *), void *argument)
 }
 
 /*
- * Tasks that share a record cannot use its callback stack: each takes a spare stack
- * for the call.  A spare stack that is left by a jump is never given back.
+ * Tasks that share a record cannot share its callback stack, so each call claims a spare
+ * stack.  If the program jumps out of the call, the spare stack stays claimed.
  */
 #define SPARE_STACKS 16
 
 static struct spare {
-	uint32_t is_taken;
+	uint32_t is_claimed;
 	char *memory;
 } spares[SPARE_STACKS];
 
-static struct spare *take_spare(uintptr_t sp)
+static struct spare *claim_spare_stack(uintptr_t sp)
 {
 	struct spare *found = NULL;
 
@@ -635,7 +636,8 @@ static struct spare *take_spare(uintptr_t sp)
 		if (s->memory && sp - (uintptr_t)s->memory < CALLBACK_STACK)
 			return NULL; /* already on a spare stack */
 	for (struct spare *s = spares; !found && s < spares + SPARE_STACKS; s++)
-		if (__atomic_exchange_n(&s->is_taken, 1, __ATOMIC_ACQUIRE) == 0)
+		if (__atomic_exchange_n(&s->is_claimed, 1, __ATOMIC_ACQUIRE) ==
+		    0)
 			found = s;
 	if (found && !found->memory)
 		__atomic_store_n(&found->memory,
@@ -643,19 +645,20 @@ static struct spare *take_spare(uintptr_t sp)
 				 __ATOMIC_RELEASE);
 	if (!found || found->memory)
 		return found;
-	__atomic_store_n(&found->is_taken, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&found->is_claimed, 0, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 static int call_on_spare(int (*call)(void *), void *argument)
 {
-	struct spare *spare = take_spare((uintptr_t)__builtin_frame_address(0));
+	struct spare *spare = claim_spare_stack(
+		(uintptr_t)__builtin_frame_address(0));
 	int result;
 
 	if (!spare)
 		return call(argument);
 	result = call_on(spare->memory, call, argument);
-	__atomic_store_n(&spare->is_taken, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&spare->is_claimed, 0, __ATOMIC_RELEASE);
 	return result;
 }
 
@@ -686,24 +689,25 @@ struct run {
 	int result;
 };
 
-static void run_it(struct run *run)
+static void run_call(struct run *run)
 {
 	run->result = run->call(run->argument);
 }
 
 static int run_guarded(void *run)
 {
-	return arch_call_guarded((void (*)(void))run_it, (uintptr_t)run, 0, 0,
+	return arch_call_guarded((void (*)(void))run_call, (uintptr_t)run, 0, 0,
 				 0, 0);
 }
 
-/* Switches the calling profiler off, if it is known. */
+/* Disables the profiler whose code has thrown an exception, if it is known. */
 static int run_threw(const char *name)
 {
 	struct thread *self = thread_current;
 
 	if (self && self->guard)
-		switch_off(self->guard->handle, name, "threw an exception");
+		disable_profiler(self->guard->handle, name,
+				 "threw an exception");
 	else
 		log_line("a profiler's callback %s threw an exception", name);
 	return (int)SHIM_E_UNEXPECTED;
@@ -733,14 +737,14 @@ void events_thread_threw(const struct module *module)
 	     h = events_next(h)) {
 		if (!module || h->module != module)
 			continue;
-		switch_off(h, "of a thread", "threw an exception");
+		disable_profiler(h, "of a thread", "threw an exception");
 		any = true;
 	}
 	if (!any)
 		log_line("%s", "a profiler's thread threw an exception");
 }
 
-static bool call_somewhere(struct thread *self, const struct call *call)
+static bool call_with_room(struct thread *self, const struct call *call)
 {
 	bool threw;
 
@@ -761,7 +765,7 @@ void guard_run(struct guard *guard, void (*callback)(void), uintptr_t a)
 		call_on_spare(call_plainly, &call);
 	else if (!guard->thread)
 		call_plainly(&call);
-	else if (call_somewhere(guard->thread, &call))
+	else if (call_with_room(guard->thread, &call))
 		guard_threw(guard);
 }
 
@@ -778,7 +782,7 @@ void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		guard_leave(guard);
 		return;
 	}
-	if (callback && call_somewhere(guard->thread, &call))
+	if (callback && call_with_room(guard->thread, &call))
 		guard_threw(guard);
 	guard_leave(guard);
 }

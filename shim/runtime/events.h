@@ -1,11 +1,10 @@
 /*
  * The handles of profilers, and how an event reaches them.
  *
- * Handles form a list, newest first, which readers walk without a lock.  A
- * handle's memory is never unmapped.  A thread pins a handle while it runs the
- * profiler's code, by a plain counter of its own.  A thread that removes the
- * handle waits until these counters are 0 (thread_wait); then the memory may be
- * reused.
+ * Handles form a list, newest first, which readers walk without a lock.  A handle's memory
+ * is never unmapped.  A thread pins a handle while it runs the profiler's code: it increments
+ * a plain counter of its own.  A thread that removes the handle waits until these counters
+ * are 0 (thread_wait); then shim may reuse the memory.
  */
 #ifndef SHIM_EVENTS_H
 #define SHIM_EVENTS_H
@@ -38,19 +37,20 @@ struct shim_profiler_handle {
 	uint64_t serial; /* larger for newer handles */
 	unsigned number; /* index of its pins and data in struct thread */
 	uint32_t status;
-	/* of enum handle_tells: data that its slow hooks get while it is active */
+	/* of enum handle_data: data that its slow hooks get while it is active */
 	uint8_t data_flags;
-	bool builtin;	 /* part of shim: never leaves, so never pinned */
+	bool builtin;	 /* part of shim: never removed, so never pinned */
 	bool may_go;	 /* created after main began */
 	bool waits;	 /* its module's init function has not returned */
 	bool broken;	 /* switched off after an exception or jump */
-	bool raw_leaves; /* its leave hook is also called while unwinding */
+	bool raw_leaves; /* its leave hook also runs during unwinding */
 	struct module *module;
-	uint64_t images_until; /* the last image notice to catch up on */
-	bool knows_main; /* its thread_started for main's thread was raised */
+	uint64_t
+		images_until; /* the last image event that it must catch up on */
+	bool knows_main;      /* it got thread_started for main's thread */
 	uint32_t mask, mask_high;
 
-	/* ELT hooks; one kind at a time (elt.c) */
+	/* ELT hooks of one generation (elt.c) */
 	shim_function_hook fast[3];
 	shim_frame_hook frame[2];
 	shim_deferred_hook asking;	 /* of a fast enter hook, or NULL */
@@ -63,8 +63,9 @@ struct shim_profiler_handle {
 	shim_function_id_mapper2 mapper2;
 	void *mapper_data;
 	shim_call_instrumentation_filter_callback filter;
-	bool samples; /* has enabled sampling */
-	/* not NULL: lends them to the next that enables it, and is told */
+	bool samples; /* it has enabled sampling */
+	/* If not NULL, the next profiler that enables sampling may take the samples;
+	 * the function then notifies this one. */
 	void (*samples_taken)(void);
 	shim_coverage_filter_callback coverage_filter;
 	int mapper_slot, filter_slot; /* of dispatch/filter_cache.c, or -1 */
@@ -76,8 +77,8 @@ struct shim_profiler_handle {
 #undef SHIM_DEFINE_EVENT
 };
 
-/* For each event, the number of handles with a callback for it.  At 0 an event costs
- * a load and a branch. */
+/* For each event, the number of handles with a callback.  If it is 0, the event costs a load
+ * and a branch. */
 struct events_counts {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters) uint32_t name;
 #include <shim/events.def>
@@ -94,7 +95,7 @@ handle_get_status(const struct shim_profiler_handle *handle)
 	return __atomic_load_n(&handle->status, __ATOMIC_ACQUIRE);
 }
 
-/* Computes @data_flags again after the mask or the hooks have changed. */
+/* Computes handle->data_flags after the mask or the hooks have changed. */
 void handle_set_tells(struct shim_profiler_handle *handle);
 
 /* The contexts of callbacks in events.def. */
@@ -108,115 +109,115 @@ enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
 #define EVENT_FLAG_EXCEPTIONS	    SHIM_MONITOR_EXCEPTIONS
 #define EVENT_FLAG_OBJECT_ALLOCATED SHIM_MONITOR_OBJECT_ALLOCATED
 
-/* A profiler was created before main. */
+/* The program, and no module, has created a profiler before main. */
 TOPIC(profiler_came, struct shim_profiler_handle *handle);
-/* The profiler is ready for events that were raised before it was created. */
+/* The profiler is ready for the events that it missed before it was created. */
 TOPIC(profiler_catches_up, struct shim_profiler_handle *handle);
 /* The hooks or callbacks of a profiler have changed; the state lock is not held. */
 TOPIC(hooks_changed, void);
-/* The profiler was removed from the list; state lock held. */
+/* shim has removed the profiler from the list.  State lock held. */
 TOPIC(profiler_left, struct shim_profiler_handle *handle);
-/* Waits until no thread is in a hook; *@is_out becomes false if a thread still is
- * after @timeout_ms. */
+/* Subscribers wait until no thread is in a hook.  They set *@is_out to false if a thread is
+ * still in a hook after @timeout_ms. */
 TOPIC(hooks_awaited, uint32_t timeout_ms, bool *is_out);
-/* No code of the profiler will be called again; subscribers free its resources. */
+/* shim will call no code of the profiler again; subscribers free its resources. */
 TOPIC(profiler_gone, struct shim_profiler_handle *handle);
-/* At the end of the process: hooks of modules are no longer called.  State lock
- * held. */
+/* The process ends: subscribers stop calling hooks of modules.  State lock held. */
 TOPIC(modules_finished, void);
 /* A profiler has enabled stack snapshots. */
 TOPIC(snapshots_wanted, void);
-/* @self is about to continue at @sp: calls below will not return. */
+/* @self is about to continue at @sp: calls with frames below @sp will not return. */
 TOPIC(stack_leaving, struct thread *self, uintptr_t sp);
-/* The same, after the guards of callbacks below @sp were removed. */
+/* The same event, raised after the guards of callbacks below @sp were removed. */
 TOPIC(stack_left, struct thread *self, uintptr_t sp);
 
-/* Stored on the stack of a thread around a call into a profiler. */
+/* The state of a thread before a call of a profiler's code; on the thread's stack. */
 struct guard {
 	struct guard *outer;
-	uint16_t pins; /* the thread's pins of the handle, before */
-	int error;     /* errno, before */
+	uint16_t pins; /* the thread's pins of the handle */
+	int error;     /* errno */
 	struct shim_profiler_handle *handle;
-	struct thread *thread; /* NULL: nothing of the thread was saved ... */
-	bool is_shared;	       /* ... because another task uses its record */
+	struct thread *thread; /* NULL: this struct has no state to restore */
+	bool is_shared;	       /* another task uses the thread's record */
 	enum event_context kind;
 	uintptr_t context;	      /* the context of the call; 0: none */
 	const struct plan_call *call; /* the call that the callback is about */
 	const char *name;	      /* of the event, for the log */
-	uint32_t state;		      /* the thread's, before */
+	uint32_t state;		      /* of the thread */
 	const struct arch_frame *frame; /* the slow hook below, or NULL */
 };
 
 /* The profilers that get an event. */
 enum audience { AUDIENCE_ALL, AUDIENCE_BUILTIN, AUDIENCE_MODULES };
 
-/* shim_profiler_create at any time, for profilers that are part of shim; NULL if
- * there is no room. */
+/* As shim_profiler_create, at any time, for profilers that are part of shim; NULL if all
+ * handles are in use. */
 struct shim_profiler_handle *handle_create(struct shim_profiler *profiler);
 
-/* Before main, on its thread: raises to @handle the events that came before the
- * handle was ready. */
+/* Raises to @handle the events that came before it was ready.  Called before main, on main's
+ * thread. */
 void events_catch_up(struct shim_profiler_handle *handle);
 
-/* Whether profilers that are created from now on are part of shim. */
+/* Between events_start_builtins(true) and (false), new profilers are part of shim. */
 void events_start_builtins(bool begins);
 
-/* Undoes shim_profiler_create: no new call of @handle begins from now on, but a
- * thread may still be in its code.  False if another thread has done so already. */
+/* Undoes shim_profiler_create: no new call of the profiler's code begins, but a thread may
+ * still be in it.  False if another thread has retired the handle. */
 bool handle_retire(struct shim_profiler_handle *handle);
-/* Whether no thread is in a retired handle's code; waits up to @timeout_ms. */
+/* Waits up to @timeout_ms until no thread is in a retired handle's code; false if one still
+ * is. */
 bool handle_wait(struct shim_profiler_handle *handle, uint32_t timeout_ms);
-/* Calls its cleanup callback and frees the handle. */
+/* Calls the cleanup callback and frees the handle. */
 void handle_free(struct shim_profiler_handle *handle);
 /* Whether the calling thread is in a callback or slow hook of @handle. */
 bool handle_is_current(const struct shim_profiler_handle *handle);
 
-/* At the end of the process: removes the callbacks of all modules, then calls their
- * cleanup callbacks. */
+/* Removes the callbacks of all modules, then calls their cleanup callbacks.  Called at the end
+ * of the process. */
 void events_finish(void);
 
 struct shim_profiler_handle *events_first(void);
 struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle);
 
-/* Pins @handle and sets up @guard; false if the profiler must not be called. */
+/* Pins @handle and fills @guard; false if shim must not call the profiler. */
 bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name);
-/* The same for the last call of a profiler that is leaving or switched off. */
+/* The same for the last call of a profiler that is detaching or disabled. */
 void guard_enter_last(struct guard *guard, struct shim_profiler_handle *handle,
 		      const char *name);
 void guard_leave(struct guard *guard);
 /* The callback of @guard threw an exception. */
 void guard_threw(struct guard *guard);
 
-/* The calling thread jumped to @sp: callbacks below will not return, and their
- * profilers are switched off. */
+/* The calling thread jumped to @sp: callbacks with frames below @sp will not return.
+ * Disables their profilers. */
 void guard_jumped(uintptr_t sp);
-/* The same for the unwinding at the thread's end, which switches nothing off. */
+/* The same for the unwinding at the thread's end, which disables no profiler. */
 void guard_unwound(uintptr_t sp);
 
-/* Runs callback(a) on a stack with enough room.  A C++ exception ends there and
- * switches the profiler off. */
+/* Runs callback(a) on a stack with enough room.  Catches C++ exceptions, and disables the
+ * profiler that has thrown one. */
 void guard_run(struct guard *guard, void (*callback)(void), uintptr_t a);
 
-/* The same for callback(a, b, c, d, e); then leaves the guard. */
+/* The same for callback(a, b, c, d, e), followed by guard_leave. */
 void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e);
 
-/* Whether the stack that the thread runs on has enough room for a profiler's code. */
+/* Whether the stack of the calling thread @self has enough room for a profiler's code. */
 bool events_has_room(struct thread *self);
 
-/* Runs call(argument) on the stack *@memory, which it maps if it is NULL.  Without
- * memory it uses the current stack. */
+/* Runs call(argument) on the stack *@memory.  Maps the stack if *@memory is NULL; uses the
+ * current stack if that fails. */
 int events_call_on(char **memory, int (*call)(void *), void *argument);
 
-/* Runs call(argument) on the stack for callbacks, which may be the current one. */
+/* Runs call(argument) on the stack for callbacks, which may be the current stack. */
 int events_call_apart(struct thread *self, int (*call)(void *), void *argument);
 
 /*
- * Runs call(argument), which calls the calling profiler back, as a stack walk does:
- * events_run on the current stack, events_run_apart on the stack for callbacks.  An
- * exception ends the call with SHIM_E_UNEXPECTED and switches the profiler off; the
- * log then has @name.
+ * Runs call(argument), which calls functions of the calling profiler, as a stack walk does.
+ * events_run uses the current stack, events_run_apart the stack for callbacks.  If the
+ * profiler throws an exception, the result is SHIM_E_UNEXPECTED, the profiler is disabled,
+ * and the log names @name.
  */
 int events_run(const char *name, int (*call)(void *), void *argument);
 int events_run_apart(struct thread *self, const char *name, int (*call)(void *),
@@ -231,10 +232,11 @@ void events_thread_threw(const struct module *module);
 #define EVENT_ARGUMENTS(...) EVENT_ARGUMENTS_(__VA_ARGS__, 0, 0, 0, 0, 0)
 
 /*
- * RAISE(event, arguments...) calls the callbacks of all profilers, newest first;
- * RAISE_TO(AUDIENCE_..., event, ...) those of an audience; RAISE_ONE(handle, ...)
- * that of one.  The arguments are evaluated only if a profiler has a callback.  They
- * may use the guard of the callback, which is called guard_.
+ * RAISE(event, arguments...) calls the callbacks of all profilers, newest first.
+ * RAISE_TO(AUDIENCE_..., event, ...) calls the callbacks of an audience, and
+ * RAISE_ONE(handle, event, ...) the callback of one profiler.  The macros evaluate the
+ * arguments only if a profiler has a callback.  The arguments may use the guard of the
+ * callback, guard_.
  */
 #define RAISE_ONE(target, event, ...) \
 	do { \
@@ -252,8 +254,8 @@ void events_thread_threw(const struct module *module);
 			   EVENT_ARGUMENTS(one_->profiler, ##__VA_ARGS__)); \
 	} while (0)
 
-/* The handle at the cursor may be freed and reused as a new one at the head of the
- * list meanwhile.  The serial tells which handles were passed. */
+/* Meanwhile the handle at the cursor may be freed and become a new handle at the head of the
+ * list.  So the serials tell which handles the loop has passed. */
 #define RAISE_TO(audience, event, ...) \
 	do { \
 		uint64_t passed_ = UINT64_MAX; \

@@ -1,6 +1,6 @@
 /*
- * Keeps shim's signals out of the kernel's signal masks.  The program sees the
- * masks that it has set.
+ * Keeps shim's signals out of the kernel's signal masks, and stores for each thread which of
+ * them the program has blocked.  So the program sees the masks that it has set.
  */
 #include "runtime/hidden_signals.h"
 
@@ -96,8 +96,8 @@ uint64_t hidden_mask_handler(int signal, uint64_t signals)
 		       0;
 }
 
-/* Blocks SIGBUS alone.  The thread may have to wait for the child and run handlers
- * meanwhile, so the other hidden signals stay open. */
+/* Blocks SIGBUS alone.  The thread may wait for the child and run handlers meanwhile, so it
+ * leaves the other hidden signals unblocked. */
 void hidden_spawn_begins(void)
 {
 	kept_exec_begins();
@@ -127,9 +127,9 @@ void hidden_exec_failed(void)
 }
 
 /*
- * libc's masks have room for 1,024 signals, of which the kernel uses the first 64.
- * The hidden signals that the program has blocked are stored in the last word of the
- * buffer's mask, behind a mark.
+ * libc's masks have room for 1,024 signals, of which the kernel uses the first 64.  shim
+ * stores the hidden signals that the program has blocked in the last word of the buffer's
+ * mask, and a mark in the word before.
  */
 #define JUMP_MARK  0x736967736a6d7073ull
 #define JUMP_WORDS (sizeof(((struct __jmp_buf_tag *)0)->__saved_mask) / 8)

@@ -1,8 +1,8 @@
 /*
- * Signals of shim, and the program's view of them: those of
- * runtime/kept_signals.h and that of the sampler (sample.h).  The kernel's mask
- * of a thread never has them.  If a thread blocks all signals, the kernel blocks all
- * others, and the thread sees these as blocked, too.
+ * Signals of shim, and the program's view of them: the signals of runtime/kept_signals.h and
+ * the sampler's signal (sample.h).  The kernel's mask of a thread never has them.  If a thread
+ * blocks all signals, the kernel blocks all except these, and shim shows the thread a mask
+ * with all signals.
  */
 #ifndef SHIM_HIDDEN_SIGNALS_H
 #define SHIM_HIDDEN_SIGNALS_H
@@ -16,7 +16,7 @@ static inline uint64_t hidden_bit(int signal)
 	return 1ull << (signal - 1);
 }
 
-/* @mask as the kernel stores it. */
+/* @mask without SIGKILL and SIGSTOP, as the kernel stores it. */
 static inline uint64_t hidden_as_kept(uint64_t mask)
 {
 	return mask & ~(hidden_bit(SIGKILL) | hidden_bit(SIGSTOP));
@@ -27,29 +27,30 @@ uint64_t hidden_signals(void);
 /* Adds @signal to the set; runtime/kept_signals.h adds its own. */
 void hidden_take(int signal);
 
-/* The hidden signals that the calling thread believes to be blocked.  A
- * signal that was sent while it was blocked may arrive as soon as it is
- * unblocked. */
+/* The hidden signals that the calling thread has blocked in its own view. */
 uint64_t hidden_blocked(void);
+/* Sets them.  A signal that was sent while it was blocked may arrive as soon as it is
+ * unblocked. */
 void hidden_block(uint64_t signals);
 
-/* Whether shim has set @mask: it has signals that libc lets no program block. */
+/* Whether shim has set @mask: only shim blocks the signals that libc reserves. */
 bool hidden_is_quiet(uint64_t mask);
 
-/* The calling thread got a hidden signal that it believes to be blocked. */
+/* The calling thread got a hidden signal that it has blocked in its own view. */
 void hidden_pend(int signal);
+/* The set of these signals. */
 uint64_t hidden_pending(void);
 
-/* The calling thread begins, with the mask @blocked of its creator; or shim
- * sees it for the first time.  Unblocks the hidden signals in the kernel's
- * mask.  Returns 0, or -errno if they are still blocked. */
+/* The calling thread begins with the mask @blocked of its creator, or shim sees it for the
+ * first time.  Unblocks the hidden signals in the kernel's mask.  Returns 0, or -errno if
+ * they are still blocked. */
 int hidden_thread_begins(uint64_t blocked);
 
-/* Sets the hidden signals that handlers of @signal block; returns those before. */
+/* Sets the hidden signals that handlers of @signal block, and returns the old set. */
 uint64_t hidden_mask_handler(int signal, uint64_t blocked);
 uint64_t hidden_masks_handler(int signal);
 
-/* A jmp_buf with a mask was filled, or is jumped to.  libc stores the
+/* After setjmp has filled a jmp_buf with a mask, and before longjmp uses it.  libc stores the
  * kernel's mask, which lacks the hidden signals. */
 void hidden_jump_saved(void *buffer);
 void hidden_jump_taken(const void *buffer);

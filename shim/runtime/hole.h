@@ -1,9 +1,8 @@
 /*
- * Files of the recording that another process truncates.  The mapping then has
- * a hole, and the next store would end the program by SIGBUS.  shim handles
- * that signal (runtime/kept_signals.h): it maps private memory, which reads as
- * zero, over a hole in a file of the recording.  The log says so once for each
- * file.
+ * Files of the recording that another process truncates.  The mapping then has a hole, and the
+ * next store would end the program by SIGBUS.  shim handles that signal
+ * (runtime/kept_signals.h): it maps private memory, which reads as zero, over a hole in a file
+ * of the recording.  The log has one line for each file.
  */
 #ifndef SHIM_HOLE_H
 #define SHIM_HOLE_H
@@ -11,8 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* State lock held.  @name must stay valid. */
+/* Installs the handler of SIGBUS.  State lock held. */
 void hole_start(void);
+/* Adds a mapping of the file @name, which must stay valid.  State lock held. */
 void hole_watch(const void *memory, size_t size, const char *name);
 
 #endif

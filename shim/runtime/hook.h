@@ -1,5 +1,5 @@
 /*
- * One hook of a profiler, one call of a hook, and the hook that a thread is in.
+ * Types: a hook of a profiler, and a call of a hook.  Functions: which hook a thread runs.
  */
 #ifndef SHIM_HOOK_H
 #define SHIM_HOOK_H
@@ -26,9 +26,9 @@ enum plan_event {
 
 struct plan_entry {
 	enum plan_kind kind;
-	bool asks;	    /* fast, with a deferred hook */
-	bool raw;	    /* its leave hook is called for PLAN_UNWINDING */
-	bool tail_calls;    /* it has a tailcall hook; else they are leaves */
+	bool asks;	 /* a fast hook with a deferred hook */
+	bool raw;	 /* its leave hook also runs for PLAN_UNWINDING */
+	bool tail_calls; /* it has a tailcall hook; else its leave hook runs */
 	int filter, mapper; /* slots in the filter cache, or -1 */
 	struct shim_profiler_handle *handle;
 	void *hooks[3]; /* enter, leave, tailcall */

@@ -1,6 +1,6 @@
 /*
- * Signals whose handler is shim's.  Handlers that the program sets for them
- * are stored here and called for signals that are not shim's.
+ * Signals whose handler is shim's.  shim stores the handlers that the program sets for them,
+ * and calls them for signals that shim has not caused.
  */
 #include "runtime/kept_signals.h"
 
@@ -17,17 +17,18 @@ static struct kept {
 	bool is_on;
 	kept_handler handler;
 	struct sys_action program;
-} all[] = { { .signal = SIGTRAP }, { .signal = SIGBUS } };
+} kept_table[] = { { .signal = SIGTRAP }, { .signal = SIGBUS } };
 
-static uint64_t on;
+static uint64_t kept_mask;
 
 #define EACH(kept) \
-	for (struct kept *kept = all; kept < all + sizeof(all) / sizeof(*all); \
+	for (struct kept *kept = kept_table; \
+	     kept < kept_table + sizeof(kept_table) / sizeof(*kept_table); \
 	     kept++)
 
 uint64_t kept_signals(void)
 {
-	return __atomic_load_n(&on, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&kept_mask, __ATOMIC_ACQUIRE);
 }
 
 bool kept_is_on(int signal)
@@ -38,7 +39,7 @@ bool kept_is_on(int signal)
 
 static struct kept *find_kept(int signal)
 {
-	return &all[signal != SIGTRAP];
+	return &kept_table[signal != SIGTRAP];
 }
 
 static bool is_blocked(int signal)
@@ -46,7 +47,7 @@ static bool is_blocked(int signal)
 	return hidden_blocked() & hidden_bit(signal);
 }
 
-static void block(int signal, bool blocked)
+static void set_blocked(int signal, bool blocked)
 {
 	hidden_block(blocked ? hidden_blocked() | hidden_bit(signal) :
 			       hidden_blocked() & ~hidden_bit(signal));
@@ -60,8 +61,8 @@ static bool has_handler(const struct sys_action *action)
 	       action->handler != (void *)SIG_IGN;
 }
 
-/* With a handler of the program for SIGBUS, its choice of SA_RESTART and SA_ONSTACK
- * applies.  SIGTRAP always has both: traps may be hit on any stack. */
+/* If the program has a handler for SIGBUS, its choice of SA_RESTART and SA_ONSTACK applies.
+ * SIGTRAP always has both flags, because a thread may hit a trap on any stack. */
 static uint64_t flags_for(const struct kept *kept)
 {
 	const uint64_t both = SA_RESTART | SA_ONSTACK;
@@ -71,7 +72,7 @@ static uint64_t flags_for(const struct kept *kept)
 		       kept->program.flags & both;
 }
 
-static int establish(const struct kept *kept, struct sys_action *before)
+static int install_handler(const struct kept *kept, struct sys_action *before)
 {
 	struct sys_action action = {
 		.handler = (void *)kept->handler,
@@ -93,33 +94,33 @@ int kept_start(int signal, kept_handler handler)
 	ASSERT_LOCKED();
 	kept->handler = handler;
 	kept->program = (struct sys_action){ .handler = NULL };
-	r = establish(kept, &kept->program);
+	r = install_handler(kept, &kept->program);
 	if (r < 0)
 		return r;
 	sys_keep_open(kept_signals() | hidden_bit(signal));
-	__atomic_fetch_or(&on, hidden_bit(signal), __ATOMIC_RELEASE);
+	__atomic_fetch_or(&kept_mask, hidden_bit(signal), __ATOMIC_RELEASE);
 	if (has_handler(&kept->program))
-		establish(kept, NULL);
+		install_handler(kept, NULL);
 	return 0;
 }
 
 void kept_stop(int signal)
 {
 	ASSERT_LOCKED();
-	__atomic_fetch_and(&on, ~hidden_bit(signal), __ATOMIC_RELEASE);
+	__atomic_fetch_and(&kept_mask, ~hidden_bit(signal), __ATOMIC_RELEASE);
 	sys_signal_action(signal, &find_kept(signal)->program, NULL);
 	sys_keep_open(kept_signals());
 }
 
 /* --- the program's handlers --- */
 
-static void set(struct kept *kept, const struct sys_action *action)
+static void store_action(struct kept *kept, const struct sys_action *action)
 {
 	uint64_t before = flags_for(kept);
 
 	kept->program = *action;
 	if (flags_for(kept) != before)
-		establish(kept, NULL);
+		install_handler(kept, NULL);
 }
 
 void kept_swap(int signal, const struct sys_action *action,
@@ -127,7 +128,7 @@ void kept_swap(int signal, const struct sys_action *action,
 {
 	*before = find_kept(signal)->program;
 	if (action)
-		set(find_kept(signal), action);
+		store_action(find_kept(signal), action);
 }
 
 void kept_set(int signal, const struct sigaction *action,
@@ -140,7 +141,7 @@ void kept_set(int signal, const struct sigaction *action,
 		new.mask = hidden_as_kept(*(const uint64_t *)&action->sa_mask);
 		new.flags = (uint64_t)action->sa_flags;
 		new.handler = (void *)action->sa_handler;
-		set(find_kept(signal), &new);
+		store_action(find_kept(signal), &new);
 	}
 	if (before) {
 		*before = (struct sigaction){ .sa_flags = (int)old.flags };
@@ -153,8 +154,8 @@ void kept_set(int signal, const struct sigaction *action,
 
 typedef void (*plain_handler)(int signal);
 
-/* Runs the program's handler as the kernel would, with the signals blocked that it
- * blocks.  shim's signals stay open: the handler's code may need them. */
+/* Runs the program's handler as the kernel would: blocks the signals that the action blocks.
+ * It leaves shim's signals unblocked, because the handler's code may raise them. */
 static void call_handler(int signal, const struct sys_action *action,
 			 siginfo_t *info, ucontext_t *context)
 {
@@ -163,15 +164,15 @@ static void call_handler(int signal, const struct sys_action *action,
 	bool before = is_blocked(signal);
 
 	if (action->flags & SA_RESETHAND)
-		set(find_kept(signal), &none);
-	block(signal, before || !(action->flags & SA_NODEFER) ||
-			      (action->mask & hidden_bit(signal)));
+		store_action(find_kept(signal), &none);
+	set_blocked(signal, before || !(action->flags & SA_NODEFER) ||
+				    (action->mask & hidden_bit(signal)));
 	sys_restore_signals(mask & ~kept_signals());
 	if (action->flags & SA_SIGINFO)
 		((kept_handler)action->handler)(signal, info, context);
 	else
 		((plain_handler)action->handler)(signal);
-	block(signal, before);
+	set_blocked(signal, before);
 }
 
 void kept_end_program(int signal)
@@ -183,8 +184,9 @@ void kept_end_program(int signal)
 	sys_block_signal(signal, false);
 }
 
-/* A signal that the processor raised cannot be blocked or ignored.  If the instruction
- * runs again with the default action, the core file has the signal's cause. */
+/* The program cannot block or ignore a signal that the processor has raised.  With @again,
+ * the instruction runs again under the default action, so the core file has the signal's
+ * cause. */
 void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
 		      bool again)
 {
@@ -197,9 +199,9 @@ void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
 		kept_end_program(signal);
 }
 
-/* Leaves the signal pending and blocked: it arrives when the thread unblocks it or
- * waits for it. */
-static void put_off(int signal, siginfo_t *info, ucontext_t *context)
+/* Leaves the signal pending and blocked.  It arrives when the thread unblocks it or waits for
+ * it. */
+static void keep_pending(int signal, siginfo_t *info, ucontext_t *context)
 {
 	*(uint64_t *)&context->uc_sigmask |= hidden_bit(signal);
 	sys_block_signal(signal, true);
@@ -211,8 +213,8 @@ static bool is_own_thread(void)
 	return thread_current && (thread_current->state & THREAD_OWN);
 }
 
-/* While shim has blocked all other signals, no handler of the program may run: the
- * signal arrives when shim restores the mask. */
+/* While shim has blocked all other signals, no handler of the program may run.  The signal
+ * then arrives when shim restores the mask. */
 void kept_take_sent(int signal, siginfo_t *info, ucontext_t *context)
 {
 	struct sys_action action = find_kept(signal)->program;
@@ -220,11 +222,11 @@ void kept_take_sent(int signal, siginfo_t *info, ucontext_t *context)
 	if (is_own_thread()) {
 		sys_send_again(sys_getpid(), signal, info);
 	} else if (hidden_is_quiet(*(const uint64_t *)&context->uc_sigmask)) {
-		put_off(signal, info, context);
+		keep_pending(signal, info, context);
 	} else if (is_blocked(signal)) {
 		hidden_pend(signal);
 		if (signal == SIGBUS)
-			put_off(signal, info, context);
+			keep_pending(signal, info, context);
 	} else if (has_handler(&action)) {
 		call_handler(signal, &action, info, context);
 	} else if (action.handler == (void *)SIG_DFL) {
@@ -251,5 +253,5 @@ void kept_exec_failed(void)
 {
 	EACH(kept)
 	if (is_ignored(kept))
-		establish(kept, NULL);
+		install_handler(kept, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Landing pads that run on a thread.  Their stack pointers form a list,
- * because a destructor may throw and catch exceptions of its own.
+ * The landing pads that run on a thread.  They form a list, because a destructor in a landing
+ * pad may throw and catch exceptions of its own.  A stack pointer identifies each.
  */
 #include "runtime/landings.h"
 
@@ -8,10 +8,10 @@
 
 #include <shim/banned.h>
 
-/* A landing pad calls __cxa_begin_catch at most this far below its frame. */
+/* The largest distance between a landing pad's frame and its call of __cxa_begin_catch. */
 #define CALL_DISTANCE 4096
-/* Frames with a larger distance are on different stacks, unless both are on the
- * thread's own. */
+/* Frames with a larger distance are on different stacks, unless both are on the thread's own
+ * stack. */
 #define STACK_DISTANCE (256u << 10)
 
 __thread uint8_t landings_count;
@@ -54,7 +54,8 @@ void landings_begin(uintptr_t sp, uintptr_t end)
 	if (!self)
 		return;
 	landings_cut(sp);
-	/* A second landing in a frame: a catch block threw an exception. */
+	/* A frame has a second landing pad after a catch block has thrown an
+	 * exception. */
 	for (unsigned i = landings_count; i-- > 0;)
 		if (self->landings[i].sp == sp)
 			remove_at(self, i);
@@ -78,8 +79,8 @@ void landings_caught(uintptr_t sp)
 	}
 }
 
-/* The program runs in @frame, so frames below it are gone: an exception was caught
- * unseen. */
+/* The program runs in @frame, so frames below no longer exist: their landing pads ended
+ * without a call that shim sees. */
 bool landings_has(uintptr_t frame)
 {
 	struct thread *self = thread_current;

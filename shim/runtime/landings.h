@@ -1,7 +1,7 @@
 /*
- * The landing pads that a thread runs: code that cleans up while an exception,
- * or the end of a thread, unwinds a function.  Some compilers call leave hooks
- * there; a leave hook that is called in such a frame is no return.
+ * The landing pads that a thread runs: code that cleans up while an exception, or the end of a
+ * thread, unwinds a function.  Some compilers call leave hooks in landing pads.  Such a call
+ * means unwinding, not a return.
  */
 #ifndef SHIM_LANDINGS_H
 #define SHIM_LANDINGS_H
@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nested landing pads (a destructor throws in turn); older ones are forgotten. */
+/* The number of nested landing pads (a destructor throws in turn).  A deeper one replaces the
+ * oldest. */
 #define LANDINGS_MAX 8
 
 struct landing {
@@ -20,13 +21,14 @@ struct landing {
 extern __thread uint8_t landings_count
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* A landing pad begins in the frame [@sp, @end).  Frames below are gone. */
+/* A landing pad begins in the frame [@sp, @end).  Removes landing pads below. */
 void landings_begin(uintptr_t sp, uintptr_t end);
-/* A catch block begins in the frame just above @sp: the landing pad there is done. */
+/* A catch block begins in the frame just above @sp: the landing pad of that frame has
+ * ended. */
 void landings_caught(uintptr_t sp);
-/* Frames below @sp are gone. */
+/* Removes landing pads below @sp, whose frames no longer exist. */
 void landings_cut(uintptr_t sp);
-/* Whether a landing pad called the hook that was called with this stack pointer. */
+/* Whether a landing pad has called the hook whose caller has the stack pointer @frame. */
 bool landings_has(uintptr_t frame);
 
 #endif

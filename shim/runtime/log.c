@@ -1,6 +1,6 @@
 /*
- * The log of the recording.  Lines that come before there is a recording wait
- * in a buffer; a recording that cannot begin prints them to standard error.
+ * The log of the recording.  Lines that shim logs before the recording exists wait in a
+ * buffer.  If the recording cannot begin, shim prints them to standard error.
  */
 #include "runtime/log.h"
 
@@ -19,12 +19,12 @@
 
 static char waiting[2048];
 static uint32_t waiting_size;
-static struct shim_meta *target;
-/* Lines about settings, until log_speak(). */
+static struct shim_meta *meta_of_log;
+/* Lines about settings, kept until log_speak(). */
 static char about_settings[2048];
 static uint32_t about_settings_size;
 
-/* The file that standard error was at the start; the program may close it. */
+/* The file of standard error at the start.  The program may close descriptor 2. */
 static struct sys_status standard_error;
 static bool is_started;
 
@@ -37,7 +37,7 @@ void log_start(void)
 		standard_error = (struct sys_status){ .mode = 0 };
 }
 
-/* Descriptor 2 may be another file by now, and a write must not wait for a reader. */
+/* Whether descriptor 2 is still the same file, and a write would not wait for a reader. */
 static bool has_standard_error(void)
 {
 	struct sys_status now;
@@ -48,7 +48,7 @@ static bool has_standard_error(void)
 	       now.inode == standard_error.inode && sys_is_writable(2);
 }
 
-static void print(const char *text, uint32_t size)
+static void print_line(const char *text, uint32_t size)
 {
 	static const char name[] = "shim: ";
 	char memory[sizeof(name) + LOG_LINE];
@@ -62,8 +62,8 @@ static void print(const char *text, uint32_t size)
 	sys_write(2, line.start, line.length);
 }
 
-static void append(char *memory, uint32_t room, uint32_t *size,
-		   const char *line, uint32_t length)
+static void append_to_buffer(char *memory, uint32_t room, uint32_t *size,
+			     const char *line, uint32_t length)
 {
 	uint32_t at = __atomic_fetch_add(size, length, __ATOMIC_RELAXED);
 
@@ -71,15 +71,16 @@ static void append(char *memory, uint32_t room, uint32_t *size,
 		memory[at + i] = line[i];
 }
 
-static void put(const char *line, uint32_t length)
+static void add_line(const char *line, uint32_t length)
 {
-	if (target)
-		append(target->log, sizeof(target->log), &target->log_size,
-		       line, length);
+	if (meta_of_log)
+		append_to_buffer(meta_of_log->log, sizeof(meta_of_log->log),
+				 &meta_of_log->log_size, line, length);
 	else
-		append(waiting, sizeof(waiting), &waiting_size, line, length);
+		append_to_buffer(waiting, sizeof(waiting), &waiting_size, line,
+				 length);
 	if (config.verbose[0] == '1')
-		print(line, length);
+		print_line(line, length);
 }
 
 static void log_arguments(const char *format, va_list arguments)
@@ -98,7 +99,7 @@ static void log_arguments(const char *format, va_list arguments)
 		}
 	}
 	memory[line.length++] = '\n';
-	put(memory, (uint32_t)line.length);
+	add_line(memory, (uint32_t)line.length);
 }
 
 void log_line(const char *format, ...)
@@ -112,7 +113,7 @@ void log_line(const char *format, ...)
 
 uint32_t log_end(void)
 {
-	return target ? target->log_size : waiting_size;
+	return meta_of_log ? meta_of_log->log_size : waiting_size;
 }
 
 static uint32_t smaller(size_t a, size_t b)
@@ -122,13 +123,15 @@ static uint32_t smaller(size_t a, size_t b)
 
 void log_about_setting(uint32_t since)
 {
-	const char *text = target ? target->log : waiting;
-	uint32_t end = target ? smaller(target->log_size, sizeof(target->log)) :
-				smaller(waiting_size, sizeof(waiting));
+	const char *text = meta_of_log ? meta_of_log->log : waiting;
+	uint32_t end = meta_of_log ? smaller(meta_of_log->log_size,
+					     sizeof(meta_of_log->log)) :
+				     smaller(waiting_size, sizeof(waiting));
 
 	if (since < end)
-		append(about_settings, sizeof(about_settings),
-		       &about_settings_size, text + since, end - since);
+		append_to_buffer(about_settings, sizeof(about_settings),
+				 &about_settings_size, text + since,
+				 end - since);
 }
 
 void log_setting(const char *format, ...)
@@ -142,9 +145,9 @@ void log_setting(const char *format, ...)
 	log_about_setting(since);
 }
 
-/* profrun prints the log at the end.  `profrun record` cannot: it has become the
- * program. */
-static bool is_to_speak(void)
+/* Whether shim must print lines about settings.  profrun prints the log at the end, but
+ * `profrun record` cannot, because it has become the program. */
+static bool must_print_settings(void)
 {
 	const char *speaker = config.speak;
 
@@ -162,13 +165,13 @@ static void print_lines(const char *text, uint32_t size)
 		length = 0;
 		while (at + length < size && text[at + length++] != '\n')
 			continue;
-		print(text + at, length);
+		print_line(text + at, length);
 	}
 }
 
 void log_speak(void)
 {
-	if (is_to_speak())
+	if (must_print_settings())
 		print_lines(about_settings, smaller(about_settings_size,
 						    sizeof(about_settings)));
 	about_settings_size = 0;
@@ -193,14 +196,14 @@ void log_error(const char *format, const char *name, int error)
 
 void log_to(struct shim_meta *meta)
 {
-	target = meta;
+	meta_of_log = meta;
 	if (meta && waiting_size > 0) {
 		uint32_t size = waiting_size < sizeof(waiting) ?
 					waiting_size :
 					(uint32_t)sizeof(waiting);
 
-		append(meta->log, sizeof(meta->log), &meta->log_size, waiting,
-		       size);
+		append_to_buffer(meta->log, sizeof(meta->log), &meta->log_size,
+				 waiting, size);
 		waiting_size = 0;
 	}
 }

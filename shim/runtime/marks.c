@@ -1,6 +1,6 @@
 /*
- * Functions that a program calls: marks, the switch of tracing, and heap snapshots.
- * Each raises an event.
+ * Functions that a program calls: marks, the switch of tracing, and heap snapshots.  Each
+ * raises an event, which a profiler answers.
  */
 #include "runtime/contract.h"
 #include "runtime/events.h"

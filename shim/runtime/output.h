@@ -1,6 +1,6 @@
 /*
- * How all public functions fill a caller's buffer (rows C-7 to C-28).  Arguments are
- * checked before anything is written.
+ * Fills a caller's buffer, for all public functions (rows C-7 to C-28).  A function checks its
+ * arguments before it writes anything.
  */
 #ifndef SHIM_OUTPUT_H
 #define SHIM_OUTPUT_H
@@ -26,7 +26,7 @@ static inline uint32_t output_saturate(uint64_t number)
 	return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
 }
 
-/* Stores the number of elements in *@total; returns how many of them fit. */
+/* Stores the number of elements in *@total; returns the number that fits. */
 static inline uint32_t output_count(uint64_t all, uint32_t count,
 				    uint32_t *total)
 {
@@ -36,8 +36,8 @@ static inline uint32_t output_count(uint64_t all, uint32_t count,
 }
 
 /*
- * Copies @size bytes of text, including the NUL of the last string.  Text that does
- * not fit is cut between two characters, and ends in a NUL.
+ * Copies @size bytes of text, including the NUL of the last string.  If the text does not fit,
+ * it cuts the text between two characters and adds a NUL.
  */
 static inline void output_text(const char *text, size_t size, uint32_t count,
 			       uint32_t *total, char *buffer)

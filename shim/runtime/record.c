@@ -1,7 +1,6 @@
 /*
- * The directory and the files of the recording.  Files are mapped and shared
- * with the disk, and their blocks are allocated before the first store, so a
- * full disk is an error code and not SIGBUS.
+ * The directory of the recording and its file "meta".  All processes of a run share one
+ * directory; each creates a subdirectory of its own, so no process writes another's files.
  */
 #include "runtime/record.h"
 
@@ -86,7 +85,7 @@ static void host_name(char name[128])
 		name[0] = '?', name[1] = '\0';
 }
 
-static void expand(const char *pattern, struct text *text)
+static void expand_pattern(const char *pattern, struct text *text)
 {
 	char memory[PATH_SIZE];
 
@@ -112,7 +111,7 @@ static void expand(const char *pattern, struct text *text)
 }
 
 /* Whether process @pid has recorded into the directory @fd. */
-static bool holds(int fd, int pid)
+static bool has_recording_of(int fd, int pid)
 {
 	char name[32];
 	struct text text;
@@ -123,35 +122,35 @@ static bool holds(int fd, int pid)
 	return directory_holds(fd, name, "meta");
 }
 
-/* Whether @base belongs to the user, and this process or its parent has recorded
- * into it. */
-static bool goes_on(void)
+/* Whether @base belongs to the user, and has a recording of this process or its parent. */
+static bool continues_recording(void)
 {
 	int fd = directory_find(&base);
-	bool is_known;
+	bool continues;
 
 	if (fd < 0) {
 		log_error("%s exists and is not used", base.path, fd);
 		return false;
 	}
-	is_known = holds(fd, sys_getpid()) || holds(fd, sys_getppid());
+	continues = has_recording_of(fd, sys_getpid()) ||
+		    has_recording_of(fd, sys_getppid());
 	sys_close(fd);
-	return is_known;
+	return continues;
 }
 
 bool record_has_parent(void)
 {
 	int fd = directory_find(&base);
-	bool has_parent = fd >= 0 && holds(fd, sys_getppid());
+	bool has_parent = fd >= 0 && has_recording_of(fd, sys_getppid());
 
 	if (fd >= 0)
 		sys_close(fd);
 	return has_parent;
 }
 
-/* Makes the first of NAME, NAME.1, NAME.2 ... that does not exist.  A program that a
- * recorded process executes or starts continues that process's recording. */
-static int make_new(struct text *name)
+/* Creates the first of NAME, NAME.1, NAME.2 ... that does not exist.  If a recorded process
+ * executes or starts another program, that program continues the recording. */
+static int create_numbered(struct text *name)
 {
 	size_t length = name->length;
 	int fd = -EEXIST;
@@ -165,7 +164,7 @@ static int make_new(struct text *name)
 		if (name->cut)
 			return -ENAMETOOLONG;
 		fd = directory_make(&base);
-		if (fd == -EEXIST && goes_on())
+		if (fd == -EEXIST && continues_recording())
 			return 0;
 	}
 	if (fd >= 0)
@@ -173,7 +172,7 @@ static int make_new(struct text *name)
 	return fd < 0 ? fd : 0;
 }
 
-/* Only profrun, which has made the directory, writes it. */
+/* Maps the fine tick.  profrun, which has created the directory, writes it. */
 static void use_fine_tick(int fd)
 {
 	const void *page = fine_tick_map(fd);
@@ -182,7 +181,7 @@ static void use_fine_tick(int fd)
 		hole_watch(page, FINE_TICK_SIZE, FINE_TICK_NAME);
 }
 
-static int make_base(void)
+static int open_or_create_base(void)
 {
 	struct text text;
 	int r;
@@ -204,20 +203,21 @@ static int make_base(void)
 		text.length = text_length(base.path);
 		text_add(&text, "/");
 	}
-	expand(config.output, &text);
-	return text.cut ? -ENAMETOOLONG : make_new(&text);
+	expand_pattern(config.output, &text);
+	return text.cut ? -ENAMETOOLONG : create_numbered(&text);
 }
 
-/* Makes BASE/PID.N with the first free N: a process may execute several programs. */
-static int make_directory(void)
+/* Creates BASE/PID.N with the first free N, because a process may execute several
+ * programs. */
+static int create_process_directory(void)
 {
-	int above = directory_open(&base), fd = -EEXIST;
+	int parent = directory_open(&base), fd = -EEXIST;
 	struct text text;
 	size_t length;
 
-	if (above < 0)
-		return above;
-	sys_close(above);
+	if (parent < 0)
+		return parent;
+	sys_close(parent);
 	text_init(&text, directory.path, sizeof(directory.path));
 	text_add(&text, base.path);
 	text_add(&text, "/");
@@ -269,7 +269,7 @@ static void add_command(void)
 	add_string("command", words);
 }
 
-static void describe(bool forked)
+static void fill_meta(bool forked)
 {
 	static char memory[PATH_SIZE];
 
@@ -292,7 +292,7 @@ static void describe(bool forked)
 	add_string("profile", config.profile);
 	if (config.filter[0])
 		add_string("filter", config.filter);
-	/* Last: from now on a reader accepts the file. */
+	/* The version comes last: from now on a reader accepts the file. */
 	__atomic_store_n(&meta->version, SHIM_FORMAT_VERSION, __ATOMIC_RELEASE);
 }
 
@@ -304,7 +304,7 @@ static int open_process(bool forked)
 	int r;
 
 	record_chunks_start();
-	r = make_directory();
+	r = create_process_directory();
 	if (r < 0) {
 		log_error("cannot record into %s", base.path, r);
 		return r;
@@ -316,7 +316,7 @@ static int open_process(bool forked)
 		return r;
 	}
 	meta = memory;
-	describe(forked);
+	fill_meta(forked);
 	record_lost_to(meta);
 	log_to(meta);
 	return 0;
@@ -351,10 +351,10 @@ static void add_lines(struct text *text)
 	}
 }
 
-static int open_log(int above)
+static int open_log(int parent)
 {
 	struct sys_status status;
-	int fd = sys_open_at(above, "log",
+	int fd = sys_open_at(parent, "log",
 			     O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW |
 				     O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 			     0600);
@@ -369,17 +369,17 @@ static int open_log(int above)
 
 /* Writes the waiting lines to the file "log" in the recording's directory, which
  * profrun reads. */
-static bool leave_word(void)
+static bool write_log_file(void)
 {
 	static char memory[3072];
-	int above = directory_open(&base), fd;
+	int parent = directory_open(&base), fd;
 	struct text text;
 	long r;
 
-	if (above < 0)
+	if (parent < 0)
 		return false;
-	fd = open_log(above);
-	sys_close(above);
+	fd = open_log(parent);
+	sys_close(parent);
 	if (fd < 0)
 		return false;
 	text_init(&text, memory, sizeof(memory));
@@ -391,7 +391,7 @@ static bool leave_word(void)
 
 int record_start(void)
 {
-	int r = make_base();
+	int r = open_or_create_base();
 
 	ASSERT_LOCKED();
 	if (r < 0)
@@ -401,7 +401,8 @@ int record_start(void)
 		r = open_process(false);
 	if (r == 0)
 		hole_start();
-	if (r < 0 && (base.inode == 0 || config.dir[0] != '/' || !leave_word()))
+	if (r < 0 &&
+	    (base.inode == 0 || config.dir[0] != '/' || !write_log_file()))
 		log_give_up();
 	return r;
 }
@@ -416,12 +417,12 @@ void record_is_short(const char *name, const void *memory)
 	log_line("%s was truncated while shim wrote it: its later records are "
 		 "lost (record again): %s",
 		 name, directory.path);
-	if (is_meta && (config.dir[0] != '/' || !leave_word()))
+	if (is_meta && (config.dir[0] != '/' || !write_log_file()))
 		log_give_up();
 }
 
-/* The parent's log is the only one that the child can reach. */
-static void tell_parent(void)
+/* Writes into the parent's log, the only log that the child can reach. */
+static void log_to_parent(void)
 {
 	char number[24];
 	struct text text;
@@ -441,7 +442,7 @@ int record_fork(void)
 	log_to(NULL);
 	r = open_process(true);
 	if (r < 0)
-		tell_parent();
+		log_to_parent();
 	return r;
 }
 

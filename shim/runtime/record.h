@@ -12,12 +12,11 @@
 
 struct record_file;
 
-/* Makes the directory and meta.  State lock held.  Returns 0 or -errno. */
+/* Creates the directory and meta.  State lock held.  Returns 0 or -errno. */
 int record_start(void);
-/* The same in a forked child: the directory is a sibling of its parent's. */
+/* Does the same in a forked child; its directory is a sibling of the parent's. */
 int record_fork(void);
-/* In a forked child instead: it gets no recording, and writes nothing into its
- * parent's. */
+/* In a forked child without a recording: the child writes nothing into the parent's. */
 void record_give_up(void);
 
 /* Logs that another process has truncated the file @name, which is mapped at @memory.
@@ -47,7 +46,7 @@ const char *record_directory(void);
 /* A descriptor of that directory (O_PATH), or -errno. */
 int record_open_directory(void);
 
-/* Creates a file in that directory, as record_file_create (record_file.h). */
+/* Creates a file in the process's directory, as record_file_create (record_file.h) does. */
 int record_create(const char *name, size_t size, struct record_file **file,
 		  void **memory);
 

@@ -18,8 +18,8 @@
 
 #define PAGE 4096
 
-/* The initial sizes of a process's first file and of the following ones: the main
- * thread records more than workers do. */
+/* The initial sizes of a process's first file and of the following files: the main thread
+ * records more than workers do. */
 #define FIRST_SIZE     (256u << 10)
 #define NEXT_SIZE      (64u << 10)
 #define CHUNK_SIZE_MAX (64u << 20)
@@ -42,12 +42,12 @@ void record_chunks_start(void)
 #define MONOTONIC_COARSE 6
 #define PAUSE_NS	 1000000000u
 
-/* On a full disk no allocation is tried before that time: tries would only slow the
- * program down. */
+/* On a full disk, shim tries no allocation before this time: a failing system call for each
+ * record would slow the program down. */
 static uint64_t pause_end_ns;
 static int pause_error; /* 0: the disk is not known to be full */
 
-static int pausing(void)
+static int get_pause_error(void)
 {
 	uint64_t now_ns;
 
@@ -70,9 +70,9 @@ static void begin_pause(int error)
 
 /* Runs work(argument), which allocates disk space, unless the disk was full less than
  * PAUSE_NS ago.  State lock held. */
-static int try_room(int (*work)(void *argument), void *argument)
+static int run_unless_full(int (*work)(void *argument), void *argument)
 {
-	int r = pausing();
+	int r = get_pause_error();
 
 	ASSERT_LOCKED();
 	if (r < 0)
@@ -163,7 +163,7 @@ static int make_file(void *argument)
 
 static int open_file(void *argument)
 {
-	return try_room(make_file, argument);
+	return run_unless_full(make_file, argument);
 }
 
 struct shim_record *shim_record_open(const char *kind, void **memory,
@@ -218,7 +218,7 @@ static int extend_file(void *argument)
 
 static int grow_file(void *argument)
 {
-	return try_room(extend_file, argument);
+	return run_unless_full(extend_file, argument);
 }
 
 void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
@@ -260,7 +260,7 @@ static int write_part(void *argument)
 
 static int write_file(void *argument)
 {
-	return try_room(write_part, argument);
+	return run_unless_full(write_part, argument);
 }
 
 bool shim_record_write(struct shim_record *record, uint64_t offset,

@@ -1,6 +1,6 @@
 /*
- * Files of the recording.  Blocks are allocated before they are mapped: a store into a
- * hole of a file on a full disk would raise SIGBUS in the program.
+ * Files of the recording.  shim allocates blocks before it maps them: a store into a hole of
+ * a file on a full disk would raise SIGBUS in the program.
  */
 #include "runtime/record_file.h"
 
@@ -19,7 +19,7 @@
 
 #define NAME_SIZE 48
 
-/* Never freed. */
+/* An entry is never freed. */
 struct record_file {
 	const struct directory *directory;
 	uint64_t device, inode; /* of the file that was created */
@@ -49,7 +49,7 @@ static void *allocate_piece(size_t size)
 	return memory;
 }
 
-/* Growth past RLIMIT_FSIZE would send SIGXFSZ to the program. */
+/* The kernel sends SIGXFSZ to a program whose file grows beyond RLIMIT_FSIZE. */
 static int check_size(uint64_t end)
 {
 	uint64_t limit;
@@ -61,8 +61,8 @@ static int check_size(uint64_t end)
 
 /* --- opening the same file again --- */
 
-/* O_NONBLOCK: another process may have put a FIFO there. */
-static int open_in(const struct record_file *file, int flags)
+/* O_NONBLOCK, because another process may have replaced the file by a FIFO. */
+static int open_by_name(const struct record_file *file, int flags)
 {
 	int directory = directory_open(file->directory), fd;
 
@@ -75,7 +75,7 @@ static int open_in(const struct record_file *file, int flags)
 	return fd;
 }
 
-static int remember(int fd, struct record_file *file)
+static int store_identity(int fd, struct record_file *file)
 {
 	struct sys_status status;
 	int r = sys_get_status(fd, &status);
@@ -88,7 +88,7 @@ static int remember(int fd, struct record_file *file)
 	return 0;
 }
 
-static int check(int fd, const struct record_file *file)
+static int check_identity(int fd, const struct record_file *file)
 {
 	struct sys_status status;
 	int r = sys_get_status(fd, &status);
@@ -105,17 +105,17 @@ static int check(int fd, const struct record_file *file)
 
 static int open_again(const struct record_file *file, int flags)
 {
-	int fd = open_in(file, flags), r;
+	int fd = open_by_name(file, flags), r;
 
 	if (fd < 0)
 		return fd;
-	r = check(fd, file);
+	r = check_identity(fd, file);
 	if (r < 0)
 		sys_close(fd);
 	return r < 0 ? r : fd;
 }
 
-/* Frees the name for the next try. */
+/* Removes the file, so that the next try can use the name. */
 static void remove_file(const struct record_file *file)
 {
 	int directory = directory_open(file->directory);
@@ -142,16 +142,16 @@ static int map_part(int fd, struct record_file *file, size_t size,
 	return 0;
 }
 
-static int create(struct record_file *file, size_t size, void **memory)
+static int create_mapped(struct record_file *file, size_t size, void **memory)
 {
 	int fd, r = check_size(size);
 
 	if (r < 0)
 		return r;
-	fd = open_in(file, O_RDWR | O_CREAT | O_EXCL);
+	fd = open_by_name(file, O_RDWR | O_CREAT | O_EXCL);
 	if (fd < 0)
 		return fd;
-	r = remember(fd, file);
+	r = store_identity(fd, file);
 	if (r == 0)
 		r = map_part(fd, file, size, memory);
 	sys_close(fd);
@@ -189,7 +189,7 @@ int record_file_create(const struct directory *directory, const char *name,
 	file->end = 0;
 	text_init(&text, file->name, sizeof(file->name));
 	text_add(&text, name);
-	r = create(file, size, memory);
+	r = create_mapped(file, size, memory);
 	if (r == 0) {
 		*made = file;
 		next = NULL;

@@ -1,7 +1,7 @@
 /*
- * Files of the recording.  A file is opened by name, allocated, mapped and
- * closed at once: shim has no open descriptor while the program runs.  A file
- * that is opened again must be the one that shim created.
+ * Files of the recording.  shim opens a file by name, allocates and maps it, and closes it at
+ * once: it has no open descriptor while the program runs.  When shim opens a file again, it
+ * checks that it has created this file.
  */
 #ifndef SHIM_RECORD_FILE_H
 #define SHIM_RECORD_FILE_H
@@ -19,7 +19,7 @@ struct record_file;
 int record_file_create(const struct directory *directory, const char *name,
 		       size_t size, struct record_file **file, void **memory);
 
-/* Adds @size bytes at its end, allocated and mapped. */
+/* Adds @size bytes at the file's end, allocated and mapped. */
 int record_file_extend(struct record_file *file, size_t size, void **memory);
 
 /* Writes bytes without mapping them; the file grows if necessary. */

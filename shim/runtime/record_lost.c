@@ -1,6 +1,6 @@
 /*
- * Counts what could not be recorded: each cause for each thread, in the recording's meta.
- * The log has each cause once.
+ * Counts lost records by cause and thread, in the recording's meta, so that the report can
+ * show them.  The log names each cause once.
  */
 #include "runtime/record.h"
 
@@ -70,7 +70,7 @@ static const char *advice(enum shim_lost cause)
 	}
 }
 
-/* Logs each cause once.  Not inlined: its frame would cost stack on success, too. */
+/* Not inlined, because its frame would cost the callers stack on success, too. */
 __attribute__((noinline)) enum shim_lost record_note_failure(int error)
 {
 	enum shim_lost cause = cause_of(error);
@@ -86,7 +86,7 @@ __attribute__((noinline)) enum shim_lost record_note_failure(int error)
 
 /* --- threads without a file --- */
 
-static struct shim_lost_thread *lost_slot(uint32_t tid)
+static struct shim_lost_thread *find_slot(uint32_t tid)
 {
 	struct shim_meta *at = lost_meta;
 	struct shim_lost_thread *last = &at->lost[SHIM_META_THREADS - 1];
@@ -109,8 +109,8 @@ static struct shim_lost_thread *lost_slot(uint32_t tid)
 	return last;
 }
 
-/* The calling thread's slot in own_slot_meta: without a recording, every call is
- * counted there.  (A task that shares the thread's data counts as the thread.) */
+/* The calling thread's slot in own_slot_meta, which makes counting fast: without a recording,
+ * every call is a loss.  (A task that shares the thread's data counts as the thread.) */
 static __thread struct shim_lost_thread *own_slot;
 static __thread const struct shim_meta *own_slot_meta;
 
@@ -118,8 +118,8 @@ static void find_own_slot(void)
 {
 	int tid = sys_gettid();
 
-	/* If the thread id is unknown, the call still counts. */
-	own_slot = lost_slot(tid > 0 ? (uint32_t)tid : 1);
+	/* A thread with an unknown id counts as thread 1. */
+	own_slot = find_slot(tid > 0 ? (uint32_t)tid : 1);
 	if (tid > 0)
 		own_slot_meta = lost_meta;
 }

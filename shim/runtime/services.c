@@ -23,8 +23,8 @@ void *shim_memory_map(size_t size)
 	return sys_map(size, &memory) < 0 ? NULL : memory;
 }
 
-/* The kernel refuses memory that the program has locked, or forbids the call: then
- * only words that are not zero are overwritten, so that no page is allocated. */
+/* The kernel may refuse, because the program has locked the memory or has forbidden the call.
+ * Then it overwrites only words that are not zero, which allocates no page. */
 void shim_memory_discard(void *memory, size_t size)
 {
 	uint64_t *word = memory;
@@ -50,7 +50,7 @@ uint32_t shim_thread_id(void)
 
 bool shim_thread_is_alive(uint32_t tid)
 {
-	/* A vfork child that records is a process of its own. */
+	/* A vfork child that records is a process with its own id. */
 	return sys_is_alive((int)record_meta()->pid, (int)tid) ||
 	       sys_is_alive((int)tid, (int)tid);
 }
@@ -65,8 +65,8 @@ uint64_t shim_signals_block(void)
 {
 	uint64_t before = 0;
 
-	/* All bits set means that there is nothing to restore: the kernel's
-	 * masks never have SIGKILL. */
+	/* A token with all bits set means failure: no mask of the kernel has
+	 * SIGKILL. */
 	return sys_block_signals(&before) < 0 ? ~0ull : before;
 }
 

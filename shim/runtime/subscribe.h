@@ -1,5 +1,5 @@
 /*
- * How a room tells rooms above it that something happened, without naming them.
+ * Topics: a room notifies the rooms above it of an event, without naming these rooms.
  *
  * A header declares the topic and its arguments:
  *
@@ -9,8 +9,8 @@
  *
  *     SUBSCRIBE(thread_came, start_timer);
  *
- * NOTIFY(thread_came, thread) calls all subscribers, those of lower rooms first.  The
- * linker makes the list: no subscription can come too late.
+ * NOTIFY(thread_came, thread) calls all subscribers, those of lower rooms first.  The linker
+ * makes the list, so every subscription exists before the first event.
  */
 #ifndef SHIM_SUBSCRIBE_H
 #define SHIM_SUBSCRIBE_H
@@ -26,7 +26,7 @@
 	static topic##_subscriber *const topic##_##function \
 		__attribute__((section("shim_" #topic), used)) = function
 
-/* Sanitizers put gaps of zeros between the entries, and would report their reads. */
+/* Sanitizers leave gaps of zeros between the entries, and would report a read of a gap. */
 __attribute__((no_sanitize_address, unused)) static inline const void *
 subscriber_at(const void *place)
 {
