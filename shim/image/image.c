@@ -7,6 +7,7 @@
 
 #include "image/image_facts.h"
 #include "image/image_file.h"
+#include "image/image_table.h"
 #include "image/symbols.h"
 #include "os/maps.h"
 #include "os/sys.h"
@@ -27,23 +28,11 @@
 #define GONE_MAX   256
 #define INDEX_BITS 16
 
-/* The time that a thread that closes an image waits for another thread's callbacks. */
-#define TELLING_YIELDS 100
-#define TELLING_WAIT   (TELLING_YIELDS + 1000) /* and then 1000 ms */
-
-enum image_status {
-	IMAGE_FREE,
-	IMAGE_LOADED,
-	IMAGE_GONE, /* a thread may still read it */
-};
-
 /* Entries are never unmapped, so that a stale id can be checked. */
 static struct image_entry *chunks[IMAGES_MAX / CHUNK];
 static uint32_t image_count;
 static uint32_t scans;
 static uint32_t generations;
-static uint64_t notices; /* the number of the last one */
-static uint32_t notices_left;
 static bool is_unseen; /* an object was opened without a scan */
 
 /* The list that readers walk; it is replaced whole. */
@@ -77,9 +66,14 @@ static struct {
 
 /* --- for readers --- */
 
-static struct image_entry *at(uint32_t index)
+struct image_entry *image_at(uint32_t index)
 {
 	return &chunks[index / CHUNK][index % CHUNK];
+}
+
+uint32_t image_entries(void)
+{
+	return image_count;
 }
 
 void image_pin(void)
@@ -168,7 +162,7 @@ struct image_entry *image_get(shim_image id, bool *has_been)
 	*has_been = false;
 	if (index >= __atomic_load_n(&image_count, __ATOMIC_ACQUIRE))
 		return NULL;
-	image = at(index);
+	image = image_at(index);
 	*has_been = id >> INDEX_BITS != 0 &&
 		    id >> INDEX_BITS <=
 			    __atomic_load_n(&image->made, __ATOMIC_ACQUIRE);
@@ -190,7 +184,7 @@ uint32_t image_list(struct image_entry *const **images)
 
 /* Frees old lists and entries.  A reader that begins later finds the new list, and no
  * id of an unloaded image. */
-static void reclaim(void)
+void image_reclaim(void)
 {
 	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
 		return;
@@ -201,7 +195,7 @@ static void reclaim(void)
 		old_lists = older;
 	}
 	for (uint32_t i = 0; i < image_count; i++) {
-		struct image_entry *image = at(i);
+		struct image_entry *image = image_at(i);
 
 		if (image->status != IMAGE_GONE)
 			continue;
@@ -214,7 +208,7 @@ static void reclaim(void)
 static void fill(struct list *l)
 {
 	for (uint32_t i = 0; i < image_count; i++) {
-		struct image_entry *image = at(i);
+		struct image_entry *image = image_at(i);
 		uint32_t place = l->count;
 
 		if (image->status != IMAGE_LOADED)
@@ -280,7 +274,7 @@ static void note_gone(uintptr_t low, uintptr_t high)
 static struct image_entry *find_known(const struct image_entry *like)
 {
 	for (uint32_t i = 0; i < image_count; i++) {
-		struct image_entry *image = at(i);
+		struct image_entry *image = image_at(i);
 
 		if (image->status == IMAGE_LOADED &&
 		    image->start == like->start &&
@@ -303,7 +297,7 @@ static struct image_entry *add_place(void)
 			return NULL;
 		chunks[image_count / CHUNK] = memory;
 	}
-	image = at(image_count);
+	image = image_at(image_count);
 	image->index = image_count;
 	__atomic_store_n(&image_count, image_count + 1, __ATOMIC_RELEASE);
 	return image;
@@ -316,10 +310,10 @@ static struct image_entry *drop_notice(void)
 	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
 		return NULL;
 	for (uint32_t i = 0; i < image_count; i++) {
-		if (at(i)->status == IMAGE_GONE) {
-			symbols_free(at(i));
-			at(i)->unload_notice = 0;
-			return at(i);
+		if (image_at(i)->status == IMAGE_GONE) {
+			symbols_free(image_at(i));
+			image_at(i)->unload_notice = 0;
+			return image_at(i);
 		}
 	}
 	return NULL;
@@ -330,16 +324,10 @@ static struct image_entry *find_free(void)
 	struct image_entry *image;
 
 	for (uint32_t i = 0; i < image_count; i++)
-		if (at(i)->status == IMAGE_FREE)
-			return at(i);
+		if (image_at(i)->status == IMAGE_FREE)
+			return image_at(i);
 	image = add_place();
 	return image ? image : drop_notice();
-}
-
-static uint64_t next_notice(void)
-{
-	__atomic_store_n(&notices_left, 1, __ATOMIC_RELEASE);
-	return ++notices;
 }
 
 static struct image_entry *add_image(const struct image_facts *facts,
@@ -372,7 +360,7 @@ static struct image_entry *add_image(const struct image_facts *facts,
 	image->status = IMAGE_LOADED;
 	image->symbols = NULL;
 	image->has_hooks = image->is_looked_at = image->is_opened = false;
-	image->load_notice = next_notice();
+	image->load_notice = image_next_notice();
 	image->came = image->load_notice;
 	image->unload_notice = 0;
 	image_file_add(image);
@@ -461,7 +449,7 @@ static void forget(struct image_entry *image)
 	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
 		 generation);
 	image->load_notice = 0;
-	image->unload_notice = next_notice();
+	image->unload_notice = image_next_notice();
 	image->status = IMAGE_GONE;
 	__atomic_store_n(&image->id, 0, __ATOMIC_SEQ_CST);
 	note_gone(image->start, image->end);
@@ -537,12 +525,13 @@ int image_scan(void)
 		return r;
 	end_run();
 	for (uint32_t i = 0; i < image_count; i++)
-		if (at(i)->status == IMAGE_LOADED && at(i)->scan != scans)
-			forget(at(i));
+		if (image_at(i)->status == IMAGE_LOADED &&
+		    image_at(i)->scan != scans)
+			forget(image_at(i));
 	NOTIFY(images_scanned);
 	if (list_is_old)
 		publish();
-	reclaim();
+	image_reclaim();
 	return 0;
 }
 
@@ -558,254 +547,16 @@ void image_forked(void)
 
 	image_file_open();
 	for (uint32_t i = 0; i < image_count; i++) {
-		at(i)->record = NULL;
-		if (at(i)->status == IMAGE_LOADED)
-			image_file_add(at(i));
+		image_at(i)->record = NULL;
+		if (image_at(i)->status == IMAGE_LOADED)
+			image_file_add(image_at(i));
 	}
 	NOTIFY(images_fork);
 	r = image_scan();
 	for (uint32_t i = 0; r == 0 && i < image_count; i++)
-		if (at(i)->status == IMAGE_LOADED)
-			NOTIFY(image_forked_as_well, at(i));
+		if (image_at(i)->status == IMAGE_LOADED)
+			NOTIFY(image_forked_as_well, image_at(i));
 	NOTIFY(images_forked, r == 0);
-}
-
-/* --- events for modules --- */
-
-/* The load_notice of an image while its event is raised. */
-#define TELLING UINT64_MAX
-
-struct notice {
-	struct image_entry *image;
-	shim_image id; /* of a loaded image; 0: it was unloaded */
-	uintptr_t low, high;
-	uint32_t generation;
-};
-
-static uint64_t *oldest_notice(struct image_entry **which)
-{
-	uint64_t *oldest = NULL;
-
-	for (uint32_t i = 0; i < image_count; i++) {
-		struct image_entry *image = at(i);
-		uint64_t *notice = image->status == IMAGE_LOADED ?
-					   &image->load_notice :
-					   &image->unload_notice;
-
-		if (image->status == IMAGE_FREE || *notice == 0 ||
-		    *notice == TELLING || (oldest && *notice > *oldest))
-			continue;
-		oldest = notice;
-		*which = image;
-	}
-	return oldest;
-}
-
-static void take_notice(struct image_entry *image, struct notice *notice)
-{
-	*notice = (struct notice){
-		.image = image,
-		.id = image->id,
-		.low = image->start,
-		.high = image->end,
-		.generation = image->generation,
-	};
-	if (notice->id)
-		__atomic_store_n(&image->load_notice, TELLING,
-				 __ATOMIC_RELEASE);
-	else
-		image->unload_notice = 0;
-}
-
-static int take_oldest(void *argument)
-{
-	struct image_entry *image = NULL;
-
-	if (oldest_notice(&image)) {
-		take_notice(image, argument);
-		return 1;
-	}
-	__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
-	reclaim();
-	return 0;
-}
-
-static bool is_loaded(shim_image id)
-{
-	bool has_been, found;
-
-	image_pin();
-	found = image_get(id, &has_been) != NULL;
-	image_unpin();
-	return found;
-}
-
-static void raise_notice(const struct notice *notice)
-{
-	if (notice->id == 0)
-		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
-			 notice->high, notice->generation);
-	else if (is_loaded(notice->id))
-		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
-	/* Unless the entry has another image now. */
-	if (notice->id)
-		__atomic_compare_exchange_n(&notice->image->load_notice,
-					    &(uint64_t){ TELLING }, 0, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-}
-
-/*
- * One thread raises the events, so that a module gets image_unloaded after
- * image_loaded.  It also raises events of other threads that come meanwhile.  If it
- * ends without a return to here, another thread takes over.
- */
-static struct {
-	int tid;
-	uintptr_t frame;
-} teller;
-
-/* Whether this thread raises the events and a callback of it calls here, maybe on
- * another stack. */
-static bool is_teller(int self, uintptr_t frame)
-{
-	return __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE) == self &&
-	       (teller.frame > frame ||
-		(thread_current && thread_current->on_callback_stack));
-}
-
-static bool begin_telling(int self, uintptr_t frame)
-{
-	int owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
-
-	if (owner == self ? is_teller(self, frame) :
-			    owner != 0 && sys_is_alive(sys_getpid(), owner))
-		return false;
-	if (!__atomic_compare_exchange_n(&teller.tid, &owner, self, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return false;
-	teller.frame = frame;
-	return true;
-}
-
-void image_raise_pending(void)
-{
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-	struct notice notice;
-	int r = 0;
-
-	while (r == 0 && __atomic_load_n(&notices_left, __ATOMIC_ACQUIRE)) {
-		if (!begin_telling(sys_gettid(), frame))
-			return;
-		while ((r = state_slowly(take_oldest, &notice)) > 0)
-			raise_notice(&notice);
-		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
-	}
-}
-
-/* Finds the first image after @after, of those up to @until. */
-struct catching_up {
-	uint64_t after, until;
-	shim_image id;
-};
-
-static int take_next(void *argument)
-{
-	struct catching_up *catching_up = argument;
-	uint64_t came = UINT64_MAX;
-
-	for (uint32_t i = 0; i < image_count; i++) {
-		const struct image_entry *image = at(i);
-
-		if (image->status != IMAGE_LOADED ||
-		    image->came <= catching_up->after ||
-		    image->came > catching_up->until || image->came >= came)
-			continue;
-		came = image->came;
-		catching_up->id = image->id;
-	}
-	catching_up->after = came;
-	return came != UINT64_MAX;
-}
-
-void image_note_came(struct shim_profiler_handle *handle)
-{
-	image_raise_pending();
-	handle->images_until = __atomic_load_n(&notices, __ATOMIC_RELAXED);
-}
-
-static void catch_up(struct shim_profiler_handle *handle)
-{
-	struct catching_up catching_up = { .until = handle->images_until };
-
-	if (handle->images_until == 0)
-		return;
-	handle->images_until = 0;
-	if (!handle->image_loaded)
-		return;
-	while (state_slowly(take_next, &catching_up) > 0)
-		RAISE_ONE(handle, image_loaded, catching_up.id);
-}
-
-SUBSCRIBE(profiler_came, image_note_came);
-SUBSCRIBE(profiler_catches_up, catch_up);
-
-/* 0: no event is pending; TELLING: a thread raises it. */
-static uint64_t load_notice_of(shim_image id)
-{
-	struct image_entry *image;
-	bool has_been;
-	uint64_t notice = 0;
-
-	image_pin();
-	image = image_get(id, &has_been);
-	if (image)
-		notice = __atomic_load_n(&image->load_notice, __ATOMIC_ACQUIRE);
-	image_unpin();
-	return notice;
-}
-
-static int take_this(void *argument)
-{
-	struct notice *notice = argument;
-	struct image_entry *image;
-	bool has_been;
-
-	image = image_get(notice->id, &has_been);
-	if (!image || image->load_notice == 0 || image->load_notice == TELLING)
-		return 0;
-	take_notice(image, notice);
-	return 1;
-}
-
-bool image_was_told(shim_image id)
-{
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-	struct notice notice = { .id = id };
-	int self = sys_gettid(), owner;
-
-	for (unsigned waited = 0; waited < TELLING_WAIT; waited++) {
-		uint64_t left = load_notice_of(id);
-
-		if (left == 0)
-			return true;
-		if (sys_is_forbidden())
-			return false;
-		if (is_teller(self, frame)) {
-			if (state_slowly(take_this, &notice) > 0)
-				raise_notice(&notice);
-			return true;
-		}
-		owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
-		if (left != TELLING)
-			image_raise_pending();
-		else if (owner == 0 || !sys_is_alive(sys_getpid(), owner))
-			return true; /* a callback did not return */
-		if (waited < TELLING_YIELDS)
-			sys_yield();
-		else
-			sys_sleep_ms(1);
-	}
-	return false;
 }
 
 /* --- scanning again --- */

@@ -1,0 +1,261 @@
+/*
+ * Raises image_loaded and image_unloaded to modules.  A scan runs under the state lock, where
+ * no module may be called.  So it stores a notice in the image's entry, and a thread of the
+ * program raises the event later.
+ */
+#include "image/image_table.h"
+
+#include "os/sys.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+
+#include <shim/banned.h>
+
+/* The time that a thread that closes an image waits for another thread's callbacks. */
+#define TELLING_YIELDS 100
+#define TELLING_WAIT   (TELLING_YIELDS + 1000) /* and then 1000 ms */
+
+static uint64_t notices; /* the number of the last one */
+static uint32_t notices_left;
+
+uint64_t image_next_notice(void)
+{
+	__atomic_store_n(&notices_left, 1, __ATOMIC_RELEASE);
+	return ++notices;
+}
+
+/* The load_notice of an image while its event is raised. */
+#define TELLING UINT64_MAX
+
+struct notice {
+	struct image_entry *image;
+	shim_image id; /* of a loaded image; 0: it was unloaded */
+	uintptr_t low, high;
+	uint32_t generation;
+};
+
+static uint64_t *oldest_notice(struct image_entry **which)
+{
+	uint64_t *oldest = NULL;
+
+	for (uint32_t i = 0; i < image_entries(); i++) {
+		struct image_entry *image = image_at(i);
+		uint64_t *notice = image->status == IMAGE_LOADED ?
+					   &image->load_notice :
+					   &image->unload_notice;
+
+		if (image->status == IMAGE_FREE || *notice == 0 ||
+		    *notice == TELLING || (oldest && *notice > *oldest))
+			continue;
+		oldest = notice;
+		*which = image;
+	}
+	return oldest;
+}
+
+static void take_notice(struct image_entry *image, struct notice *notice)
+{
+	*notice = (struct notice){
+		.image = image,
+		.id = image->id,
+		.low = image->start,
+		.high = image->end,
+		.generation = image->generation,
+	};
+	if (notice->id)
+		__atomic_store_n(&image->load_notice, TELLING,
+				 __ATOMIC_RELEASE);
+	else
+		image->unload_notice = 0;
+}
+
+static int take_oldest(void *argument)
+{
+	struct image_entry *image = NULL;
+
+	if (oldest_notice(&image)) {
+		take_notice(image, argument);
+		return 1;
+	}
+	__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
+	image_reclaim();
+	return 0;
+}
+
+static bool is_loaded(shim_image id)
+{
+	bool has_been, found;
+
+	image_pin();
+	found = image_get(id, &has_been) != NULL;
+	image_unpin();
+	return found;
+}
+
+static void raise_notice(const struct notice *notice)
+{
+	if (notice->id == 0)
+		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
+			 notice->high, notice->generation);
+	else if (is_loaded(notice->id))
+		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
+	/* Unless the entry has another image now. */
+	if (notice->id)
+		__atomic_compare_exchange_n(&notice->image->load_notice,
+					    &(uint64_t){ TELLING }, 0, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/*
+ * One thread raises the events, so that a module gets image_unloaded after
+ * image_loaded.  It also raises events of other threads that come meanwhile.  If it
+ * ends without a return to here, another thread takes over.
+ */
+static struct {
+	int tid;
+	uintptr_t frame;
+} teller;
+
+/* Whether this thread raises the events and a callback of it calls here, maybe on
+ * another stack. */
+static bool is_teller(int self, uintptr_t frame)
+{
+	return __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE) == self &&
+	       (teller.frame > frame ||
+		(thread_current && thread_current->on_callback_stack));
+}
+
+static bool begin_telling(int self, uintptr_t frame)
+{
+	int owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
+
+	if (owner == self ? is_teller(self, frame) :
+			    owner != 0 && sys_is_alive(sys_getpid(), owner))
+		return false;
+	if (!__atomic_compare_exchange_n(&teller.tid, &owner, self, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	teller.frame = frame;
+	return true;
+}
+
+void image_raise_pending(void)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct notice notice;
+	int r = 0;
+
+	while (r == 0 && __atomic_load_n(&notices_left, __ATOMIC_ACQUIRE)) {
+		if (!begin_telling(sys_gettid(), frame))
+			return;
+		while ((r = state_slowly(take_oldest, &notice)) > 0)
+			raise_notice(&notice);
+		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/* Finds the first image after @after, of those up to @until. */
+struct catching_up {
+	uint64_t after, until;
+	shim_image id;
+};
+
+static int take_next(void *argument)
+{
+	struct catching_up *catching_up = argument;
+	uint64_t came = UINT64_MAX;
+
+	for (uint32_t i = 0; i < image_entries(); i++) {
+		const struct image_entry *image = image_at(i);
+
+		if (image->status != IMAGE_LOADED ||
+		    image->came <= catching_up->after ||
+		    image->came > catching_up->until || image->came >= came)
+			continue;
+		came = image->came;
+		catching_up->id = image->id;
+	}
+	catching_up->after = came;
+	return came != UINT64_MAX;
+}
+
+void image_note_came(struct shim_profiler_handle *handle)
+{
+	image_raise_pending();
+	handle->images_until = __atomic_load_n(&notices, __ATOMIC_RELAXED);
+}
+
+static void catch_up(struct shim_profiler_handle *handle)
+{
+	struct catching_up catching_up = { .until = handle->images_until };
+
+	if (handle->images_until == 0)
+		return;
+	handle->images_until = 0;
+	if (!handle->image_loaded)
+		return;
+	while (state_slowly(take_next, &catching_up) > 0)
+		RAISE_ONE(handle, image_loaded, catching_up.id);
+}
+
+SUBSCRIBE(profiler_came, image_note_came);
+SUBSCRIBE(profiler_catches_up, catch_up);
+
+/* 0: no event is pending; TELLING: a thread raises it. */
+static uint64_t load_notice_of(shim_image id)
+{
+	struct image_entry *image;
+	bool has_been;
+	uint64_t notice = 0;
+
+	image_pin();
+	image = image_get(id, &has_been);
+	if (image)
+		notice = __atomic_load_n(&image->load_notice, __ATOMIC_ACQUIRE);
+	image_unpin();
+	return notice;
+}
+
+static int take_this(void *argument)
+{
+	struct notice *notice = argument;
+	struct image_entry *image;
+	bool has_been;
+
+	image = image_get(notice->id, &has_been);
+	if (!image || image->load_notice == 0 || image->load_notice == TELLING)
+		return 0;
+	take_notice(image, notice);
+	return 1;
+}
+
+bool image_was_told(shim_image id)
+{
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	struct notice notice = { .id = id };
+	int self = sys_gettid(), owner;
+
+	for (unsigned waited = 0; waited < TELLING_WAIT; waited++) {
+		uint64_t left = load_notice_of(id);
+
+		if (left == 0)
+			return true;
+		if (sys_is_forbidden())
+			return false;
+		if (is_teller(self, frame)) {
+			if (state_slowly(take_this, &notice) > 0)
+				raise_notice(&notice);
+			return true;
+		}
+		owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
+		if (left != TELLING)
+			image_raise_pending();
+		else if (owner == 0 || !sys_is_alive(sys_getpid(), owner))
+			return true; /* a callback did not return */
+		if (waited < TELLING_YIELDS)
+			sys_yield();
+		else
+			sys_sleep_ms(1);
+	}
+	return false;
+}
