@@ -1,7 +1,6 @@
 /*
- * Reads sections of an ELF file.  Files are read by system calls, never
- * mapped: a mapped file that another process truncates would raise SIGBUS in
- * the program.
+ * Reads sections of an ELF file.  It uses read(2) and maps nothing: if another process truncated
+ * a mapped file, the program would get SIGBUS.
  */
 #include "image/elf_file.h"
 
@@ -14,7 +13,7 @@
 
 #include <shim/banned.h>
 
-/* Larger than in any real file; all sums below stay within their types. */
+/* Larger than in any real file.  Within these limits, no sum below overflows. */
 #define SECTION_SIZE_MAX (1u << 30)
 #define SECTIONS_MAX	 (1u << 16)
 
@@ -56,7 +55,7 @@ static int open_source(const struct image_entry *image, const char *path,
 		source->size = image->end - image->start;
 		return 0;
 	}
-	/* O_NONBLOCK: a FIFO may have the name now. */
+	/* O_NONBLOCK, because a FIFO may have replaced the file. */
 	r = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	if (r < 0)
 		return r;
@@ -68,7 +67,7 @@ static int open_source(const struct image_entry *image, const char *path,
 	return r;
 }
 
-/* /proc/self/exe leads to the program's file even if its name was removed or reused. */
+/* For the program: /proc/self/exe leads to its file even if its name was removed or reused. */
 static int open_any_source(const struct image_entry *image,
 			   struct elf_source *source, bool *is_same)
 {

@@ -1,7 +1,7 @@
 /*
- * Reads ELF files without libelf: libshim.so depends on libc only, and libelf
- * allocates.  Nothing in a file is trusted.  Files are read, not mapped: if another
- * process truncates a mapped file, the program gets SIGBUS.
+ * Reads ELF files without libelf: libshim.so depends on libc only, and libelf allocates memory.
+ * The code trusts no value in a file.  It reads files and does not map them: if another process
+ * truncated a mapped file, the program would get SIGBUS.
  */
 #ifndef SHIM_ELF_FILE_H
 #define SHIM_ELF_FILE_H
@@ -25,21 +25,21 @@ struct elf_file {
 	Elf64_Shdr *sections;
 	size_t sections_size;
 	uint32_t section_count;
-	uint32_t names; /* the section with the names of sections */
+	uint32_t names; /* the number of the section with sections' names */
 };
 
 /*
- * Opens the file of @image and reads its section headers.  Returns 0 or -errno;
- * -ENOENT if another file has its name now.  The build-id decides that, if the image
- * has one: some file systems report two device numbers for a file.
+ * Opens the file of @image and reads its section headers.  Returns 0 or -errno; -ENOENT if
+ * another file has its name now.  If the image has a build-id, it compares build-ids, because
+ * some file systems report two device numbers for a file.
  */
 int elf_open(const struct image_entry *image, struct elf_file *file);
 void elf_close(struct elf_file *file);
-/* Whether @error is a failure of the system: the file itself may be complete. */
+/* Whether @error is a failure of the system, so that the file itself may be complete. */
 bool elf_is_refused(int error);
 
-/* Reads section @number into *@memory, with a NUL behind it; the caller calls
- * sys_unmap with *@size + 1.  Returns 0 or -errno. */
+/* Reads section @number into *@memory, followed by a NUL.  The caller unmaps *@size + 1 bytes.
+ * Returns 0 or -errno. */
 int elf_load_section(const struct elf_file *file, uint32_t number,
 		     void **memory, size_t *size);
 

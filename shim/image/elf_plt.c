@@ -1,6 +1,7 @@
 /*
- * Finds the PLT entries of ifuncs.  Their relocations name the resolver.  The entry's
- * address is the function's address, for which the symbol table has no name.
+ * Finds the PLT entries of ifuncs.  A relocation of type IRELATIVE names the resolver and the GOT
+ * slot; the entry is the code that jumps through this slot.  The entry's address is the
+ * function's address, for which the symbol table has no name.
  */
 #include "image/elf_plt.h"
 
@@ -61,7 +62,7 @@ static int each_section(struct work *work, uint32_t type,
 	return 0;
 }
 
-static void take_relocations(struct work *work, const Elf64_Shdr *section,
+static void read_relocations(struct work *work, const Elf64_Shdr *section,
 			     const void *memory, size_t size)
 {
 	const Elf64_Rela *rela = memory;
@@ -73,13 +74,13 @@ static void take_relocations(struct work *work, const Elf64_Shdr *section,
 		if (work->entries && work->count < work->room)
 			work->entries[work->count] = (struct elf_plt_entry){
 				.slot = rela[i].r_offset,
-				.chooser = (uint64_t)rela[i].r_addend,
+				.resolver = (uint64_t)rela[i].r_addend,
 			};
 		work->count++;
 	}
 }
 
-/* A Shell sort: the entries mostly are in order already. */
+/* A Shell sort, which is fast because most entries are in order already. */
 static void sort(const struct work *work)
 {
 	for (uint32_t gap = work->count / 2; gap > 0; gap /= 2)
@@ -112,8 +113,8 @@ static struct elf_plt_entry *find_entry(const struct work *work, uint64_t slot)
 		       NULL;
 }
 
-static void take_code(struct work *work, const Elf64_Shdr *section,
-		      const void *memory, size_t size)
+static void find_entries_in_code(struct work *work, const Elf64_Shdr *section,
+				 const void *memory, size_t size)
 {
 	const unsigned char *code = memory;
 
@@ -138,7 +139,7 @@ static int read_tables(struct work *work)
 	if (r < 0)
 		return r;
 	work->names = memory;
-	r = each_section(work, SHT_PROGBITS, take_code);
+	r = each_section(work, SHT_PROGBITS, find_entries_in_code);
 	sys_unmap(memory, work->names_size + 1);
 	return r;
 }
@@ -152,7 +153,7 @@ int elf_plt_read(const struct elf_file *file, struct elf_plt_entry **entries,
 
 	*entries = NULL;
 	*count = 0;
-	r = each_section(&work, SHT_RELA, take_relocations);
+	r = each_section(&work, SHT_RELA, read_relocations);
 	if (r < 0 || work.count == 0)
 		return r;
 	work.room = work.count < ENTRIES_MAX ? work.count : ENTRIES_MAX;
@@ -162,7 +163,7 @@ int elf_plt_read(const struct elf_file *file, struct elf_plt_entry **entries,
 		return r;
 	work.entries = memory;
 	work.count = 0;
-	r = each_section(&work, SHT_RELA, take_relocations);
+	r = each_section(&work, SHT_RELA, read_relocations);
 	if (work.count > work.room)
 		work.count = work.room;
 	sort(&work);

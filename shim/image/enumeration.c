@@ -1,6 +1,6 @@
 /*
- * Enumerations: snapshots of ids.  A snapshot is one mapping that is filled
- * once, so the reader needs no lock and ids that disappear do not disturb it.
+ * Enumerations: snapshots of ids.  A snapshot is one mapping that shim fills once, so a reader
+ * needs no lock, and sees the same ids when images or threads end.
  */
 #include "image/enumeration.h"
 
@@ -36,7 +36,7 @@ static bool is_valid(const struct shim_enum *enumeration)
 	       enumeration->magic == MAGIC;
 }
 
-static bool enter_in_list(struct shim_enum *enumeration)
+static bool add_to_list(struct shim_enum *enumeration)
 {
 	for (;;) {
 		struct shim_enum **place = find_place(NULL), *empty = NULL;
@@ -63,7 +63,7 @@ enum shim_result enumeration_make(uint32_t count, struct shim_enum **made,
 	enumeration->magic = MAGIC;
 	enumeration->size = size;
 	*ids = enumeration->ids;
-	if (!enter_in_list(enumeration)) {
+	if (!add_to_list(enumeration)) {
 		sys_unmap(memory, size);
 		return SHIM_E_OUTOFMEMORY;
 	}
@@ -155,8 +155,8 @@ enum shim_result shim_enum_remaining(struct shim_enum *enumeration,
 	return SHIM_OK;
 }
 
-/* The call that removes it from the list unmaps it; a second call does nothing.  A
- * profiler that is being detached may call it too. */
+/* The call that removes the enumeration from the list unmaps it; a second call does nothing.  A
+ * profiler that is being detached may call this function, too. */
 void shim_enum_destroy(struct shim_enum *enumeration)
 {
 	struct shim_enum **place, *expected = enumeration;

@@ -1,6 +1,6 @@
 /*
- * Snapshots of ids, in memory of shim.  A handle is looked up in the list of existing
- * enumerations before it is used.
+ * Snapshots of ids, in memory of shim.  Each function looks a handle up in the list of existing
+ * enumerations before it uses it, so an invalid handle is an error.
  */
 #ifndef SHIM_ENUMERATION_H
 #define SHIM_ENUMERATION_H
@@ -9,7 +9,7 @@
 
 #define ENUMERATIONS_MAX 1024
 
-/* Makes an enumeration with room for @count ids at *@ids.  It has none yet. */
+/* Makes an empty enumeration with room for @count ids at *@ids. */
 enum shim_result enumeration_make(uint32_t count, struct shim_enum **made,
 				  uint64_t **ids);
 /* Sets the number of ids, after the caller has stored them. */

@@ -1,7 +1,7 @@
 /*
- * Finds images in /proc/self/maps, the only source.  It is correct in a constructor, in
- * a signal handler and under dlmopen, and needs no lock of the loader.  An image is a
- * run of mappings of one file that begins at offset 0 and contains code.
+ * Finds images in /proc/self/maps.  That file is correct in a constructor, in a signal handler
+ * and under dlmopen, and needs no lock of the loader.  An image is a run of mappings of one
+ * file that begins at offset 0 and contains code.
  */
 #include "image/image.h"
 
@@ -28,14 +28,14 @@
 #define GONE_MAX   256
 #define INDEX_BITS 16
 
-/* Entries are never unmapped, so that a stale id can be checked. */
+/* Entries are never unmapped, so that shim can check a stale id. */
 static struct image_entry *chunks[IMAGES_MAX / CHUNK];
 static uint32_t image_count;
 static uint32_t scans;
 static uint32_t generations;
 static bool is_unseen; /* an object was opened without a scan */
 
-/* The list that readers walk; it is replaced whole. */
+/* The list that readers walk.  shim replaces it as a whole. */
 struct range {
 	uintptr_t low, high;
 };
@@ -54,7 +54,7 @@ static bool list_is_old;
 static uint32_t readers;
 
 /* Ranges of unloaded images.  When the array is full, the last range is extended. */
-static struct range gone[GONE_MAX];
+static struct range unloaded_ranges[GONE_MAX];
 static uint32_t gone_count;
 
 /* The run of mappings being read. */
@@ -62,7 +62,7 @@ static struct {
 	struct image_entry image;
 	bool has_code;
 	char path[IMAGE_PATH_SIZE];
-} run;
+} current_run;
 
 /* --- for readers --- */
 
@@ -86,7 +86,7 @@ void image_unpin(void)
 	__atomic_sub_fetch(&readers, 1, __ATOMIC_RELEASE);
 }
 
-/* Index of the last image that begins at or below @address, + 1. */
+/* The index of the last image that begins at or below @address, plus 1. */
 static uint32_t find_below(const struct list *l, uintptr_t address)
 {
 	uint32_t low = 0, high = l->count;
@@ -102,7 +102,7 @@ static uint32_t find_below(const struct list *l, uintptr_t address)
 	return low;
 }
 
-static bool is_there(const struct image_entry *image)
+static bool is_loaded(const struct image_entry *image)
 {
 	return __atomic_load_n(&image->id, __ATOMIC_ACQUIRE) != 0;
 }
@@ -129,12 +129,12 @@ struct image_entry *image_find(uintptr_t address)
 	const struct list *l = __atomic_load_n(&list, __ATOMIC_SEQ_CST);
 	uint32_t i = l ? find_below(l, address) : 0;
 
-	/* An unloaded image may still be in the list, above the image that took
-	 * its place. */
+	/* An unloaded image may still be in the list, after the image that was loaded at
+	 * its addresses. */
 	for (; i > 0; i--) {
 		struct image_entry *image = l->images[i - 1];
 
-		if (!is_there(image))
+		if (!is_loaded(image))
 			continue;
 		return address < __atomic_load_n(&image->end,
 						 __ATOMIC_RELAXED) ?
@@ -182,8 +182,7 @@ uint32_t image_list(struct image_entry *const **images)
 
 /* --- the list --- */
 
-/* Frees old lists and entries.  A reader that begins later finds the new list, and no
- * id of an unloaded image. */
+/* A reader that begins later finds the new list, and no id of an unloaded image. */
 void image_reclaim(void)
 {
 	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
@@ -205,7 +204,7 @@ void image_reclaim(void)
 	}
 }
 
-static void fill(struct list *l)
+static void fill_list(struct list *l)
 {
 	for (uint32_t i = 0; i < image_count; i++) {
 		struct image_entry *image = image_at(i);
@@ -223,11 +222,11 @@ static void fill(struct list *l)
 	}
 	l->gone = (struct range *)&l->images[image_count];
 	for (uint32_t i = 0; i < gone_count; i++)
-		l->gone[i] = gone[i];
+		l->gone[i] = unloaded_ranges[i];
 	l->gone_count = gone_count;
 }
 
-static void publish(void)
+static void publish_list(void)
 {
 	size_t size = sizeof(struct list) + image_count * sizeof(void *) +
 		      gone_count * sizeof(struct range);
@@ -238,7 +237,7 @@ static void publish(void)
 		return;
 	l = memory;
 	l->size = size;
-	fill(l);
+	fill_list(l);
 	if (list) {
 		list->older = old_lists;
 		old_lists = list;
@@ -252,26 +251,30 @@ static void note_gone(uintptr_t low, uintptr_t high)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < gone_count; i++) {
-		if (gone[i].high < low || gone[i].low > high) {
-			gone[kept++] = gone[i];
+		if (unloaded_ranges[i].high < low ||
+		    unloaded_ranges[i].low > high) {
+			unloaded_ranges[kept++] = unloaded_ranges[i];
 			continue;
 		}
-		low = gone[i].low < low ? gone[i].low : low;
-		high = gone[i].high > high ? gone[i].high : high;
+		low = unloaded_ranges[i].low < low ? unloaded_ranges[i].low :
+						     low;
+		high = unloaded_ranges[i].high > high ?
+			       unloaded_ranges[i].high :
+			       high;
 	}
 	gone_count = kept;
 	if (gone_count == GONE_MAX) {
-		struct range *last = &gone[--gone_count];
+		struct range *last = &unloaded_ranges[--gone_count];
 
 		low = last->low < low ? last->low : low;
 		high = last->high > high ? last->high : high;
 	}
-	gone[gone_count++] = (struct range){ low, high };
+	unloaded_ranges[gone_count++] = (struct range){ low, high };
 }
 
 /* --- finding the difference --- */
 
-static struct image_entry *find_known(const struct image_entry *like)
+static struct image_entry *find_loaded(const struct image_entry *like)
 {
 	for (uint32_t i = 0; i < image_count; i++) {
 		struct image_entry *image = image_at(i);
@@ -285,7 +288,7 @@ static struct image_entry *find_known(const struct image_entry *like)
 	return NULL;
 }
 
-static struct image_entry *add_place(void)
+static struct image_entry *add_entry(void)
 {
 	struct image_entry *image;
 	void *memory;
@@ -303,8 +306,8 @@ static struct image_entry *add_place(void)
 	return image;
 }
 
-/* Reuses an entry whose image_unloaded is pending: there may never be a safe moment to
- * raise it. */
+/* Reuses an entry whose image_unloaded is pending, because the safe moment to raise it may never
+ * come. */
 static struct image_entry *drop_notice(void)
 {
 	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
@@ -326,7 +329,7 @@ static struct image_entry *find_free(void)
 	for (uint32_t i = 0; i < image_count; i++)
 		if (image_at(i)->status == IMAGE_FREE)
 			return image_at(i);
-	image = add_place();
+	image = add_entry();
 	return image ? image : drop_notice();
 }
 
@@ -340,10 +343,10 @@ static struct image_entry *add_image(const struct image_facts *facts,
 		image_file_lose();
 		return NULL;
 	}
-	image->start = run.image.start;
-	image->end = run.image.end;
-	image->device = run.image.device;
-	image->inode = run.image.inode;
+	image->start = current_run.image.start;
+	image->end = current_run.image.end;
+	image->device = current_run.image.device;
+	image->inode = current_run.image.inode;
 	image->bias = facts->bias;
 	image->flags = path[0] == '/' ? SHIM_IMAGE_DISK : SHIM_IMAGE_DYNAMIC;
 	if (scans > 1)
@@ -378,18 +381,19 @@ static void end_run(void)
 	struct image_entry *image;
 	struct image_facts facts;
 
-	if (!run.has_code)
+	if (!current_run.has_code)
 		return;
-	run.has_code = false;
-	image = find_known(&run.image);
+	current_run.has_code = false;
+	image = find_loaded(&current_run.image);
 	if (image) {
 		image->scan = scans;
-		__atomic_store_n(&image->end, run.image.end, __ATOMIC_RELAXED);
+		__atomic_store_n(&image->end, current_run.image.end,
+				 __ATOMIC_RELAXED);
 		return;
 	}
-	if (!image_read_facts(run.image.start, &facts))
+	if (!image_read_facts(current_run.image.start, &facts))
 		return;
-	image = add_image(&facts, run.path);
+	image = add_image(&facts, current_run.path);
 	if (image) {
 		image->frames = facts.frames;
 		image->may_go = scans > 1;
@@ -397,45 +401,47 @@ static void end_run(void)
 	NOTIFY(image_came, image, &facts, scans > 1);
 }
 
-/* A mapping of offset 0 begins an image.  With lld, a segment right behind the last one
- * may map that page again: then it belongs to the same image. */
+/* A mapping of offset 0 begins an image.  With lld, a segment directly after the last segment
+ * may map the first page again: then it belongs to the same image. */
 static bool begins_image(const struct map *map)
 {
-	if (run.image.inode != map->inode || run.image.device != map->device)
+	if (current_run.image.inode != map->inode ||
+	    current_run.image.device != map->device)
 		return true;
 	if (map->offset != 0)
 		return false;
-	return map->start != run.image.end ||
-	       map->start - run.image.start >= image_read_span(run.image.start);
+	return map->start != current_run.image.end ||
+	       map->start - current_run.image.start >=
+		       image_read_span(current_run.image.start);
 }
 
-static bool next_map(const struct map *map, void *unused)
+static bool add_mapping(const struct map *map, void *unused)
 {
 	struct text path;
 
 	(void)unused;
 	if (map->path[0] != '/' && !text_equal(map->path, "[vdso]")) {
-		/* Anonymous memory such as .bss may lie between the mappings of
-		 * an image: only another file or a new offset 0 ends the run. */
+		/* Anonymous memory, such as .bss, may lie between the mappings of an
+		 * image.  Only another file or a new offset 0 ends the run. */
 		return true;
 	}
 	if (begins_image(map)) {
 		end_run();
-		run.image.start = map->start;
-		run.image.device = map->device;
-		run.image.inode = map->inode;
-		text_init(&path, run.path, sizeof(run.path));
+		current_run.image.start = map->start;
+		current_run.image.device = map->device;
+		current_run.image.inode = map->inode;
+		text_init(&path, current_run.path, sizeof(current_run.path));
 		text_add(&path, map->path);
 		if (map->offset != 0)
-			run.image.inode = ~0ull; /* no image */
+			current_run.image.inode = ~0ull; /* no image */
 	}
-	run.image.end = map->end;
-	if (map->executable && run.image.inode != ~0ull)
-		run.has_code = true;
+	current_run.image.end = map->end;
+	if (map->executable && current_run.image.inode != ~0ull)
+		current_run.has_code = true;
 	return true;
 }
 
-static void forget(struct image_entry *image)
+static void unload_image(struct image_entry *image)
 {
 	uint32_t generation = ++generations;
 
@@ -444,8 +450,8 @@ static void forget(struct image_entry *image)
 	image->generation = generation;
 	image_file_end(image);
 	NOTIFY(image_went, image->start, image->end);
-	/* Built-in profilers may be called here; they must be before the
-	 * address is used again. */
+	/* Built-in profilers may be called under the lock.  They must get the event
+	 * before another image uses the address. */
 	RAISE_TO(AUDIENCE_BUILTIN, image_unloaded, image->start, image->end,
 		 generation);
 	image->load_notice = 0;
@@ -515,22 +521,23 @@ int image_scan(void)
 
 	ASSERT_LOCKED();
 	if (!image_file_is_open() && image_file_open() < 0 && image_count == 0)
-		log_line("%s", "functions are shown as numbers");
+		log_line("%s", "the report cannot name functions and shows "
+			       "their addresses");
 	scans++;
 	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
-	run.has_code = false;
-	run.image.inode = ~0ull;
-	r = maps_read(next_map, NULL);
+	current_run.has_code = false;
+	current_run.image.inode = ~0ull;
+	r = maps_read(add_mapping, NULL);
 	if (r < 0)
 		return r;
 	end_run();
 	for (uint32_t i = 0; i < image_count; i++)
 		if (image_at(i)->status == IMAGE_LOADED &&
 		    image_at(i)->scan != scans)
-			forget(image_at(i));
+			unload_image(image_at(i));
 	NOTIFY(images_scanned);
 	if (list_is_old)
-		publish();
+		publish_list();
 	image_reclaim();
 	return 0;
 }
@@ -594,7 +601,8 @@ static int begin_closing(void *unused)
 void image_closing(int begins)
 {
 	if (begins) {
-		/* With the lock: no object is unloaded while it is held. */
+		/* Under the lock, so that no object is unloaded while a thread holds
+		 * it. */
 		if (state_slowly(begin_closing, NULL) < 0)
 			begin_closing(NULL);
 		return;
@@ -609,14 +617,14 @@ bool image_is_closing(void)
 	return __atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0;
 }
 
-/* Regions of code in no file, which is generated at run time: without them, each of its
- * functions would cause a scan. */
-static uintptr_t hopeless[8];
+/* Regions of code that belongs to no file, because the program generates it.  Without this list,
+ * each function of such code would cause a scan. */
+static uintptr_t regions_without_image[8];
 
 void image_opening(bool unseen)
 {
 	for (unsigned i = 0; i < 8; i++)
-		hopeless[i] = 0;
+		regions_without_image[i] = 0;
 	if (unseen)
 		__atomic_store_n(&is_unseen, true, __ATOMIC_RELEASE);
 }
@@ -634,11 +642,11 @@ void image_look_for(uintptr_t address)
 	if (is_known(address))
 		return;
 	for (unsigned i = 0; i < 8; i++)
-		if (hopeless[i] == region)
+		if (regions_without_image[i] == region)
 			return;
 	image_look_again();
 	if (!is_known(address))
-		hopeless[next++ % 8] = region;
+		regions_without_image[next++ % 8] = region;
 }
 
 void shim_image_note(shim_function function)

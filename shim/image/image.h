@@ -1,11 +1,11 @@
 /*
- * Images: the objects that the program has loaded.  Each is recorded when it is loaded
- * and when it is unloaded, so that the report can name an address that was used again
- * later.  A list of them is kept in memory.
+ * Images: the objects that the program has loaded.  shim records when each image is loaded and
+ * unloaded, so that the report can name an address that another image has used before.  It
+ * keeps a list of images in memory.
  *
- * Readers take no lock, but pin the list (image_pin).  An unloaded image is no longer
- * found, but its entry is reused only when no thread reads.  A reader that never ends
- * (its thread was killed, or left by a jump) costs only memory.
+ * Readers take no lock, but pin the list (image_pin).  shim removes an unloaded image from the
+ * list, but reuses its entry only when no thread reads.  A reader that never ends (its thread
+ * was killed, or left the code by a jump) costs only memory.
  */
 #ifndef SHIM_IMAGE_H
 #define SHIM_IMAGE_H
@@ -30,8 +30,9 @@ struct image_entry {
 	uint32_t build_id_size;
 	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	struct symbols *symbols; /* see symbols.h; NULL: not read yet */
-	shim_image logged_id;	 /* the id for which the log says it has none */
-	uint32_t path_size;	 /* with the NUL */
+	shim_image
+		logged_id;  /* the id that the log names for missing symbols */
+	uint32_t path_size; /* with the NUL */
 	char path[IMAGE_PATH_SIZE];
 
 	/* for image.c */
@@ -44,11 +45,11 @@ struct image_entry {
 	uint64_t load_notice;		  /* the order of events for modules; */
 	uint64_t unload_notice;		  /* 0: no event to raise */
 	uint32_t generation;
-	uintptr_t frames;  /* .eh_frame_hdr; 0: it has none */
+	uintptr_t frames;  /* .eh_frame_hdr; 0: none */
 	bool may_go;	   /* another thread may unload it */
-	bool has_hooks;	   /* its code is known to call hooks */
-	bool is_looked_at; /* for coverage.h */
-	bool is_opened;	   /* for inspect/debuginfo_prefetch.h */
+	bool has_hooks;	   /* shim has found calls of hooks in its code */
+	bool is_looked_at; /* coverage.h has searched it */
+	bool is_opened; /* inspect/debuginfo_prefetch.h has opened its file */
 };
 
 /* Compares the memory map with the list of images.  Records the difference, notifies
@@ -60,36 +61,36 @@ int image_scan(void);
 bool image_lacks_memory(void);
 
 /*
- * Describes the image at @address in @entry, without recording it or notifying
- * subscribers: its program may not be ready yet.  Returns 0; -ENOENT if no image is
- * there; -errno.  State lock held.
+ * Fills @entry with the image at @address, but does not record the image and notifies no
+ * subscriber, because the program may not be ready for that.  Returns 0; -ENOENT if no image
+ * covers @address; -errno.  State lock held.
  */
 int image_describe(uintptr_t address, struct image_entry *entry);
 
 /* As image_scan, without the state lock held. */
 void image_look_again(void);
 
-/* The program opens an object.  If it is @unseen, no scan follows: image_look_for will
- * find the object, or a scan before any object is closed. */
+/* The program opens an object.  If it is @unseen, the caller does not scan: image_look_for, or
+ * the next scan, will find the object.  A scan comes before any object is closed. */
 void image_opening(bool unseen);
 bool image_is_unseen(void);
 
-/* Scans if no image is known at @address and there may be one. */
+/* Scans if shim knows no image at @address, unless an earlier scan found none there. */
 void image_look_for(uintptr_t address);
 
-/* Raises the pending events of loaded and unloaded images to modules.  Only where
- * modules may be called: no lock is held, and the program is between two instructions
- * of its own. */
+/* Raises the pending events of loaded and unloaded images to modules.  The caller must be at a
+ * place where shim may call modules: it holds no lock, and the program is between two
+ * instructions of its own. */
 void image_raise_pending(void);
 
-/* Notes the images that are loaded now: @handle, created before main, will get their
- * events when it is ready (profiler_catches_up). */
+/* Stores the last image that is loaded now.  @handle, created before main, will get the events
+ * of the images up to it when it is ready (profiler_catches_up). */
 struct shim_profiler_handle;
 void image_note_came(struct shim_profiler_handle *handle);
 
 /*
- * For rooms above, with the state lock held.  An image was loaded.  @image is NULL if
- * there is no room for an entry; @may_go: another thread may unload it at any time.
+ * An image was loaded.  @image is NULL if all entries are in use.  @may_go: another thread may
+ * unload it at any time.  State lock held, here and in the topics below.
  */
 struct image_facts;
 TOPIC(image_came, struct image_entry *image, const struct image_facts *facts,
@@ -98,24 +99,25 @@ TOPIC(image_came, struct image_entry *image, const struct image_facts *facts,
 TOPIC(image_went, uintptr_t start, uintptr_t end);
 /* A scan is complete. */
 TOPIC(images_scanned, void);
-/* In a forked child: before the scan; for each image that is still loaded; and after
- * the scan, with its success. */
+/* A forked child is about to scan. */
 TOPIC(images_fork, void);
+/* A forked child still has this image. */
 TOPIC(image_forked_as_well, struct image_entry *image);
+/* A forked child has scanned; @is_complete: without an error. */
 TOPIC(images_forked, bool is_complete);
 
 /*
- * Makes sure that image_loaded of @id was raised to modules: raises it, or waits for
- * the thread that does.  Waits for a second at most, then returns false: the other
- * thread may wait for a lock of the calling thread (the loader's, in a destructor).
+ * Makes sure that modules got image_loaded of @id: raises it, or waits for the thread that
+ * raises it.  Returns false after a second, because the other thread may wait for a lock that
+ * the calling thread holds (the loader's, in a destructor).
  */
 bool image_was_told(shim_image id);
 
-/* Around dlclose: 1 before, 0 after.  Between the two, an address may already belong
- * to an object that another thread has just loaded. */
+/* Called before (1) and after (0) dlclose.  Between the calls, an address may already belong to
+ * an object that another thread has just loaded. */
 void image_closing(int begins);
-/* Whether a thread is between the two.  State lock held: until it is released, no
- * thread can begin. */
+/* Whether a thread is between these calls.  State lock held: while it is held, no thread begins
+ * a dlclose. */
 bool image_is_closing(void);
 
 /* In a forked child: writes all images into its own recording. */
@@ -132,12 +134,12 @@ bool image_is_ours(uintptr_t address);
 
 /* The image that covers @address, or NULL. */
 struct image_entry *image_find(uintptr_t address);
-/* Whether an image that was unloaded covered @address. */
+/* Whether an image that is now unloaded covered @address. */
 bool image_was_at(uintptr_t address);
-/* The image of @id, or NULL; *@has_been tells whether there was one. */
+/* The image of @id, or NULL; sets *@has_been if an image has or had this id. */
 struct image_entry *image_get(shim_image id, bool *has_been);
-/* Returns the number of images; *@images gets them in the order of their addresses.
- * An id may have become 0 since. */
+/* Stores the images in *@images, sorted by address, and returns their number.  The id of an
+ * image may become 0 at any time. */
 uint32_t image_list(struct image_entry *const **images);
 
 #endif

@@ -11,9 +11,9 @@
 
 #include <shim/banned.h>
 
-/* The time that a thread that closes an image waits for another thread's callbacks. */
-#define TELLING_YIELDS 100
-#define TELLING_WAIT   (TELLING_YIELDS + 1000) /* and then 1000 ms */
+/* The time that a thread waits for callbacks on another thread before it closes an image. */
+#define WAIT_YIELDS 100
+#define WAIT_STEPS  (WAIT_YIELDS + 1000) /* and then 1000 ms */
 
 static uint64_t notices; /* the number of the last one */
 static uint32_t notices_left;
@@ -24,8 +24,8 @@ uint64_t image_next_notice(void)
 	return ++notices;
 }
 
-/* The load_notice of an image while its event is raised. */
-#define TELLING UINT64_MAX
+/* The load_notice of an image while a thread raises its event. */
+#define RAISING UINT64_MAX
 
 struct notice {
 	struct image_entry *image;
@@ -45,7 +45,7 @@ static uint64_t *oldest_notice(struct image_entry **which)
 					   &image->unload_notice;
 
 		if (image->status == IMAGE_FREE || *notice == 0 ||
-		    *notice == TELLING || (oldest && *notice > *oldest))
+		    *notice == RAISING || (oldest && *notice > *oldest))
 			continue;
 		oldest = notice;
 		*which = image;
@@ -53,7 +53,7 @@ static uint64_t *oldest_notice(struct image_entry **which)
 	return oldest;
 }
 
-static void take_notice(struct image_entry *image, struct notice *notice)
+static void claim_notice(struct image_entry *image, struct notice *notice)
 {
 	*notice = (struct notice){
 		.image = image,
@@ -63,18 +63,18 @@ static void take_notice(struct image_entry *image, struct notice *notice)
 		.generation = image->generation,
 	};
 	if (notice->id)
-		__atomic_store_n(&image->load_notice, TELLING,
+		__atomic_store_n(&image->load_notice, RAISING,
 				 __ATOMIC_RELEASE);
 	else
 		image->unload_notice = 0;
 }
 
-static int take_oldest(void *argument)
+static int claim_oldest_notice(void *argument)
 {
 	struct image_entry *image = NULL;
 
 	if (oldest_notice(&image)) {
-		take_notice(image, argument);
+		claim_notice(image, argument);
 		return 1;
 	}
 	__atomic_store_n(&notices_left, 0, __ATOMIC_RELEASE);
@@ -99,43 +99,43 @@ static void raise_notice(const struct notice *notice)
 			 notice->high, notice->generation);
 	else if (is_loaded(notice->id))
 		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
-	/* Unless the entry has another image now. */
+	/* The entry may have another image now, with another notice. */
 	if (notice->id)
 		__atomic_compare_exchange_n(&notice->image->load_notice,
-					    &(uint64_t){ TELLING }, 0, false,
+					    &(uint64_t){ RAISING }, 0, false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /*
- * One thread raises the events, so that a module gets image_unloaded after
- * image_loaded.  It also raises events of other threads that come meanwhile.  If it
- * ends without a return to here, another thread takes over.
+ * One thread raises all events, so that a module gets image_unloaded after image_loaded.  It
+ * also raises events that other threads have caused meanwhile.  If that thread ends during a
+ * callback, another thread takes over.
  */
 static struct {
 	int tid;
 	uintptr_t frame;
-} teller;
+} raiser;
 
-/* Whether this thread raises the events and a callback of it calls here, maybe on
- * another stack. */
-static bool is_teller(int self, uintptr_t frame)
+/* Whether the calling thread @self raises the events, and one of its callbacks makes this
+ * call, perhaps on another stack. */
+static bool is_raiser(int self, uintptr_t frame)
 {
-	return __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE) == self &&
-	       (teller.frame > frame ||
+	return __atomic_load_n(&raiser.tid, __ATOMIC_ACQUIRE) == self &&
+	       (raiser.frame > frame ||
 		(thread_current && thread_current->on_callback_stack));
 }
 
-static bool begin_telling(int self, uintptr_t frame)
+static bool begin_raising(int self, uintptr_t frame)
 {
-	int owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
+	int owner = __atomic_load_n(&raiser.tid, __ATOMIC_ACQUIRE);
 
-	if (owner == self ? is_teller(self, frame) :
+	if (owner == self ? is_raiser(self, frame) :
 			    owner != 0 && sys_is_alive(sys_getpid(), owner))
 		return false;
-	if (!__atomic_compare_exchange_n(&teller.tid, &owner, self, false,
+	if (!__atomic_compare_exchange_n(&raiser.tid, &owner, self, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
-	teller.frame = frame;
+	raiser.frame = frame;
 	return true;
 }
 
@@ -146,21 +146,21 @@ void image_raise_pending(void)
 	int r = 0;
 
 	while (r == 0 && __atomic_load_n(&notices_left, __ATOMIC_ACQUIRE)) {
-		if (!begin_telling(sys_gettid(), frame))
+		if (!begin_raising(sys_gettid(), frame))
 			return;
-		while ((r = state_slowly(take_oldest, &notice)) > 0)
+		while ((r = state_slowly(claim_oldest_notice, &notice)) > 0)
 			raise_notice(&notice);
-		__atomic_store_n(&teller.tid, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&raiser.tid, 0, __ATOMIC_RELEASE);
 	}
 }
 
-/* Finds the first image after @after, of those up to @until. */
+/* A search for the next image to catch up on: the first after @after, up to @until. */
 struct catching_up {
 	uint64_t after, until;
 	shim_image id;
 };
 
-static int take_next(void *argument)
+static int find_next_image(void *argument)
 {
 	struct catching_up *catching_up = argument;
 	uint64_t came = UINT64_MAX;
@@ -194,14 +194,14 @@ static void catch_up(struct shim_profiler_handle *handle)
 	handle->images_until = 0;
 	if (!handle->image_loaded)
 		return;
-	while (state_slowly(take_next, &catching_up) > 0)
+	while (state_slowly(find_next_image, &catching_up) > 0)
 		RAISE_ONE(handle, image_loaded, catching_up.id);
 }
 
 SUBSCRIBE(profiler_came, image_note_came);
 SUBSCRIBE(profiler_catches_up, catch_up);
 
-/* 0: no event is pending; TELLING: a thread raises it. */
+/* Returns 0 if no event is pending, RAISING while a thread raises it. */
 static uint64_t load_notice_of(shim_image id)
 {
 	struct image_entry *image;
@@ -216,16 +216,16 @@ static uint64_t load_notice_of(shim_image id)
 	return notice;
 }
 
-static int take_this(void *argument)
+static int claim_notice_of_image(void *argument)
 {
 	struct notice *notice = argument;
 	struct image_entry *image;
 	bool has_been;
 
 	image = image_get(notice->id, &has_been);
-	if (!image || image->load_notice == 0 || image->load_notice == TELLING)
+	if (!image || image->load_notice == 0 || image->load_notice == RAISING)
 		return 0;
-	take_notice(image, notice);
+	claim_notice(image, notice);
 	return 1;
 }
 
@@ -235,24 +235,24 @@ bool image_was_told(shim_image id)
 	struct notice notice = { .id = id };
 	int self = sys_gettid(), owner;
 
-	for (unsigned waited = 0; waited < TELLING_WAIT; waited++) {
+	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
 		uint64_t left = load_notice_of(id);
 
 		if (left == 0)
 			return true;
 		if (sys_is_forbidden())
 			return false;
-		if (is_teller(self, frame)) {
-			if (state_slowly(take_this, &notice) > 0)
+		if (is_raiser(self, frame)) {
+			if (state_slowly(claim_notice_of_image, &notice) > 0)
 				raise_notice(&notice);
 			return true;
 		}
-		owner = __atomic_load_n(&teller.tid, __ATOMIC_ACQUIRE);
-		if (left != TELLING)
+		owner = __atomic_load_n(&raiser.tid, __ATOMIC_ACQUIRE);
+		if (left != RAISING)
 			image_raise_pending();
 		else if (owner == 0 || !sys_is_alive(sys_getpid(), owner))
 			return true; /* a callback did not return */
-		if (waited < TELLING_YIELDS)
+		if (waited < WAIT_YIELDS)
 			sys_yield();
 		else
 			sys_sleep_ms(1);

@@ -14,15 +14,15 @@ struct image_facts {
 	size_t dynamic_size;
 	uintptr_t relro;
 	size_t relro_size;
-	uintptr_t frames; /* .eh_frame_hdr; 0: it has none */
+	uintptr_t frames; /* .eh_frame_hdr; 0: none */
 	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	uint32_t build_id_size;
 };
 
-/* Reads them for the image mapped at @start; false if it is no 64-bit ELF image.  If
- * the image is unmapped meanwhile, that is no error. */
+/* Reads the properties of the image mapped at @start.  False if it is no 64-bit ELF image, or if
+ * another thread unmaps it meanwhile. */
 bool image_read_facts(uintptr_t start, struct image_facts *facts);
-/* The size of the address range of the image's segments, or 0. */
+/* The size in bytes of the address range of the image's segments, or 0. */
 uintptr_t image_read_span(uintptr_t start);
 
 #endif

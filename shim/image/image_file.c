@@ -1,7 +1,6 @@
 /*
- * Writes the file "images".  Records have different lengths and do not move.  When a
- * window is full, a new one is mapped.  Old windows stay mapped: the end of an image is
- * written into its record.
+ * Writes the file "images" through a mapped window.  When the window is full, shim maps a new
+ * window.  Old windows stay mapped, because shim writes the end of an image into its record.
  */
 #include "image/image_file.h"
 
@@ -36,7 +35,8 @@ int image_file_open(void)
 	header = NULL;
 	r = record_create("images", WINDOW_SIZE, &file, &memory);
 	if (r < 0) {
-		log_error("cannot record the loaded objects (%s)", "images", r);
+		log_error("cannot record the loaded objects (file %s)",
+			  "images", r);
 		return r;
 	}
 	header = memory;
@@ -51,9 +51,9 @@ int image_file_open(void)
 	return 0;
 }
 
-/* Makes room for @size bytes.  No record crosses windows: the last record of a window
- * is extended to its end. */
-static struct shim_image_record *make_room(uint32_t size)
+/* Returns room for a record of @size bytes, or NULL.  No record crosses windows: the last record
+ * of a window extends to the window's end. */
+static struct shim_image_record *add_record(uint32_t size)
 {
 	static struct shim_image_record *last;
 	struct shim_image_record *record;
@@ -87,7 +87,7 @@ void image_file_add(struct image_entry *image)
 				   image->build_id_size + image->path_size +
 				   7) &
 			~7u;
-	struct shim_image_record *record = make_room(size);
+	struct shim_image_record *record = add_record(size);
 
 	image->record = record;
 	if (!record) {

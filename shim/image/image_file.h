@@ -9,16 +9,15 @@
 
 struct image_entry;
 
-/* Creates the file; a forked child creates its own.  Returns 0, or -errno, which the
- * log has. */
+/* Creates the file; a forked child creates its own.  Returns 0; or -errno, after logging it. */
 int image_file_open(void);
 bool image_file_is_open(void);
-/* Writes a record and sets image->record: NULL if there was no room, which is
- * counted. */
+/* Writes a record and stores it in image->record.  Without room, stores NULL and counts the
+ * loss. */
 void image_file_add(struct image_entry *image);
-/* Counts an image that has no entry. */
+/* Counts an image that shim cannot record, because it has no entry for it. */
 void image_file_lose(void);
-/* Writes the end and the generation of an unloaded image. */
+/* Writes the time of unloading and the generation of an image. */
 void image_file_end(const struct image_entry *image);
 
 #endif

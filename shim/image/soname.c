@@ -1,5 +1,6 @@
 /*
- * The DT_SONAME of a loaded object, read from its mapped dynamic section.
+ * Reads the DT_SONAME of a loaded object from its mapped dynamic section.  The object may be
+ * unmapped at any time, so system calls read it.
  */
 #include "image/soname.h"
 
@@ -23,7 +24,7 @@ static bool find_dynamic(const struct image_entry *image, uintptr_t *dynamic)
 	return false;
 }
 
-/* The loader has relocated the addresses, except in the vdso. */
+/* The loader has relocated the addresses in the section, except in the vdso. */
 static bool find_name(const struct image_entry *image, uintptr_t dynamic,
 		      uintptr_t *name)
 {

@@ -1,5 +1,5 @@
 /*
- * The name that an object gives itself (DT_SONAME), whatever its file's name is.
+ * The name in an object's DT_SONAME, which may differ from its file's name.
  */
 #ifndef SHIM_SONAME_H
 #define SHIM_SONAME_H
@@ -8,7 +8,8 @@
 
 #define SONAME_SIZE 256
 
-/* False if it has none or a longer one.  The caller has pinned @image. */
+/* False if the object has no soname, or a name that does not fit.  The caller must have pinned
+ * @image. */
 bool soname_read(const struct image_entry *image, char name[SONAME_SIZE]);
 
 #endif

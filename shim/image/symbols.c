@@ -1,5 +1,7 @@
 /*
- * The index of an image's functions, made from the symbol table of its file.
+ * The index of an image's functions, made from the symbol table of its file.  The table is
+ * sorted by address.  Symbols at one address form a group: a function with several names, or a
+ * part that the compiler has split off a function.
  */
 #include "image/symbols.h"
 
@@ -35,7 +37,7 @@ struct raw {
 	uint32_t order; /* in the table */
 	bool has_dot;
 	bool is_part;
-	bool is_chooser; /* the resolver of an ifunc: STT_GNU_IFUNC */
+	bool is_resolver; /* of an ifunc: STT_GNU_IFUNC */
 };
 
 struct work {
@@ -75,8 +77,8 @@ static bool ends_in(const char *name, uint32_t length, const char *suffix)
 	return true;
 }
 
-/* The length of the name without the compiler's suffix in "f.cold", "f.cold.1",
- * "f.part.0", "f.__part.0"; @length if it is no part of another function. */
+/* The length of the name without the compiler's suffix in "f.cold", "f.cold.1", "f.part.0" and
+ * "f.__part.0"; @length if the name has no such suffix. */
 static uint32_t whole_length(const char *name, uint32_t length)
 {
 	uint32_t dot = length;
@@ -92,14 +94,14 @@ static uint32_t whole_length(const char *name, uint32_t length)
 	return ends_in(name, dot - 1, ".__part") ? dot - 8 : length;
 }
 
-static bool take_symbol(struct work *work, const Elf64_Sym *symbol,
+static bool read_symbol(struct work *work, const Elf64_Sym *symbol,
 			uint32_t file, struct raw *raw)
 {
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 	const char *name;
 
-	/* An undefined symbol with a value is a library's function: the value
-	 * is the program's own PLT entry, which it uses as the address. */
+	/* An undefined symbol with a value is a library's function.  The value is the
+	 * program's own PLT entry, which the program uses as the function's address. */
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
 	    (symbol->st_shndx == SHN_UNDEF && symbol->st_value == 0) ||
 	    symbol->st_shndx == SHN_ABS ||
@@ -116,7 +118,7 @@ static bool take_symbol(struct work *work, const Elf64_Sym *symbol,
 		.section = symbol->st_shndx,
 		.name = symbol->st_name,
 		.file = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ? file : 0,
-		.is_chooser = type == STT_GNU_IFUNC,
+		.is_resolver = type == STT_GNU_IFUNC,
 	};
 	if (symbol->st_shndx == SHN_UNDEF)
 		raw->size = ARCH_PLT_SIZE;
@@ -140,24 +142,24 @@ static int read_plt(struct work *work, uint32_t all)
 	return 0;
 }
 
-/* Far more than any real file needs. */
-#define CHOOSER_STEPS_MAX (1u << 24)
+/* Far more steps than any real file needs. */
+#define RESOLVER_STEPS_MAX (1u << 24)
 
-/* Gives the PLT entry of an ifunc the name of its resolver: the program uses that
- * entry as the function's address. */
-static void take_choosers(struct work *work)
+/* Gives the PLT entry of an ifunc the name of its resolver, because the program uses that entry
+ * as the function's address. */
+static void add_plt_entries(struct work *work)
 {
 	uint32_t symbols = work->count, room = work->entry_count;
 	uint32_t steps = 0;
 
 	for (uint32_t i = 0; i < symbols; i++) {
 		for (uint32_t n = 0;
-		     work->raw[i].is_chooser && n < work->entry_count &&
-		     room > 0 && steps < CHOOSER_STEPS_MAX;
+		     work->raw[i].is_resolver && n < work->entry_count &&
+		     room > 0 && steps < RESOLVER_STEPS_MAX;
 		     n++, steps++) {
 			const struct elf_plt_entry *entry = &work->entries[n];
 
-			if (entry->chooser != work->raw[i].value ||
+			if (entry->resolver != work->raw[i].value ||
 			    entry->address == 0)
 				continue;
 			work->raw[work->count] = work->raw[i];
@@ -169,7 +171,7 @@ static void take_choosers(struct work *work)
 	}
 }
 
-static int take_symbols(struct work *work)
+static int read_symbols(struct work *work)
 {
 	uint32_t all = (uint32_t)(work->table_size / sizeof(Elf64_Sym));
 	uint32_t file = 1;
@@ -188,11 +190,11 @@ static int take_symbols(struct work *work)
 
 		if (ELF64_ST_TYPE(symbol->st_info) == STT_FILE)
 			file = i + 2;
-		else if (take_symbol(work, symbol, file,
+		else if (read_symbol(work, symbol, file,
 				     &work->raw[work->count]))
 			work->raw[work->count++].order = i;
 	}
-	take_choosers(work);
+	add_plt_entries(work);
 	return 0;
 }
 
@@ -210,9 +212,9 @@ static bool is_same_name(const struct work *work, const struct raw *a,
 }
 
 /*
- * Sorts by address.  At one address, the name to show comes first: a global name, then
- * a name that is no compiler's clone, then the first in the table.  The report chooses
- * by the same order, if it knows nothing better.
+ * Sorts by address.  At one address, the name to show comes first: a global name, then a name
+ * that is no compiler's clone, then the first in the table.  Without debug information, the
+ * report uses the same order.
  */
 static bool is_before(const struct raw *a, const struct raw *b)
 {
@@ -245,7 +247,7 @@ static void sift(const struct work *work, uint32_t root, uint32_t count)
 	}
 }
 
-/* Heap sort: in place, and never worse than n log n for any file. */
+/* Heap sort works in place and takes at most n log n steps, for any file. */
 static void sort(const struct work *work)
 {
 	for (uint32_t i = work->count / 2; i > 0; i--)
@@ -299,8 +301,8 @@ static int hash_names(struct work *work)
 	return 0;
 }
 
-/* The function that @part was split from: one of the same source file, else a global
- * one, else any with that name; NULL if the linker has removed it. */
+/* The function that the compiler has split @part off: a function of the same source file, else a
+ * global function, else any function with that name.  NULL if the linker has removed it. */
 static struct raw *find_whole(const struct work *work, const struct raw *part)
 {
 	const char *name = work->strings + part->name;
@@ -340,7 +342,7 @@ struct index {
 	uint32_t text_size;
 };
 
-/* One past the last symbol with the address of @first. */
+/* The index after the last symbol with the address of @first. */
 static uint32_t end_of_group(const struct work *work, uint32_t first)
 {
 	uint32_t i = first + 1;
@@ -350,7 +352,7 @@ static uint32_t end_of_group(const struct work *work, uint32_t first)
 	return i;
 }
 
-/* The size of a group.  A symbol without size, from assembly, extends to the next
+/* The size of a group in bytes.  A symbol of assembly may have no size: it extends to the next
  * symbol or the end of its section. */
 static uint32_t group_size(const struct work *work, uint32_t first,
 			   uint32_t end)
@@ -378,8 +380,8 @@ static uint32_t group_size(const struct work *work, uint32_t first,
 
 #define NO_FUNCTION UINT32_MAX
 
-/* Decides for each group whether it is a function or a part of one; returns the number
- * of functions. */
+/* Decides for each group whether it is a function or a part of a function.  Returns the number of
+ * functions. */
 static uint32_t number_functions(const struct work *work)
 {
 	uint32_t count = 0;
@@ -401,8 +403,8 @@ static uint32_t number_functions(const struct work *work)
 	return count;
 }
 
-/* A part may be part of another part.  The name gets shorter each time, so the loop
- * ends. */
+/* A part may be part of another part.  The loop ends, because the name gets shorter each
+ * time. */
 static uint32_t function_of(const struct work *work, const struct raw *raw)
 {
 	while (raw->function == NO_FUNCTION)
@@ -410,11 +412,10 @@ static uint32_t function_of(const struct work *work, const struct raw *raw)
 	return raw->function;
 }
 
-/* A name may be in the table several times, with different versions, close to each
- * other. */
+/* The distance within which the table may repeat a name, with different versions. */
 #define NAMES_LOOKED_AT 64
 
-static bool has_been(const struct work *work, uint32_t first, uint32_t i)
+static bool is_repeated(const struct work *work, uint32_t first, uint32_t i)
 {
 	for (uint32_t k = i; k > first && i - k < NAMES_LOOKED_AT; k--)
 		if (is_same_name(work, &work->raw[k - 1], &work->raw[i]))
@@ -430,7 +431,7 @@ static void add_names(struct index *index, const struct work *work,
 	for (uint32_t i = first; i < end; i++) {
 		const struct raw *raw = &work->raw[i];
 
-		if (has_been(work, first, i))
+		if (is_repeated(work, first, i))
 			continue;
 		for (uint32_t k = 0; k < raw->length; k++)
 			index->text[index->text_size++] =
@@ -487,8 +488,8 @@ static void add_parts(struct index *index)
 	}
 }
 
-static int build(const struct work *work, uint32_t functions,
-		 struct symbols **result)
+static int build_index(const struct work *work, uint32_t functions,
+		       struct symbols **result)
 {
 	uint64_t text = 0, size;
 	struct index index = { 0 };
@@ -537,7 +538,7 @@ static int build(const struct work *work, uint32_t functions,
 	return 0;
 }
 
-/* The index of one symbol table; *@result stays NULL if it has no functions. */
+/* Builds the index of one symbol table; *@result stays NULL if the table has no functions. */
 static int index_table(struct work *work, uint32_t number,
 		       struct symbols **result)
 {
@@ -557,14 +558,14 @@ static int index_table(struct work *work, uint32_t number,
 	if (r < 0)
 		return r;
 	work->strings = memory;
-	r = take_symbols(work);
+	r = read_symbols(work);
 	if (r < 0 || work->count == 0)
 		return r;
 	sort(work);
 	r = hash_names(work);
 	if (r < 0)
 		return r;
-	return build(work, number_functions(work), result);
+	return build_index(work, number_functions(work), result);
 }
 
 static void free_work(struct work *work)
@@ -605,7 +606,7 @@ static int index_file(struct elf_file *file, const struct image_entry *image,
 }
 
 /* Whether another try may succeed. */
-static bool is_passing(int error)
+static bool is_temporary(int error)
 {
 	return error == -ENOMEM || error == -EMFILE || error == -ENFILE ||
 	       error == -EPERM || error == -EINTR || error == -EAGAIN;
@@ -625,10 +626,10 @@ int symbols_read(struct image_entry *image)
 		r = index_file(&file, image, &result);
 		elf_close(&file);
 	}
-	if (is_passing(r))
+	if (is_temporary(r))
 		return r;
 	if (elf_is_refused(r))
-		log_error("the names of its functions cannot be read: %s",
+		log_error("cannot read the names of the functions of %s",
 			  image->path, r);
 	__atomic_store_n(&image->symbols,
 			 result ? result : (struct symbols *)&symbols_none,
@@ -646,7 +647,7 @@ void symbols_free(struct image_entry *image)
 		sys_unmap(symbols, symbols->size);
 }
 
-static int enable(void *unused)
+static int read_all_symbols(void *unused)
 {
 	struct image_entry *const *images;
 	uint32_t count = image_list(&images);
@@ -662,7 +663,7 @@ static int enable(void *unused)
 void symbols_enable(void)
 {
 	if (!enabled)
-		state_slowly(enable, NULL);
+		state_slowly(read_all_symbols, NULL);
 }
 
 bool symbols_are_enabled(void)

@@ -1,8 +1,8 @@
 /*
  * The functions of an image: their addresses, sizes and names.
  *
- * An index is built whole, published with one store and never changed, so that a
- * reader needs no lock.  The reader has pinned the image.  Addresses are those in the
+ * shim builds an index completely, publishes it with one store, and never changes it, so that a
+ * reader needs no lock.  The reader must have pinned the image.  Addresses are those in the
  * file.
  */
 #ifndef SHIM_SYMBOLS_H
@@ -23,8 +23,8 @@ struct symbols_range {
 struct symbols_function {
 	uint64_t start;
 	uint32_t size;
-	uint32_t part, part_count;  /* in symbols->parts: its other ranges */
-	uint32_t names, names_size; /* in symbols->text, a NUL after each */
+	uint32_t part, part_count;  /* its other ranges, in symbols->parts */
+	uint32_t names, names_size; /* in symbols->text, each with a NUL */
 };
 
 struct symbols {
@@ -37,16 +37,16 @@ struct symbols {
 	const char *text;
 };
 
-/* The value of image->symbols if the file was removed or has no symbols. */
+/* The value of image->symbols if the file is gone or has no symbols. */
 extern const struct symbols symbols_none;
 
-/* Reads the image's symbols unless that was done.  Returns 0, or -errno if another try
- * may succeed.  State lock held. */
+/* Reads the image's symbols unless it has them.  Returns 0, or -errno if another try may
+ * succeed.  State lock held. */
 int symbols_read(struct image_entry *image);
-/* State lock held; no thread reads. */
+/* Frees the image's symbols.  State lock held; no thread reads. */
 void symbols_free(struct image_entry *image);
 
-/* Reads the symbols of all images, and from now on those of each new image. */
+/* Reads the symbols of all images now, and of each new image later. */
 void symbols_enable(void);
 bool symbols_are_enabled(void);
 
@@ -54,7 +54,7 @@ bool symbols_are_enabled(void);
 const struct symbols_function *symbols_find(const struct symbols *symbols,
 					    uint64_t address);
 
-/* ".comment" of the image: the compiler that made it, cut to @size, or "".
+/* Stores ".comment" of the image, which names its compiler, in @text: cut to @size bytes, or "".
  * State lock held. */
 void symbols_read_compiler(const struct image_entry *image, char *text,
 			   size_t size);
