@@ -1,5 +1,6 @@
 /*
- * The built-in profilers, by name: an array that the linker collects.
+ * The built-in profilers, by name.  The linker collects them in an array, so this file names no
+ * profiler.
  */
 #include "module/builtin.h"
 
@@ -18,8 +19,8 @@ extern entry __start_shim_builtins[]
 	__attribute__((weak, visibility("hidden")));
 extern entry __stop_shim_builtins[] __attribute__((weak, visibility("hidden")));
 
-/* The first entry from @at on, or NULL.  (Sanitizers put gaps between entries.) */
-static struct shim_builtin *next(entry **at)
+/* The first entry from *@at on, or NULL; moves *@at.  (Sanitizers leave gaps between entries.) */
+static struct shim_builtin *next_builtin(entry **at)
 {
 	struct shim_builtin *found = NULL;
 
@@ -28,14 +29,14 @@ static struct shim_builtin *next(entry **at)
 	return found;
 }
 
-/* *@arguments: the text after the ':'. */
+/* Finds the profiler NAME of @profile, "NAME[:ARGUMENTS]". */
 static struct shim_builtin *find_builtin(const char *profile,
 					 const char **arguments)
 {
 	entry *at = __start_shim_builtins;
 	struct shim_builtin *builtin;
 
-	while ((builtin = next(&at)) != NULL) {
+	while ((builtin = next_builtin(&at)) != NULL) {
 		const char *rest = text_after(profile, builtin->name);
 
 		if (!rest || (*rest != '\0' && *rest != ':'))
@@ -80,7 +81,7 @@ void builtin_begin(void)
 	entry *at = __start_shim_builtins;
 	struct shim_builtin *builtin;
 
-	while ((builtin = next(&at)) != NULL)
+	while ((builtin = next_builtin(&at)) != NULL)
 		if (builtin->is_started && builtin->begin)
 			builtin->begin();
 }

@@ -1,6 +1,6 @@
 /*
- * The built-in profilers, which are part of libshim.so (../hooks), by name.  The linker
- * collects them in a list (<shim/builtin.h>), so nothing here names one.
+ * The built-in profilers, which are part of libshim.so (../hooks), by name.  The linker collects
+ * them in a list (<shim/builtin.h>), so the code here names no profiler.
  */
 #ifndef SHIM_MODULE_BUILTIN_H
 #define SHIM_MODULE_BUILTIN_H
@@ -9,20 +9,20 @@ enum builtin_found {
 	BUILTIN_UNKNOWN,
 	BUILTIN_STOPPED,
 	BUILTIN_STARTED,
-	BUILTIN_TOO_LATE, /* stopped, and only starts with shim itself */
+	BUILTIN_TOO_LATE, /* stopped, and can only start together with shim */
 };
 
 enum builtin_found builtin_find(const char *profile);
 
 /*
- * builtin_start - starts NAME[:ARGUMENTS]; each profiler starts once
+ * builtin_start - starts the profiler NAME[:ARGUMENTS]; each profiler starts once
  *
- * Returns 0; 1 if it was started before; -1 if there is none of that name; -2 if its
- * arguments are wrong; -3 if it cannot be started, and the log says why.
+ * Returns 0; 1 if the profiler runs already; -1 if no profiler has that name; -2 if its arguments
+ * are wrong; -3 if it cannot start.  The log has the reason for -2 and -3.
  */
 int builtin_start(const char *profile);
 
-/* Calls `begin` of the started profilers; called after a group of them was started. */
+/* Calls `begin` of the running profilers.  Called after a group of them has started. */
 void builtin_begin(void);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Parses SHIM_PROFILE and starts the built-in profilers, which are part of libshim.so.
+ * Parses SHIM_PROFILE and starts the built-in profilers, which are part of libshim.so.  The list
+ * is cut into strings in place, so modules can keep pointers to their items.
  */
 #include "module/builtin_list.h"
 
@@ -11,12 +12,12 @@
 
 #include <shim/banned.h>
 
-/* The list, cut into strings; an item that is done is empty. */
+/* The list, cut into strings.  An item whose profiler has started is empty. */
 static char items[sizeof(config.profile) + 1];
 static char *items_end;
 static bool has_builtin;
 
-static char *after(const char *item)
+static char *next_item(const char *item)
 {
 	char *next = item ? (char *)item + text_length(item) + 1 : items;
 
@@ -25,8 +26,9 @@ static char *after(const char *item)
 	return next < items_end ? next : NULL;
 }
 
-/* A backslash makes the next semicolon or backslash a part of the item. */
-static void cut(void)
+/* Cuts the list at semicolons.  After a backslash, a semicolon or backslash is part of the
+ * item. */
+static void split_items(void)
 {
 	const char *at = config.profile;
 	char *to = items;
@@ -45,8 +47,9 @@ static bool is_default(const char *item)
 	return text_equal(item, "default");
 }
 
-/* Logs a second item of the same profiler with other arguments: only the first runs. */
-static void check_twice(const char *item)
+/* Logs each later item with the profiler of @item but other arguments: only the first item
+ * runs. */
+static void log_repeated(const char *item)
 {
 	size_t size = 0;
 
@@ -54,7 +57,8 @@ static void check_twice(const char *item)
 		return;
 	while (item[size] && item[size] != ':')
 		size++;
-	for (const char *other = after(item); other; other = after(other)) {
+	for (const char *other = next_item(item); other;
+	     other = next_item(other)) {
 		size_t i = 0;
 
 		while (i < size && other[i] == item[i])
@@ -62,13 +66,13 @@ static void check_twice(const char *item)
 		if (i == size && (other[i] == '\0' || other[i] == ':') &&
 		    builtin_find(item) != BUILTIN_UNKNOWN &&
 		    !text_equal(item, other))
-			log_setting("profiler '%s': not beside '%s', which is "
-				    "recorded",
+			log_setting("profiler '%s': not beside '%s', which "
+				    "runs (give one of them)",
 				    other, item);
 	}
 }
 
-/* True if it runs, or is a module, which may run later. */
+/* True if the profiler runs, or is a module, which may start later. */
 static bool start_builtin(char *item)
 {
 	uint32_t before = log_end();
@@ -91,8 +95,8 @@ bool builtin_list_has_any(void)
 
 bool builtin_list_has_modules(void)
 {
-	cut();
-	for (const char *item = after(NULL); item; item = after(item))
+	split_items();
+	for (const char *item = next_item(NULL); item; item = next_item(item))
 		if (!is_default(item) && builtin_find(item) == BUILTIN_UNKNOWN)
 			return true;
 	return false;
@@ -103,10 +107,10 @@ int builtin_list_start(void)
 	bool any = false;
 
 	ASSERT_LOCKED();
-	cut();
-	for (char *item = after(NULL); item; item = after(item))
-		check_twice(item);
-	for (char *item = after(NULL); item; item = after(item))
+	split_items();
+	for (char *item = next_item(NULL); item; item = next_item(item))
+		log_repeated(item);
+	for (char *item = next_item(NULL); item; item = next_item(item))
 		any |= start_builtin(item);
 	builtin_begin();
 	if (!any)
@@ -117,5 +121,5 @@ int builtin_list_start(void)
 
 const char *builtin_list_next(const char *item)
 {
-	return after(item);
+	return next_item(item);
 }

@@ -1,13 +1,12 @@
 /*
- * The server for `profrun ctl`, in two threads.  The server thread has its own
- * descriptor table: the program neither sees nor closes its socket, and the thread
- * keeps no descriptor of the program open.  The worker thread has the program's table,
- * because it loads modules, and files that they open must be open on the program's
- * threads, where their callbacks run.  The worker also creates the thread that detaches
- * them.
+ * The server for `profrun ctl`, in two threads.  The server thread has its own descriptor table:
+ * the program cannot see or close its socket, and the thread keeps no descriptor of the program
+ * open.  The worker thread shares the program's table, because it loads modules: a file that a
+ * module opens must be open on the program's threads, where the module's callbacks run.  The
+ * worker also creates the thread that detaches modules.
  *
- * The server accepts its own user and root.  It does not trust requests to be
- * well-formed: each has a length and a time limit.
+ * The server accepts its own user and root.  It does not trust requests to be well-formed: each
+ * has a length and a time limit.
  */
 #define _GNU_SOURCE
 #include "module/control.h"
@@ -39,14 +38,15 @@
 #define DATA_SIZE_MAX (1u << 20)
 #define ANSWER_SIZE   65536
 #define REQUEST_MS    2000
-#define ALONE_MS      1000
+#define CHECK_MS      1000
 
 /* --- the worker --- */
 
 enum task { TASK_NONE, TASK_LOAD, TASK_UNLOAD, TASK_EXIT };
 
 static struct {
-	uint32_t task; /* of enum task; set by the server ... */
+	uint32_t
+		task; /* of enum task; set by the server, reset by the worker */
 	const char *description;
 	const void *data;
 	uint32_t data_size;
@@ -54,7 +54,7 @@ static struct {
 	struct text text;
 } job;
 
-static void work(void *unused)
+static void run_worker(void *unused)
 {
 	(void)unused;
 	for (;;) {
@@ -71,17 +71,16 @@ static void work(void *unused)
 			job.result = module_unload(job.description, &job.text);
 			break;
 		case TASK_EXIT:
-			/* As libc does when the last thread ends. */
+			/* libc does the same when the last thread ends. */
 			exit(0);
 		default: sys_wait(&job.task, TASK_NONE, 0); continue;
 		}
-		/* ... and reset here. */
 		__atomic_store_n(&job.task, TASK_NONE, __ATOMIC_RELEASE);
 		sys_wake(&job.task);
 	}
 }
 
-static void give(enum task task)
+static void run_on_worker(enum task task)
 {
 	__atomic_store_n(&job.task, task, __ATOMIC_RELEASE);
 	sys_wake(&job.task);
@@ -175,7 +174,7 @@ static bool calls_are_off(void)
 	return meta && meta->switched % 2 != 0;
 }
 
-static enum shim_result status(struct request *request)
+static enum shim_result answer_status(struct request *request)
 {
 	struct text *answer = &request->answer;
 	uint32_t threads[2] = { 0, 0 };
@@ -200,8 +199,9 @@ static enum shim_result status(struct request *request)
 	return SHIM_OK;
 }
 
-static enum shim_result hand_on(struct request *request, enum task task,
-				const char *description)
+static enum shim_result request_from_worker(struct request *request,
+					    enum task task,
+					    const char *description)
 {
 	char memory[1024];
 
@@ -209,13 +209,13 @@ static enum shim_result hand_on(struct request *request, enum task task,
 	job.description = description;
 	job.data = request->data;
 	job.data_size = request->data_size;
-	give(task);
+	run_on_worker(task);
 	if (job.text.length > 0)
 		add_line(&request->answer, "", memory);
 	return job.result;
 }
 
-/* Cuts off the word at *@at and moves *@at behind it. */
+/* Ends the word at *@at with a NUL and moves *@at to the next word. */
 static char *next_word(char **at)
 {
 	char *word = *at;
@@ -227,7 +227,7 @@ static char *next_word(char **at)
 	return word;
 }
 
-static enum shim_result look_at_heap(struct request *request)
+static enum shim_result take_heap_snapshot(struct request *request)
 {
 	uint32_t number = 0;
 	enum shim_result r = shim_heap_snapshot_now(&number);
@@ -236,8 +236,9 @@ static enum shim_result look_at_heap(struct request *request)
 		add_number(&request->answer, "heap snapshot ", number);
 	if (r != SHIM_S_FALSE)
 		return r;
-	add_line(&request->answer, "",
-		 "the program's memory is not recorded (-p memory)");
+	add_line(
+		&request->answer, "",
+		"the program's memory is not recorded (run it with -p memory)");
 	return SHIM_E_INCONSISTENT_WITH_FLAGS;
 }
 
@@ -245,7 +246,7 @@ static enum shim_result switch_trace(struct request *request, int is_on)
 {
 	if (events_counts.trace_switched == 0) {
 		add_line(&request->answer, "",
-			 "the program is not traced (-p trace)");
+			 "the program is not traced (run it with -p trace)");
 		return SHIM_E_INCONSISTENT_WITH_FLAGS;
 	}
 	return shim_trace_switch(is_on);
@@ -255,7 +256,7 @@ static enum shim_result do_request(struct request *request, const char *verb,
 				   const char *rest)
 {
 	if (text_equal(verb, "status") && !*rest)
-		return status(request);
+		return answer_status(request);
 	if (text_equal(verb, "stop") && !*rest)
 		return shim_hooks_disable();
 	if (text_equal(verb, "start") && !*rest)
@@ -265,11 +266,11 @@ static enum shim_result do_request(struct request *request, const char *verb,
 	if (text_equal(verb, "trace-stop") && !*rest)
 		return switch_trace(request, 0);
 	if (text_equal(verb, "heap") && !*rest)
-		return look_at_heap(request);
+		return take_heap_snapshot(request);
 	if (text_equal(verb, "load") && *rest)
-		return hand_on(request, TASK_LOAD, rest);
+		return request_from_worker(request, TASK_LOAD, rest);
 	if (text_equal(verb, "unload") && *rest && request->data_size == 0)
-		return hand_on(request, TASK_UNLOAD, rest);
+		return request_from_worker(request, TASK_UNLOAD, rest);
 	return SHIM_E_UNRECOGNIZED_PIPE_MSG_FORMAT;
 }
 
@@ -288,7 +289,7 @@ struct connection {
 	uint64_t until_ms;
 };
 
-/* Reads some bytes.  Returns 0 at the end; -ETIMEDOUT or -errno on failure. */
+/* Reads up to @size bytes and returns their number; 0 at the end; -ETIMEDOUT or -errno. */
 static long read_some(struct connection *connection, void *memory, size_t size)
 {
 	uint64_t now = now_ms();
@@ -381,8 +382,8 @@ static enum shim_result read_request(struct connection *connection,
 	return do_request(request, verb, at);
 }
 
-static void answer(struct connection *connection, struct request *request,
-		   enum shim_result result)
+static void send_answer(struct connection *connection, struct request *request,
+			enum shim_result result)
 {
 	struct text *text = &request->answer;
 
@@ -393,7 +394,7 @@ static void answer(struct connection *connection, struct request *request,
 	send_all(connection, text->start, text->length);
 }
 
-static void serve_one(int fd)
+static void serve_connection(int fd)
 {
 	static struct request request;
 	static char memory[ANSWER_SIZE];
@@ -407,7 +408,7 @@ static void serve_one(int fd)
 	request.data = NULL;
 	request.data_size = 0;
 	text_init(&request.answer, memory, sizeof(memory));
-	answer(&connection, &request, read_request(&connection, &request));
+	send_answer(&connection, &request, read_request(&connection, &request));
 	if (request.data)
 		sys_unmap(request.data, request.data_size);
 }
@@ -416,7 +417,7 @@ static void serve_one(int fd)
 
 static uint32_t is_ready;
 
-/* The state of a task: the letter after the name, which is in parentheses. */
+/* The state of a task in its file "stat": the letter after the name, which is in parentheses. */
 static char task_state(const char *path)
 {
 	char text[128];
@@ -431,21 +432,21 @@ static char task_state(const char *path)
 	return '?';
 }
 
-static bool is_ours(uint32_t tid, void *unused)
+static bool is_main_or_own(uint32_t tid, void *unused)
 {
 	(void)unused;
 	return tid == (uint32_t)sys_getpid() || thread_is_own(tid);
 }
 
 /*
- * Whether only threads of shim are left.  libc ends a process with its last thread, but
- * counts shim's.  So shim ends the process after main left by pthread_exit and all
- * other threads have ended.
+ * Whether only threads of shim are left.  libc ends a process with its last thread, but counts
+ * shim's threads.  So shim ends the process if main has called pthread_exit and all other threads
+ * have ended.
  */
-static bool is_alone(void)
+static bool only_shim_is_left(void)
 {
 	return task_state("/proc/self/stat") == 'Z' &&
-	       tasks_each(is_ours, NULL) == 0;
+	       tasks_each(is_main_or_own, NULL) == 0;
 }
 
 static int open_socket(void)
@@ -454,13 +455,14 @@ static int open_socket(void)
 	struct text text;
 	int directory, fd;
 
-	/* Occupies 0 to 2: log lines on standard error must not go to a connection. */
+	/* Occupies descriptors 0 to 2: a log line on standard error must not go to a
+	 * connection. */
 	for (int i = 0; i < 3; i++)
 		sys_open("/dev/null", O_RDWR, 0);
 	directory = record_open_directory();
 	if (directory < 0)
 		return directory;
-	/* The path of a socket is limited to 107 bytes; the recording's may be
+	/* The path of a socket is limited to 107 bytes, and the recording's path may be
 	 * longer. */
 	text_init(&text, path, sizeof(path));
 	text_add(&text, "/proc/thread-self/fd/");
@@ -478,7 +480,7 @@ static int open_listener(void)
 	return r < 0 ? r : open_socket();
 }
 
-static void serve(void *unused)
+static void run_server(void *unused)
 {
 	int listener = open_listener(), fd;
 
@@ -492,15 +494,15 @@ static void serve(void *unused)
 		if (sys_is_forbidden())
 			sys_park();
 		if (listener < 0)
-			sys_sleep_ms(ALONE_MS);
-		else if (sys_wait_input(listener, ALONE_MS) > 0 &&
+			sys_sleep_ms(CHECK_MS);
+		else if (sys_wait_input(listener, CHECK_MS) > 0 &&
 			 (fd = sys_accept(listener)) >= 0) {
-			serve_one(fd);
+			serve_connection(fd);
 			sys_close(fd);
 			continue;
 		}
-		if (is_alone())
-			give(TASK_EXIT);
+		if (only_shim_is_left())
+			run_on_worker(TASK_EXIT);
 	}
 }
 
@@ -511,9 +513,9 @@ void control_start(void)
 
 	if (config.control[0] != '1')
 		return;
-	r = runtime_thread_start(work, NULL, 0, NULL, "shim-worker");
+	r = runtime_thread_start(run_worker, NULL, 0, NULL, "shim-worker");
 	if (r == 0)
-		r = runtime_thread_start(serve, NULL, 256u << 10, NULL,
+		r = runtime_thread_start(run_server, NULL, 256u << 10, NULL,
 					 "shim-control");
 	if (r < 0) {
 		log_error("profrun ctl cannot connect (%s)", "SHIM_CONTROL", r);

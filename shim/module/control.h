@@ -1,5 +1,5 @@
 /*
- * The socket for `profrun ctl`, in the recording; it exists only with SHIM_CONTROL=1.
+ * The socket for `profrun ctl`, in the recording.  It exists only with SHIM_CONTROL=1.
  *
  * A request is one line, followed by SIZE bytes of data:
  *
@@ -12,9 +12,9 @@
 #ifndef SHIM_CONTROL_H
 #define SHIM_CONTROL_H
 
-/* Called in shim's constructor. */
+/* Starts the server.  Called in shim's constructor. */
 void control_start(void);
-/* The process ends. */
+/* Removes the socket.  Called when the process ends. */
 void control_finish(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Detaches profilers.  A profiler is freed when no thread runs its code.  A thread of
- * shim checks for that, so no thread of the program waits.
+ * Detaches profilers.  shim frees a profiler when no thread runs its code.  A thread of shim checks
+ * that from time to time, so no thread of the program waits.
  */
 #include "module/detach.h"
 
@@ -17,21 +17,21 @@
 
 #define EXPECTED_MS  5000
 #define PAUSE_MAX_MS 600000
-/* The thread also runs detach_succeeded, cleanup and the destructors of the module.
- * Pages of the stack that are not touched cost nothing. */
+/* In bytes.  The thread also runs detach_succeeded, cleanup and the destructors of the module.
+ * Untouched pages of the stack cost nothing. */
 #define STACK_SIZE (512u << 10)
 
 struct pending {
 	struct shim_profiler_handle *handle; /* NULL: not used */
 	uint32_t expected_ms;
 	uint32_t pause_ms; /* the next pause */
-	uint64_t when_ms;  /* time of the next check */
+	uint64_t when_ms;  /* the time of the next check */
 };
 
 static struct pending pendings[SHIM_PROFILERS_MAX];
 static uint32_t changes; /* counts reasons to check again */
-/* pid << 32 | 1 while the thread runs.  The pid tells a fork child that it has no such
- * thread. */
+/* pid << 32 | 1 while the thread runs.  In a fork child the pid differs, because the child has no
+ * such thread. */
 static uint64_t worker;
 
 static uint64_t now_ms(void)
@@ -44,9 +44,9 @@ static uint64_t now_ms(void)
 
 /* --- one handle --- */
 
-/* This callback runs although the profiler is being detached.  Functions that it calls
- * return SHIM_E_PROFILER_DETACHING, because the guard names the profiler. */
-static void say_detached(struct shim_profiler_handle *handle)
+/* The last callback of a profiler that is being detached.  Functions that it calls return
+ * SHIM_E_PROFILER_DETACHING, because the guard names the profiler. */
+static void call_detach_succeeded(struct shim_profiler_handle *handle)
 {
 	shim_detach_succeeded_callback callback = handle->detach_succeeded;
 	struct guard guard;
@@ -58,9 +58,9 @@ static void say_detached(struct shim_profiler_handle *handle)
 		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
 }
 
-/* The first check is immediate.  The pauses are then 1, 2, 4 ... ms, at most twice the
- * expected time (row P-68). */
-static void put_off(struct pending *pending, uint64_t now)
+/* Sets the time of the next check.  The pauses are 1, 2, 4 ... ms, up to twice the expected time
+ * (row P-68). */
+static void schedule_next_check(struct pending *pending, uint64_t now)
 {
 	uint64_t longest = 2ull * pending->expected_ms;
 
@@ -73,17 +73,17 @@ static void put_off(struct pending *pending, uint64_t now)
 }
 
 /* True if the handle was freed. */
-static bool check(struct pending *pending, uint64_t now)
+static bool free_if_unused(struct pending *pending, uint64_t now)
 {
 	struct shim_profiler_handle *handle = pending->handle;
 
 	if (now < pending->when_ms)
 		return false;
 	if (!handle_wait(handle, 0)) {
-		put_off(pending, now);
+		schedule_next_check(pending, now);
 		return false;
 	}
-	say_detached(handle);
+	call_detach_succeeded(handle);
 	/* Cleared first: a freed handle may be reused and detached at once. */
 	__atomic_store_n(&pending->handle, NULL, __ATOMIC_RELEASE);
 	handle_free(handle);
@@ -92,8 +92,8 @@ static bool check(struct pending *pending, uint64_t now)
 
 /* --- the thread --- */
 
-/* Returns the milliseconds to sleep; 0 if nothing is left to do. */
-static uint32_t run_once(void)
+/* Checks all pending handles.  Returns the milliseconds to sleep; 0 if no handle is pending. */
+static uint32_t check_all(void)
 {
 	uint64_t next = UINT64_MAX, now;
 
@@ -103,10 +103,10 @@ static uint32_t run_once(void)
 		if (!__atomic_load_n(&pending->handle, __ATOMIC_ACQUIRE))
 			continue;
 		now = now_ms();
-		if (!check(pending, now) && pending->when_ms < next)
+		if (!free_if_unused(pending, now) && pending->when_ms < next)
 			next = pending->when_ms;
 	}
-	/* Does not wait for a module's threads: the end of the last one raises
+	/* A module's threads need no check: the end of each raises
 	 * module_thread_ended. */
 	module_sweep();
 	if (next == UINT64_MAX)
@@ -120,7 +120,7 @@ static uint64_t this_process(void)
 	return (uint64_t)(uint32_t)sys_getpid() << 32 | 1;
 }
 
-static void work(void *unused)
+static void run_checks(void *unused)
 {
 	uint32_t seen, pause_ms;
 	uint64_t self;
@@ -129,7 +129,7 @@ static void work(void *unused)
 	for (;;) {
 		self = this_process();
 		seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
-		pause_ms = run_once();
+		pause_ms = check_all();
 		/* The thread cannot sleep without system calls. */
 		if (pause_ms > 0 && sys_is_forbidden())
 			sys_park();
@@ -155,11 +155,13 @@ void detach_look_again(void)
 		sys_wake(&changes);
 		return;
 	}
-	if (runtime_thread_start(work, NULL, STACK_SIZE, NULL, "shim-detach") <
-	    0) {
+	if (runtime_thread_start(run_checks, NULL, STACK_SIZE, NULL,
+				 "shim-detach") < 0) {
 		__atomic_store_n(&worker, 0, __ATOMIC_SEQ_CST);
-		log_line("%s", "cannot start a thread: a profiler stays until "
-			       "another one is detached");
+		log_line("%s",
+			 "cannot start the thread that unloads profilers: "
+			 "a detached profiler stays in memory until "
+			 "another is detached");
 	}
 }
 

@@ -1,7 +1,8 @@
 /*
  * Profilers that are being detached (rows P-67 to P-71).
  *
- * A thread of shim waits until they can be freed; it exists only while there are any.
+ * A thread of shim waits until it can free them.  It exists only while a profiler is being
+ * detached.
  */
 #ifndef SHIM_DETACH_H
 #define SHIM_DETACH_H
@@ -12,14 +13,15 @@
 struct module;
 struct shim_profiler_handle;
 
-/* Retires @handle; a thread frees it later.  False if it is being detached already.
- * The caller must not hold the state lock. */
+/* Retires @handle; the thread frees it later.  @expected_ms: the time that this is expected to
+ * take; 0: 5,000.  False if the handle is being detached already.  The caller must not hold the
+ * state lock. */
 bool detach_begin(struct shim_profiler_handle *handle, uint32_t expected_ms);
 
 /* Whether a handle of @module is being detached. */
 bool detach_is_pending(const struct module *module);
 
-/* Lets the thread check again, because an unload that failed may now succeed. */
+/* Makes the thread check again, because an unload that failed may now succeed. */
 void detach_look_again(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Loads, starts and unloads modules.  The loader and the module's own code run without
- * the state lock; meanwhile the status of the module keeps other threads away.
+ * Loads, starts and unloads modules.  The loader and the module's own code run without the state
+ * lock.  Meanwhile the module's status prevents other threads from changing it.
  */
 #define _GNU_SOURCE
 #include "module/module.h"
@@ -134,8 +134,8 @@ static int claim(void *argument)
 	return 0;
 }
 
-/* The description must live as long as the module.  @is_lasting: it does already, as a
- * part of SHIM_PROFILE. */
+/* Stores the description, which must exist as long as the module.  @is_lasting: it does already,
+ * as a part of SHIM_PROFILE. */
 static int keep_description(struct module *module, const char *description,
 			    bool is_lasting)
 {
@@ -157,7 +157,7 @@ static int keep_description(struct module *module, const char *description,
 	return 0;
 }
 
-static void forget(struct module *module)
+static void release_entry(struct module *module)
 {
 	if (module->description_size)
 		sys_unmap((void *)module->description,
@@ -172,7 +172,8 @@ struct handles {
 	uint32_t count;
 };
 
-static void collect(struct handles *handles, const struct module *module)
+static void collect_handles(struct handles *handles,
+			    const struct module *module)
 {
 	handles->count = 0;
 	for (struct shim_profiler_handle *h = events_first();
@@ -194,7 +195,7 @@ static void destroy_handles(const struct module *module)
 {
 	struct handles handles;
 
-	collect(&handles, module);
+	collect_handles(&handles, module);
 	for (uint32_t i = 0; i < handles.count; i++) {
 		struct shim_profiler_handle *handle = handles.handle[i];
 
@@ -206,9 +207,9 @@ static void destroy_handles(const struct module *module)
 	}
 }
 
-/* Until now shim did not call their filters and mappers, so the cached verdicts of
- * functions that it saw meanwhile lack theirs. */
-static int let_go(void *argument)
+/* Until now shim did not call the filters and mappers of these handles.  So it invalidates the
+ * answers that the cache has for functions called meanwhile. */
+static int enable_handles(void *argument)
 {
 	struct handles *handles = argument;
 
@@ -224,16 +225,16 @@ static int let_go(void *argument)
 	return 0;
 }
 
-/* The handles get events from now on; before, the module was not ready for them. */
+/* Lets the handles get events.  Before, the module's init function had not returned. */
 static void activate_handles(const struct module *module, bool attached)
 {
 	bool covers = coverage_begin();
 	struct handles handles;
 
-	collect(&handles, module);
+	collect_handles(&handles, module);
 	for (uint32_t i = 0; !attached && i < handles.count; i++)
 		image_note_came(handles.handle[i]);
-	state_slowly(let_go, &handles);
+	state_slowly(enable_handles, &handles);
 	/* Reports existing images and threads before new events. */
 	for (uint32_t i = 0; !attached && i < handles.count; i++)
 		events_catch_up(handles.handle[i]);
@@ -284,8 +285,8 @@ static bool run_init(struct module *module, struct init *init)
 	return !threw;
 }
 
-static void complain(struct text *text, const struct module *module,
-		     const char *what, const char *why)
+static void report_failure(struct text *text, const struct module *module,
+			   const char *what, const char *why)
 {
 	size_t begin;
 
@@ -300,7 +301,7 @@ static void complain(struct text *text, const struct module *module,
 	log_line("%s", text->start + begin);
 }
 
-static void note_code(struct module *module, uintptr_t init)
+static void store_code_range(struct module *module, uintptr_t init)
 {
 	struct image_entry *image;
 
@@ -341,7 +342,7 @@ static enum shim_result start_module(struct module *module, struct text *text)
 
 	module_init_name(module, name);
 	init.function = (init_function)module_symbol(module->library, name);
-	note_code(module, (uintptr_t)init.function);
+	store_code_range(module, (uintptr_t)init.function);
 	set_status(module, attached ? MODULE_ATTACHING : MODULE_INITIALIZING);
 	returned = run_init(module, &init);
 	module->data = NULL;
@@ -353,15 +354,15 @@ static enum shim_result start_module(struct module *module, struct text *text)
 	}
 	if (!returned && init.result == SHIM_OK) {
 		init.result = SHIM_E_UNEXPECTED;
-		complain(text, module, "was not started: ",
-			 "its init function threw an exception");
+		report_failure(text, module, "was not started: ",
+			       "its init function threw an exception");
 	} else if (init.result != SHIM_E_PROFILER_CANCEL_ACTIVATION) {
 		const char *result = shim_result_name(init.result);
 
-		complain(text, module,
-			 "was not started: its init function "
-			 "returned ",
-			 result ? result : "an unknown result");
+		report_failure(text, module,
+			       "was not started: its init function "
+			       "returned ",
+			       result ? result : "an unknown result");
 	}
 	destroy_handles(module);
 	return init.result;
@@ -377,14 +378,14 @@ static enum shim_result open_module(struct module *module,
 
 	if (module_find(&search, request->path)) {
 		if (search.reason.length > 0)
-			complain(text, module,
-				 "was found elsewhere: ", search.memory);
+			report_failure(text, module,
+				       "was found elsewhere: ", search.memory);
 		return SHIM_OK;
 	}
 	if (search.reason.length > 0)
-		complain(text, module, "was not loaded: ", search.memory);
+		report_failure(text, module, "was not loaded: ", search.memory);
 	else
-		complain(
+		report_failure(
 			text, module, "was not found",
 			request->path[0] ?
 				": there is no such file" :
@@ -420,8 +421,8 @@ bool module_try(const char *description, struct text *text)
 	return true;
 }
 
-static enum shim_result load(struct request *request, bool is_lasting,
-			     struct text *text)
+static enum shim_result load_module(struct request *request, bool is_lasting,
+				    struct text *text)
 {
 	struct claim found = { .request = request };
 	struct module *module;
@@ -447,7 +448,7 @@ static enum shim_result load(struct request *request, bool is_lasting,
 		r = start_module(module, text);
 	if (r != SHIM_OK) {
 		close_library(module);
-		forget(module);
+		release_entry(module);
 	}
 	return r;
 }
@@ -456,8 +457,8 @@ static enum shim_result begin_builtin(const char *description, bool is_late,
 				      struct text *text)
 {
 	if (is_late) {
-		text_add(text, "it is part of shim, and not started later than "
-			       "the program (SHIM_PROFILE)");
+		text_add(text, "it is part of shim, and starts only with the "
+			       "program (set SHIM_PROFILE)");
 		return SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER;
 	}
 	switch (start_builtin(description)) {
@@ -482,7 +483,7 @@ enum shim_result module_load(const char *description, const void *data,
 		text_add(text, "shim is off");
 		return SHIM_E_FAIL;
 	}
-	/* Built-in profilers start with the program or not at all. */
+	/* Built-in profilers start before main or not at all. */
 	switch (builtin_find(description)) {
 	case BUILTIN_STOPPED:
 		return begin_builtin(description, state_main_started(), text);
@@ -490,7 +491,7 @@ enum shim_result module_load(const char *description, const void *data,
 	case BUILTIN_TOO_LATE: return begin_builtin(description, true, text);
 	case BUILTIN_UNKNOWN: break;
 	}
-	return load(&request, false, text);
+	return load_module(&request, false, text);
 }
 
 enum shim_result shim_profiler_load(const char *description, const void *data,
@@ -545,7 +546,7 @@ void module_start(void)
 		uint32_t before = log_end();
 
 		text_init(&text, memory, sizeof(memory));
-		if (load(&request, true, &text) == SHIM_OK)
+		if (load_module(&request, true, &text) == SHIM_OK)
 			any = true;
 		else
 			log_about_setting(before);
@@ -557,8 +558,8 @@ void module_start(void)
 
 /* --- unloading --- */
 
-/* If the hook table points directly at the module's hooks, threads do not note that
- * they run them (plan.c), so shim cannot wait for them, and the code stays. */
+/* If the hook table points directly at the module's hooks, threads do not count their calls of the
+ * hooks (plan.c).  Then shim cannot wait for their end, so the code must stay. */
 void module_handle_goes(struct shim_profiler_handle *handle)
 {
 	struct module *module = handle->module;
@@ -568,7 +569,7 @@ void module_handle_goes(struct shim_profiler_handle *handle)
 		module->stays = true;
 }
 
-static void unload(struct module *module)
+static void unload_module(struct module *module)
 {
 	if (module->stays && !text_equal(module->path, "the program"))
 		log_line("profiler '%s' was detached; its code stays in memory,"
@@ -577,10 +578,10 @@ static void unload(struct module *module)
 	if (module->stays)
 		module->library = NULL;
 	close_library(module);
-	forget(module);
+	release_entry(module);
 }
 
-static bool begin_to_go(struct module *module)
+static bool begin_detaching(struct module *module)
 {
 	uint32_t active = MODULE_ACTIVE;
 
@@ -593,17 +594,17 @@ void module_handle_went(struct module *module)
 {
 	struct handles handles;
 
-	collect(&handles, module);
+	collect_handles(&handles, module);
 	if (handles.count == 0)
-		begin_to_go(module);
+		begin_detaching(module);
 }
 
-static void sweep(struct module *module)
+static void unload_if_unused(struct module *module)
 {
 	if (get_status(module) != MODULE_DETACHING || has_handles(module))
 		return;
 	if (!runtime_threads_has(module)) {
-		unload(module);
+		unload_module(module);
 	} else if (!module->said_threads) {
 		module->said_threads = true;
 		log_line("profiler '%s' is detached but not unloaded: a thread "
@@ -615,7 +616,7 @@ static void sweep(struct module *module)
 void module_sweep(void)
 {
 	for (uint32_t i = 0; i < MODULES_MAX; i++)
-		sweep(&modules[i]);
+		unload_if_unused(&modules[i]);
 }
 
 static struct module *find_module(const char *name)
@@ -627,7 +628,7 @@ static struct module *find_module(const char *name)
 	return NULL;
 }
 
-/* Checks the name as well: another module may have taken the entry. */
+/* Also compares the name, because another module may use the entry now. */
 static bool wait_until_gone(const struct module *module, const char *name)
 {
 	for (unsigned waited_ms = 0; waited_ms < UNLOAD_WAIT_MS; waited_ms++) {
@@ -639,7 +640,7 @@ static bool wait_until_gone(const struct module *module, const char *name)
 	return false;
 }
 
-static const char *why_not_gone(const struct module *module)
+static const char *get_reason(const struct module *module)
 {
 	return detach_is_pending(module) ?
 		       "is being detached: a thread is still in its code" :
@@ -654,7 +655,7 @@ enum shim_result module_unload(const char *name, struct text *text)
 	bool stays;
 
 	if (!module || get_status(module) < MODULE_INITIALIZING) {
-		text_add(text, module ? "it is on its way" :
+		text_add(text, module ? "it is being loaded or unloaded" :
 					"no such module is loaded");
 		return module ? SHIM_E_PROFILER_DETACHING : SHIM_E_INVALIDARG;
 	}
@@ -662,14 +663,14 @@ enum shim_result module_unload(const char *name, struct text *text)
 		text_add(text, "its init function has not returned");
 		return SHIM_E_PROFILER_NOT_YET_INITIALIZED;
 	}
-	collect(&handles, module);
+	collect_handles(&handles, module);
 	for (uint32_t i = 0; i < handles.count; i++)
 		detach_begin(handles.handle[i], 0);
-	if (handles.count == 0 && begin_to_go(module))
+	if (handles.count == 0 && begin_detaching(module))
 		detach_look_again();
 	stays = module->stays;
 	if (!wait_until_gone(module, name)) {
-		text_add(text, why_not_gone(module));
+		text_add(text, get_reason(module));
 		return SHIM_S_FALSE;
 	}
 	text_add(text, stays ? "detached; its code stays in memory, because "

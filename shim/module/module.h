@@ -1,9 +1,9 @@
 /*
- * Modules: profilers in libraries of their own.  shim finds a module by name, loads it,
- * checks its version, and unloads it after its last handle.
+ * Modules: profilers in libraries of their own.  shim finds a module by name, loads it, checks its
+ * version, and unloads it after the detach of its last handle.
  *
- * The state lock protects the table.  shim holds no lock while the loader or code of a
- * module runs.
+ * The state lock protects the table.  shim holds no lock while the loader or code of a module
+ * runs.
  */
 #ifndef SHIM_MODULE_H
 #define SHIM_MODULE_H
@@ -23,7 +23,7 @@ enum module_status {
 	MODULE_INITIALIZING, /* at the start */
 	MODULE_ATTACHING,    /* while the program runs */
 	MODULE_ACTIVE,
-	MODULE_LOADING, /* none of its code has run */
+	MODULE_LOADING, /* no code of it has run */
 };
 
 struct module {
@@ -34,8 +34,8 @@ struct module {
 	size_t description_size; /* of the mapping to unmap; 0: none */
 	void *library;
 	uintptr_t code_low, code_high; /* its image; 0: in the program */
-	bool stays;		       /* its code must not be unmapped */
-	bool said_threads;	       /* logged that its threads still run */
+	bool stays;		       /* shim must not unmap its code */
+	bool said_threads;	       /* the log has its running threads */
 	const void *data;
 	uint32_t data_size;
 };
@@ -43,24 +43,24 @@ struct module {
 /* Loads the modules of SHIM_PROFILE.  Called in shim's constructor. */
 void module_start(void);
 
-/* As shim_profiler_load; @text gets a copy of the log's lines for the caller. */
+/* As shim_profiler_load.  Copies the log's lines about it to @text. */
 enum shim_result module_load(const char *description, const void *data,
 			     uint32_t size, struct text *text);
 
-/* Whether the module @description is found and can be loaded; if not, @text says why.
+/* Whether shim finds the module @description and can load it; if not, stores the reason in @text.
  * Does not call its init function. */
 bool module_try(const char *description, struct text *text);
 
 /* Detaches all handles of the module @name; waits up to 5 s until it is unloaded. */
 enum shim_result module_unload(const char *name, struct text *text);
 
-/* Called before @handle is retired: notes whether its module's code must stay. */
+/* Called before @handle is retired: decides whether its module's code must stay. */
 void module_handle_goes(struct shim_profiler_handle *handle);
-/* Called afterwards: if it was the last handle, the module is detached, too. */
+/* Called after it: detaches the module, too, if that was the last handle. */
 void module_handle_went(struct module *module);
 
-/* Raised when an attached module has been set up: it may have enabled events that no
- * profiler had enabled at the start. */
+/* An attached module has been set up.  It may have enabled events that no profiler had enabled at
+ * the start. */
 TOPIC(module_attached, void);
 
 /* Unloads detached modules that are not in use. */

@@ -1,6 +1,7 @@
 /*
- * Searches for a module's library in the order that shim(7) documents, and refuses a
- * library that does not fit.
+ * Searches for a module's library in the order that shim(7) documents.  A library fits if it exports
+ * the version of the API and the init function.  Code of other users must never run here, so a file
+ * that is found by path is checked first (os/trust.h).
  */
 #define _GNU_SOURCE
 #include "module/module_find.h"
@@ -32,7 +33,7 @@ static void refuse(struct module_search *search, const char *path,
 	text_add(&search->reason, what);
 }
 
-/* If @library is the program, searches its libraries, too. */
+/* For the program, also searches its libraries. */
 void *module_symbol(void *library, const char *name)
 {
 	void *symbol = lookup_in(library, name);
@@ -64,13 +65,13 @@ static bool fits(struct module_search *search, void *library, const char *path)
 	}
 	if (*api < SHIM_PROFILER_API_OLDEST) {
 		refuse(search, path,
-		       "was built for an older shim: compile it "
-		       "again",
-		       "");
+		       "was built for an older shim (compile it again)", "");
 		return false;
 	}
 	if (*api > SHIM_PROFILER_API_VERSION) {
-		refuse(search, path, "was built for a newer shim than this",
+		refuse(search, path,
+		       "was built for a newer shim (install that shim, or "
+		       "compile the module for this one)",
 		       "");
 		return false;
 	}
@@ -91,7 +92,7 @@ static void accept_library(struct module_search *search, void *library,
 	text_add(&text, path);
 }
 
-/* RTLD_NOW: hooks must not cause symbol lookups. */
+/* RTLD_NOW, because hooks must not cause symbol lookups. */
 static bool open_library(struct module_search *search, const char *path)
 {
 	bool before = thread_ours_begins();
@@ -102,8 +103,8 @@ static bool open_library(struct module_search *search, const char *path)
 	if (!library) {
 		error = dlerror();
 		rest = error ? text_after(error, path) : NULL;
-		/* A missing file is no reason to report; a missing dependency
-		 * is one. */
+		/* The search goes on if the file is missing.  A missing dependency is
+		 * an error to report. */
 		if (!rest || !text_after(rest, ": cannot open shared object "
 					       "file: No such file"))
 			refuse(search, path, "",
@@ -122,7 +123,7 @@ static bool open_library(struct module_search *search, const char *path)
 }
 
 /* The path of an open file, without symbolic links. */
-static int find_name(int fd, char name[MODULE_PATH_SIZE])
+static int read_path(int fd, char name[MODULE_PATH_SIZE])
 {
 	char path[40];
 	struct text text;
@@ -138,25 +139,24 @@ static int find_name(int fd, char name[MODULE_PATH_SIZE])
 	return 0;
 }
 
-/* Checks the file and the directories above it (os/trust.h).  @name gets the path to
- * open, or the path that was refused. */
-static int check(int fd, char name[MODULE_PATH_SIZE])
+/* Checks the file and the directories above it (os/trust.h).  Stores in @name the path to open, or
+ * the path of the file or directory that failed. */
+static int check_file(int fd, char name[MODULE_PATH_SIZE])
 {
 	struct sys_status status;
 	int r = sys_get_status(fd, &status);
 
 	if (r == 0)
-		r = find_name(fd, name);
+		r = read_path(fd, name);
 	if (r == 0)
 		r = trust_code(&status);
 	return r == 0 ? trust_above(name) : r;
 }
 
 /*
- * A file given by its path, directly or through SHIM_MODULE_PATH, must not be one that
- * another user could have created or changed.  No other user can replace the file
- * behind the checked path, so it is opened by that path, which debuggers and lists of
- * loaded objects show.
+ * For a file given by its path, directly or through SHIM_MODULE_PATH: no other user may be able to
+ * create or change it.  After the check, no other user can replace the file at that path.  So the
+ * loader opens it by the path, which debuggers and lists of loaded objects show.
  */
 static bool open_checked(struct module_search *search, const char *path)
 {
@@ -168,7 +168,7 @@ static bool open_checked(struct module_search *search, const char *path)
 		return false;
 	text_init(&text, name, sizeof(name));
 	text_add(&text, path);
-	r = check(fd, name);
+	r = check_file(fd, name);
 	sys_close(fd);
 	if (r < 0) {
 		refuse(search, name, log_reason(r), "");
@@ -191,7 +191,7 @@ static bool open_file(struct module_search *search, const char *path,
 	return open_library(search, path);
 }
 
-/* @directory without its last slash. */
+/* Opens the module's library in @directory, which ends without a slash. */
 static bool open_in(struct module_search *search, const char *directory,
 		    size_t length, bool is_checked)
 {
@@ -226,7 +226,7 @@ static bool open_program(struct module_search *search)
 	return false;
 }
 
-static bool open_beside_us(struct module_search *search)
+static bool open_beside_shim(struct module_search *search)
 {
 	const char *path, *base;
 	Dl_info info;
@@ -239,7 +239,7 @@ static bool open_beside_us(struct module_search *search)
 	return open_in(search, path, (size_t)(base - path) - 1, false);
 }
 
-static void say_relative(const char *directory, size_t length)
+static void log_relative(const char *directory, size_t length)
 {
 	char memory[192];
 	struct text text;
@@ -261,9 +261,10 @@ static bool open_in_module_path(struct module_search *search)
 
 		while (at[length] && at[length] != ':')
 			length++;
-		/* The user did not choose the program's working directory. */
+		/* A relative path depends on the program's working directory, which
+		 * the user did not choose. */
 		if (length > 0 && *at != '/')
-			say_relative(at, length);
+			log_relative(at, length);
 		else if (length > 0 && open_in(search, at, length, true))
 			return true;
 		at += length + (at[length] == ':');
@@ -271,7 +272,7 @@ static bool open_in_module_path(struct module_search *search)
 	return false;
 }
 
-static bool open_anywhere(struct module_search *search)
+static bool open_by_loader(struct module_search *search)
 {
 	char name[128];
 	struct text text;
@@ -292,6 +293,6 @@ bool module_find(struct module_search *search, const char *path)
 		refuse(search, path, "is not an absolute path", "");
 		return false;
 	}
-	return open_program(search) || open_beside_us(search) ||
-	       open_in_module_path(search) || open_anywhere(search);
+	return open_program(search) || open_beside_shim(search) ||
+	       open_in_module_path(search) || open_by_loader(search);
 }

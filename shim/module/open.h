@@ -4,7 +4,7 @@
 #ifndef SHIM_OPEN_H
 #define SHIM_OPEN_H
 
-/* As dlopen.  Raises image_loaded, but neither image_loading nor image_failed. */
+/* As dlopen.  Raises image_loaded, but not image_loading or image_failed. */
 void *module_open(const char *path, int flags);
 
 /* Finds new objects after a dlopen, and raises their events. */

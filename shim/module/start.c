@@ -1,7 +1,7 @@
 /*
- * The start: reads the settings, creates the recording, finds the images, starts the
- * built-in profilers, and then lets hooks lead to them.  Modules start later, without
- * the lock (module.c).
+ * The start: reads the settings, creates the recording, finds the images, starts the built-in
+ * profilers, and then points the hook table at their hooks.  Modules start later, without the
+ * lock (module.c).
  */
 #include "module/start.h"
 
@@ -26,15 +26,16 @@
 
 #include <shim/banned.h>
 
-/* A user who runs a program with other privileges must not see into it. */
+/* Whether the program has privileges that its user lacks.  Such a user must not see into the
+ * program. */
 static bool is_privileged(void)
 {
 	bool differs = true;
 	int r = sys_identity(&differs);
 
 	if (r < 0) {
-		log_error("nothing is recorded: cannot tell %s",
-			  "whose rights the program has", r);
+		log_error("nothing is recorded: cannot find out %s",
+			  "which privileges the program has", r);
 		log_give_up();
 	}
 	return differs || getauxval(AT_SECURE) != 0;
@@ -113,7 +114,7 @@ static bool start_recording(void)
 	return any;
 }
 
-static void start(bool *runs)
+static void start_rooms(bool *runs)
 {
 	read_settings();
 	*runs = config.disable[0] != '1' && start_recording();
@@ -122,5 +123,5 @@ static void start(bool *runs)
 		plan_update();
 }
 
-SUBSCRIBE(starting, start);
+SUBSCRIBE(starting, start_rooms);
 SUBSCRIBE(start_failed, hook_table_start);

@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 
-/* Whether there are modules to load.  May be called before shim has started. */
+/* Whether SHIM_PROFILE has modules.  May be called before shim has started. */
 bool start_wants_modules(void);
 
-/* Starts a built-in profiler before main, as the list does at the start.  Returns what
- * builtin_start does; also -3 if there is no memory. */
+/* Starts a built-in profiler before main.  Returns the result of builtin_start; -3 also without
+ * memory. */
 int start_builtin(const char *profile);
 
 #endif

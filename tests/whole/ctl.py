@@ -172,7 +172,7 @@ def trace_verbs_fail_without_the_profile_trace():
             capture_output=True, text=True)
         expect_equal((done.returncode, done.stderr),
                      (1, 'profrun: ctl %d: the program is not traced '
-                      '(-p trace) (SHIM_E_INCONSISTENT_WITH_FLAGS)\n' %
+                      '(run it with -p trace) (SHIM_E_INCONSISTENT_WITH_FLAGS)\n' %
                       program.process.pid), verb)
     program.process.kill()
     program.process.wait()
