@@ -7,10 +7,10 @@
 #include "dispatch/call_sites.h"
 
 #include "dispatch/hook_table.h"
+#include "dispatch/find_sites.h"
 #include "dispatch/patch.h"
 #include "dispatch/scan.h"
 #include "image/image.h"
-#include "os/maps.h"
 #include "os/sys.h"
 
 #include <errno.h>
@@ -19,37 +19,9 @@
 
 #define PAGE	    4096u
 #define IMAGES_MAX  256
-#define TEXTS_MAX   8
 #define BUFFER_SIZE (64u << 10)
 
-struct site {
-	uint32_t offset;     /* from the start of the image */
-	uint32_t depth : 27; /* from the start of its function */
-	uint32_t kind : 2;   /* enum scan_kind */
-	uint32_t filtered : 1;
-	uint32_t throttled : 1;
-	uint32_t off : 1; /* the state of its code */
-	/* A jump that ends a part which the compiler split off: the offset of the
-	 * whole function; else 0. */
-	uint32_t part_of;
-};
-
-struct image {
-	struct call_sites_image memory;
-	struct site *sites;
-	uint32_t count, room;
-	uint32_t off;		       /* number of sites whose code is off */
-	uint32_t changed, changed_end; /* sites of call_sites_throttle */
-	uint32_t parts, parts_end; /* sites with part_of lie between these */
-	bool has_parts;		   /* they were looked for */
-	uint32_t rejected;
-	uint32_t end; /* offset behind the last site found */
-	bool scanned;
-	bool unwritable;
-	bool confirmed; /* call_sites_add has named it since the fork */
-};
-
-static struct image images[IMAGES_MAX];
+static struct site_image images[IMAGES_MAX];
 static unsigned image_count;
 static bool all_off;
 /* The code of some image may differ from the wanted state. */
@@ -57,7 +29,7 @@ static bool unsettled;
 
 /* --- images --- */
 
-static struct image *find_image(uintptr_t address)
+static struct site_image *find_image(uintptr_t address)
 {
 	for (unsigned i = 0; i < image_count; i++)
 		if (address >= images[i].memory.start &&
@@ -75,7 +47,7 @@ static bool has_slots(const struct call_sites_image *memory)
 
 void call_sites_add(const struct call_sites_image *memory)
 {
-	struct image *old = find_image(memory->start);
+	struct site_image *old = find_image(memory->start);
 
 	if (old && old->memory.start == memory->start &&
 	    old->memory.frames == memory->frames) {
@@ -86,12 +58,12 @@ void call_sites_add(const struct call_sites_image *memory)
 	call_sites_remove(memory->start, memory->end);
 	if (image_count == IMAGES_MAX || !has_slots(memory))
 		return;
-	images[image_count++] = (struct image){ .memory = *memory,
-						.confirmed = true };
+	images[image_count++] = (struct site_image){ .memory = *memory,
+						     .confirmed = true };
 	unsettled |= all_off;
 }
 
-static void forget(struct image *image)
+static void forget(struct site_image *image)
 {
 	if (image->sites)
 		sys_unmap(image->sites, image->room * sizeof(*image->sites));
@@ -117,7 +89,7 @@ void call_sites_fork_begin(void)
 
 /* Reads the state of each site from its code: another thread of the parent may have
  * been changing both. */
-static void look_again(struct image *image)
+static void look_again(struct site_image *image)
 {
 	image->off = 0;
 	for (uint32_t i = 0; i < image->count; i++) {
@@ -142,218 +114,6 @@ void call_sites_fork_end(void)
 	unsettled = true;
 }
 
-/* --- finding the sites of an image --- */
-
-/* The mappings of an image, collected by maps_read. */
-struct texts {
-	const struct image *image;
-	struct view text[TEXTS_MAX];
-	unsigned count;
-	struct view frames; /* the mapping that holds the index */
-	bool hidden;	    /* it has code that shim must not change */
-};
-
-/* The part of a mapping in the image: the kernel merges adjacent mappings. */
-static struct view part_of(const struct map *map,
-			   const struct call_sites_image *memory)
-{
-	uintptr_t start = map->start, end = map->end;
-
-	if (start < memory->start)
-		start = memory->start;
-	if (end > memory->end)
-		end = memory->end;
-	return (struct view){ start, end > start ? end - start : 0,
-			      (const unsigned char *)start };
-}
-
-static bool note_map(const struct map *map, void *argument)
-{
-	struct texts *texts = argument;
-	const struct call_sites_image *memory = &texts->image->memory;
-	struct view view = part_of(map, memory);
-
-	if (view.size == 0)
-		return map->start < memory->end;
-	if (map->readable && view_at(&view, memory->frames, 1))
-		texts->frames = view;
-	if (!map->executable)
-		return true;
-	/* A store into a shared mapping would change the file. */
-	if (!map->readable || map->shared || texts->count == TEXTS_MAX)
-		texts->hidden = true;
-	else
-		texts->text[texts->count++] = view;
-	return true;
-}
-
-/* An image that may be unloaded is scanned in a copy. */
-static int copy_view(struct view *view)
-{
-	void *memory;
-	int r = sys_map(view->size, &memory);
-
-	if (r == 0) {
-		r = sys_peek((const void *)view->start, memory, view->size);
-		if (r < 0)
-			sys_unmap(memory, view->size);
-	}
-	view->bytes = r == 0 ? memory : NULL;
-	return r;
-}
-
-static void drop_view(struct view *view)
-{
-	if (view->bytes && view->bytes != (const unsigned char *)view->start)
-		sys_unmap((void *)view->bytes, view->size);
-}
-
-static int make_room(struct image *image, uint32_t room)
-{
-	struct site *sites, *before = image->sites;
-	size_t size_before = image->room * sizeof(*sites);
-	void *memory;
-	int r = sys_map(room * sizeof(*sites), &memory);
-
-	if (r < 0)
-		return r;
-	sites = memory;
-	for (uint32_t i = 0; i < image->count; i++)
-		sites[i] = before[i];
-	/* In this order, a child that is forked meanwhile has valid sites. */
-	image->sites = sites;
-	image->room = room;
-	if (before)
-		sys_unmap(before, size_before);
-	return 0;
-}
-
-struct search {
-	struct image *image;
-	struct frames frames;
-	int error;
-};
-
-/* Of two candidates that overlap, at least one is no call: both are rejected. */
-static bool overlaps(struct image *image, uint32_t offset, uint32_t end)
-{
-	bool is_inside = offset < image->end;
-
-	if (is_inside && image->count > 0) {
-		const struct site *before = &image->sites[image->count - 1];
-
-		if (before->offset + scan_forms[before->kind].size > offset) {
-			image->count--;
-			image->rejected++;
-		}
-	}
-	if (end > image->end)
-		image->end = end;
-	return is_inside;
-}
-
-static bool note_site(uintptr_t address, enum scan_kind kind, void *argument)
-{
-	struct search *search = argument;
-	struct image *image = search->image;
-	uint32_t offset = (uint32_t)(address - image->memory.start);
-	uint32_t size = scan_forms[kind].size;
-	struct frame_range function;
-
-	if (overlaps(image, offset, offset + size) ||
-	    !fde_find(&search->frames, address, &function) ||
-	    function.end - address < size ||
-	    address - function.start >= 1u << 27) {
-		image->rejected++;
-		return true;
-	}
-	if (image->count == image->room) {
-		search->error = make_room(image, image->room * 2);
-		if (search->error < 0)
-			return false;
-	}
-	image->sites[image->count++] = (struct site){
-		.offset = offset,
-		.depth = (uint32_t)(address - function.start),
-		.kind = kind,
-	};
-	return true;
-}
-
-static int scan_texts(struct image *image, const struct texts *texts)
-{
-	struct search search = { .image = image };
-	struct scan scan = { .slot_count = 0 };
-	uint32_t room = 512;
-
-	scan.slot_count = hook_table_slots(image->memory.start,
-					   image->memory.end, scan.slots,
-					   SCAN_SLOTS_MAX);
-	if (!fde_open(&search.frames, &texts->frames, image->memory.frames))
-		return -ENOEXEC;
-	for (unsigned i = 0; i < texts->count; i++) {
-		scan_stubs(&scan, &texts->text[i], &search.frames);
-		room += (uint32_t)(texts->text[i].size / 32);
-	}
-	search.error = make_room(image, room);
-	for (unsigned i = 0; search.error == 0 && i < texts->count; i++)
-		scan_calls(&scan, &texts->text[i], note_site, &search);
-	return search.error;
-}
-
-static int copy_texts(struct texts *texts)
-{
-	int r = 0;
-
-	for (unsigned i = 0; i < texts->count; i++)
-		texts->text[i].bytes = NULL;
-	texts->frames.bytes = NULL;
-	for (unsigned i = 0; r == 0 && i < texts->count; i++)
-		r = copy_view(&texts->text[i]);
-	return r < 0 ? r : copy_view(&texts->frames);
-}
-
-static int scan_image(struct image *image)
-{
-	struct texts texts = { .image = image };
-	int r = maps_read(note_map, &texts);
-
-	if (r < 0)
-		return r;
-	if (texts.hidden || texts.count == 0 || texts.frames.size == 0 ||
-	    image->memory.end - image->memory.start > UINT32_MAX)
-		return -ENOEXEC;
-	if (image->memory.may_go)
-		r = copy_texts(&texts);
-	if (r == 0)
-		r = scan_texts(image, &texts);
-	for (unsigned i = 0; i < texts.count; i++)
-		drop_view(&texts.text[i]);
-	drop_view(&texts.frames);
-	return r;
-}
-
-/* Scans an image at its first use.  A failure for lack of memory or descriptors is
- * not stored: the next call tries again. */
-static int learn(struct image *image)
-{
-	int r;
-
-	if (image->scanned)
-		return image->unwritable && image->count == 0 ? -EACCES : 0;
-	if (image->memory.may_go && image_is_closing())
-		return -EBUSY;
-	image->count = image->rejected = image->end = 0;
-	r = scan_image(image);
-	if (r < 0)
-		image->count = 0;
-	if (r < 0 && r != -ENOEXEC)
-		return r;
-	image->scanned = true;
-	image->unwritable = r < 0;
-	return r;
-}
-
 /* --- changing the code of an image --- */
 
 static unsigned char buffer[BUFFER_SIZE];
@@ -370,12 +130,13 @@ static bool wants_off(const struct site *site)
 	return all_off || site->filtered || site->throttled;
 }
 
-static uintptr_t address_of(const struct image *image, uint32_t number)
+static uintptr_t address_of(const struct site_image *image, uint32_t number)
 {
 	return image->memory.start + image->sites[number].offset;
 }
 
-static int read_code(const struct image *image, uintptr_t start, size_t size)
+static int read_code(const struct site_image *image, uintptr_t start,
+		     size_t size)
 {
 	const unsigned char *from = (const unsigned char *)start;
 	size_t i = 0;
@@ -394,7 +155,7 @@ static int read_code(const struct image *image, uintptr_t start, size_t size)
 
 /* Changes the sites of the run in the buffer.  Bytes that are neither on nor off, such
  * as a debugger's breakpoint, stay. */
-static void change_buffer(struct image *image, const struct run *run)
+static void change_buffer(struct site_image *image, const struct run *run)
 {
 	for (uint32_t i = run->first; i <= run->last; i++) {
 		const struct site *site = &image->sites[i];
@@ -407,7 +168,7 @@ static void change_buffer(struct image *image, const struct run *run)
 	}
 }
 
-static void note_buffer(struct image *image, const struct run *run)
+static void note_buffer(struct site_image *image, const struct run *run)
 {
 	for (uint32_t i = run->first; i <= run->last; i++) {
 		struct site *site = &image->sites[i];
@@ -419,7 +180,7 @@ static void note_buffer(struct image *image, const struct run *run)
 	}
 }
 
-static int write_run(struct image *image, struct patch *patch,
+static int write_run(struct site_image *image, struct patch *patch,
 		     const struct run *run)
 {
 	int r = read_code(image, run->start, run->size);
@@ -447,8 +208,8 @@ static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
 	return true;
 }
 
-static int write_sites(struct image *image, struct patch *patch, uint32_t first,
-		       uint32_t end)
+static int write_sites(struct site_image *image, struct patch *patch,
+		       uint32_t first, uint32_t end)
 {
 	struct run run = { .size = 0 };
 	int r = 0;
@@ -470,7 +231,8 @@ static int write_sites(struct image *image, struct patch *patch, uint32_t first,
 	return r;
 }
 
-static bool is_settled(const struct image *image, uint32_t first, uint32_t end)
+static bool is_settled(const struct site_image *image, uint32_t first,
+		       uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++)
 		if (wants_off(&image->sites[i]) != image->sites[i].off)
@@ -479,7 +241,7 @@ static bool is_settled(const struct image *image, uint32_t first, uint32_t end)
 }
 
 /* Writes the wanted state into the code of the sites from @first to @end. */
-static int settle_sites(struct image *image, uint32_t first, uint32_t end)
+static int settle_sites(struct site_image *image, uint32_t first, uint32_t end)
 {
 	struct patch patch;
 	int r;
@@ -504,8 +266,8 @@ static int settle_all(bool find)
 
 	unsettled = false;
 	for (unsigned i = 0; i < image_count; i++) {
-		struct image *image = &images[i];
-		int r = find ? learn(image) : 0;
+		struct site_image *image = &images[i];
+		int r = find ? sites_find(image) : 0;
 
 		if (r == 0)
 			r = settle_sites(image, 0, image->count);
@@ -537,7 +299,7 @@ void call_sites_settle(void)
 }
 
 /* The first site at @offset or behind it. */
-static uint32_t find_site(const struct image *image, uint32_t offset)
+static uint32_t find_site(const struct site_image *image, uint32_t offset)
 {
 	uint32_t low = 0, high = image->count;
 
@@ -552,7 +314,7 @@ static uint32_t find_site(const struct image *image, uint32_t offset)
 	return low;
 }
 
-static struct site *find_call(const struct image *image, uint32_t end,
+static struct site *find_call(const struct site_image *image, uint32_t end,
 			      enum scan_kind kind)
 {
 	uint32_t offset = end - scan_forms[kind].size;
@@ -565,7 +327,7 @@ static struct site *find_call(const struct image *image, uint32_t end,
 }
 
 /* The call that returns to @return_address, and its *@image. */
-static int find_return(uintptr_t return_address, struct image **image,
+static int find_return(uintptr_t return_address, struct site_image **image,
 		       struct site **site)
 {
 	uint32_t end;
@@ -574,7 +336,7 @@ static int find_return(uintptr_t return_address, struct image **image,
 	*image = find_image(return_address);
 	if (!*image)
 		return -ENOENT;
-	r = learn(*image);
+	r = sites_find(*image);
 	if (r < 0)
 		return r;
 	end = (uint32_t)(return_address - (*image)->memory.start);
@@ -587,7 +349,7 @@ static int find_return(uintptr_t return_address, struct image **image,
 /* Without synchronization of the processors: a thread may make one more call. */
 int call_sites_switch_call(uintptr_t return_address, bool on)
 {
-	struct image *image;
+	struct site_image *image;
 	struct site *site;
 	uint32_t i;
 	int r = find_return(return_address, &image, &site);
@@ -600,7 +362,7 @@ int call_sites_switch_call(uintptr_t return_address, bool on)
 }
 
 /* The next change of the image includes the site. */
-static void change_site(struct image *image, struct site *site, bool on)
+static void change_site(struct site_image *image, struct site *site, bool on)
 {
 	uint32_t i = (uint32_t)(site - image->sites);
 
@@ -616,7 +378,7 @@ static void change_site(struct image *image, struct site *site, bool on)
  * for the leave hook (lea function(%rip), %rdi).  0 if the code names several functions
  * with hooks: then others were inlined, and the jump may be theirs.
  */
-static uint32_t find_whole(const struct image *image, uint32_t start,
+static uint32_t find_whole(const struct site_image *image, uint32_t start,
 			   uint32_t end)
 {
 	uintptr_t base = image->memory.start;
@@ -642,7 +404,7 @@ static uint32_t find_whole(const struct image *image, uint32_t start,
 	return found;
 }
 
-static void find_parts(struct image *image)
+static void find_parts(struct site_image *image)
 {
 	image->has_parts = true;
 	for (uint32_t i = 0; i < image->count; i++) {
@@ -661,7 +423,7 @@ static void find_parts(struct image *image)
 	}
 }
 
-static uint32_t change_parts(struct image *image, uint32_t whole, bool on)
+static uint32_t change_parts(struct site_image *image, uint32_t whole, bool on)
 {
 	uint32_t count = 0;
 
@@ -677,9 +439,9 @@ static uint32_t change_parts(struct image *image, uint32_t whole, bool on)
 
 static int change_jumps(uintptr_t function, bool on)
 {
-	struct image *image = find_image(function);
+	struct site_image *image = find_image(function);
 	uint32_t offset, count;
-	int r = image ? learn(image) : -ENOENT;
+	int r = image ? sites_find(image) : -ENOENT;
 
 	if (r < 0)
 		return r;
@@ -704,7 +466,7 @@ static int settle_changed(void)
 	int result = 0;
 
 	for (unsigned i = 0; i < image_count; i++) {
-		struct image *image = &images[i];
+		struct site_image *image = &images[i];
 		int r;
 
 		if (image->changed_end == 0)
@@ -724,7 +486,7 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 	int result = 0, r;
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct image *image;
+		struct site_image *image;
 		struct site *site;
 
 		if (calls[i].address == 0) {
@@ -755,10 +517,10 @@ int call_sites_unthrottle_all(void)
 
 bool call_sites_has(uintptr_t function)
 {
-	struct image *image = find_image(function);
+	struct site_image *image = find_image(function);
 	uint32_t offset, i;
 
-	if (!image || learn(image) < 0)
+	if (!image || sites_find(image) < 0)
 		return false;
 	offset = (uint32_t)(function - image->memory.start);
 	i = find_site(image, offset);
@@ -768,13 +530,13 @@ bool call_sites_has(uintptr_t function)
 
 int call_sites_switch_jumps(uintptr_t function, bool on)
 {
-	struct image *image = find_image(function);
+	struct site_image *image = find_image(function);
 	uint32_t offset, first, i;
 	int r, count = 0;
 
 	if (!image)
 		return -ENOENT;
-	r = learn(image);
+	r = sites_find(image);
 	if (r < 0)
 		return r;
 	offset = (uint32_t)(function - image->memory.start);
@@ -808,7 +570,7 @@ struct call_sites_state sites_state(void)
 	struct call_sites_state state = { .images = image_count };
 
 	for (unsigned i = 0; i < image_count; i++) {
-		const struct image *image = &images[i];
+		const struct site_image *image = &images[i];
 
 		state.sites += image->count;
 		state.rejected += image->rejected;

@@ -1,0 +1,225 @@
+/*
+ * Finds the call sites of an image: reads its code from memory, and lets scan.h search it for
+ * calls of the hooks.
+ */
+#include "dispatch/find_sites.h"
+
+#include "dispatch/hook_table.h"
+#include "dispatch/scan.h"
+#include "image/image.h"
+#include "os/maps.h"
+#include "os/sys.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define TEXTS_MAX 8
+
+/* The mappings of an image, collected by maps_read. */
+struct texts {
+	const struct site_image *image;
+	struct view text[TEXTS_MAX];
+	unsigned count;
+	struct view frames; /* the mapping that holds the index */
+	bool hidden;	    /* it has code that shim must not change */
+};
+
+/* The part of a mapping in the image: the kernel merges adjacent mappings. */
+static struct view part_of(const struct map *map,
+			   const struct call_sites_image *memory)
+{
+	uintptr_t start = map->start, end = map->end;
+
+	if (start < memory->start)
+		start = memory->start;
+	if (end > memory->end)
+		end = memory->end;
+	return (struct view){ start, end > start ? end - start : 0,
+			      (const unsigned char *)start };
+}
+
+static bool note_map(const struct map *map, void *argument)
+{
+	struct texts *texts = argument;
+	const struct call_sites_image *memory = &texts->image->memory;
+	struct view view = part_of(map, memory);
+
+	if (view.size == 0)
+		return map->start < memory->end;
+	if (map->readable && view_at(&view, memory->frames, 1))
+		texts->frames = view;
+	if (!map->executable)
+		return true;
+	/* A store into a shared mapping would change the file. */
+	if (!map->readable || map->shared || texts->count == TEXTS_MAX)
+		texts->hidden = true;
+	else
+		texts->text[texts->count++] = view;
+	return true;
+}
+
+/* An image that may be unloaded is scanned in a copy. */
+static int copy_view(struct view *view)
+{
+	void *memory;
+	int r = sys_map(view->size, &memory);
+
+	if (r == 0) {
+		r = sys_peek((const void *)view->start, memory, view->size);
+		if (r < 0)
+			sys_unmap(memory, view->size);
+	}
+	view->bytes = r == 0 ? memory : NULL;
+	return r;
+}
+
+static void drop_view(struct view *view)
+{
+	if (view->bytes && view->bytes != (const unsigned char *)view->start)
+		sys_unmap((void *)view->bytes, view->size);
+}
+
+static int make_room(struct site_image *image, uint32_t room)
+{
+	struct site *sites, *before = image->sites;
+	size_t size_before = image->room * sizeof(*sites);
+	void *memory;
+	int r = sys_map(room * sizeof(*sites), &memory);
+
+	if (r < 0)
+		return r;
+	sites = memory;
+	for (uint32_t i = 0; i < image->count; i++)
+		sites[i] = before[i];
+	/* In this order, a child that is forked meanwhile has valid sites. */
+	image->sites = sites;
+	image->room = room;
+	if (before)
+		sys_unmap(before, size_before);
+	return 0;
+}
+
+struct search {
+	struct site_image *image;
+	struct frames frames;
+	int error;
+};
+
+/* Of two candidates that overlap, at least one is no call: both are rejected. */
+static bool overlaps(struct site_image *image, uint32_t offset, uint32_t end)
+{
+	bool is_inside = offset < image->end;
+
+	if (is_inside && image->count > 0) {
+		const struct site *before = &image->sites[image->count - 1];
+
+		if (before->offset + scan_forms[before->kind].size > offset) {
+			image->count--;
+			image->rejected++;
+		}
+	}
+	if (end > image->end)
+		image->end = end;
+	return is_inside;
+}
+
+static bool note_site(uintptr_t address, enum scan_kind kind, void *argument)
+{
+	struct search *search = argument;
+	struct site_image *image = search->image;
+	uint32_t offset = (uint32_t)(address - image->memory.start);
+	uint32_t size = scan_forms[kind].size;
+	struct frame_range function;
+
+	if (overlaps(image, offset, offset + size) ||
+	    !fde_find(&search->frames, address, &function) ||
+	    function.end - address < size ||
+	    address - function.start >= 1u << 27) {
+		image->rejected++;
+		return true;
+	}
+	if (image->count == image->room) {
+		search->error = make_room(image, image->room * 2);
+		if (search->error < 0)
+			return false;
+	}
+	image->sites[image->count++] = (struct site){
+		.offset = offset,
+		.depth = (uint32_t)(address - function.start),
+		.kind = kind,
+	};
+	return true;
+}
+
+static int scan_texts(struct site_image *image, const struct texts *texts)
+{
+	struct search search = { .image = image };
+	struct scan scan = { .slot_count = 0 };
+	uint32_t room = 512;
+
+	scan.slot_count = hook_table_slots(image->memory.start,
+					   image->memory.end, scan.slots,
+					   SCAN_SLOTS_MAX);
+	if (!fde_open(&search.frames, &texts->frames, image->memory.frames))
+		return -ENOEXEC;
+	for (unsigned i = 0; i < texts->count; i++) {
+		scan_stubs(&scan, &texts->text[i], &search.frames);
+		room += (uint32_t)(texts->text[i].size / 32);
+	}
+	search.error = make_room(image, room);
+	for (unsigned i = 0; search.error == 0 && i < texts->count; i++)
+		scan_calls(&scan, &texts->text[i], note_site, &search);
+	return search.error;
+}
+
+static int copy_texts(struct texts *texts)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < texts->count; i++)
+		texts->text[i].bytes = NULL;
+	texts->frames.bytes = NULL;
+	for (unsigned i = 0; r == 0 && i < texts->count; i++)
+		r = copy_view(&texts->text[i]);
+	return r < 0 ? r : copy_view(&texts->frames);
+}
+
+static int scan_image(struct site_image *image)
+{
+	struct texts texts = { .image = image };
+	int r = maps_read(note_map, &texts);
+
+	if (r < 0)
+		return r;
+	if (texts.hidden || texts.count == 0 || texts.frames.size == 0 ||
+	    image->memory.end - image->memory.start > UINT32_MAX)
+		return -ENOEXEC;
+	if (image->memory.may_go)
+		r = copy_texts(&texts);
+	if (r == 0)
+		r = scan_texts(image, &texts);
+	for (unsigned i = 0; i < texts.count; i++)
+		drop_view(&texts.text[i]);
+	drop_view(&texts.frames);
+	return r;
+}
+
+int sites_find(struct site_image *image)
+{
+	int r;
+
+	if (image->scanned)
+		return image->unwritable && image->count == 0 ? -EACCES : 0;
+	if (image->memory.may_go && image_is_closing())
+		return -EBUSY;
+	image->count = image->rejected = image->end = 0;
+	r = scan_image(image);
+	if (r < 0)
+		image->count = 0;
+	if (r < 0 && r != -ENOEXEC)
+		return r;
+	image->scanned = true;
+	image->unwritable = r < 0;
+	return r;
+}

@@ -1,0 +1,43 @@
+/*
+ * The call sites of an image, found in its code.
+ */
+#ifndef SHIM_FIND_SITES_H
+#define SHIM_FIND_SITES_H
+
+#include "dispatch/call_sites.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct site {
+	uint32_t offset;     /* from the start of the image */
+	uint32_t depth : 27; /* from the start of its function */
+	uint32_t kind : 2;   /* enum scan_kind */
+	uint32_t filtered : 1;
+	uint32_t throttled : 1;
+	uint32_t off : 1; /* the state of its code */
+	/* A jump that ends a part which the compiler split off: the offset of the
+	 * whole function; else 0. */
+	uint32_t part_of;
+};
+
+struct site_image {
+	struct call_sites_image memory;
+	struct site *sites;
+	uint32_t count, room;
+	uint32_t off;		       /* number of sites whose code is off */
+	uint32_t changed, changed_end; /* sites of call_sites_throttle */
+	uint32_t parts, parts_end; /* sites with part_of lie between these */
+	bool has_parts;		   /* they were looked for */
+	uint32_t rejected;
+	uint32_t end; /* offset behind the last site found */
+	bool scanned;
+	bool unwritable;
+	bool confirmed; /* call_sites_add has named it since the fork */
+};
+
+/* Scans an image at its first use.  A failure for lack of memory or descriptors is
+ * not stored: the next call tries again. */
+int sites_find(struct site_image *image);
+
+#endif
