@@ -1,8 +1,8 @@
 /*
- * Finds the call sites of hooks and switches them off and on.  A site is off if all
- * are, if it was filtered, or if a profiler has throttled it.  Each site stores the
- * state of its code, so that the next change completes one that failed half-way or had
- * to wait.
+ * Switches the call sites of hooks off and on.  A site is off if all sites are off, if
+ * a filter has excluded it, or if a profiler has throttled it.  Each site stores the
+ * state of its code, so that the next change completes a change that failed half-way or
+ * had to wait.
  */
 #include "dispatch/call_sites.h"
 
@@ -24,7 +24,7 @@
 static struct site_image images[IMAGES_MAX];
 static unsigned image_count;
 static bool all_off;
-/* The code of some image may differ from the wanted state. */
+/* The code of an image may differ from the wanted state. */
 static bool unsettled;
 
 /* --- images --- */
@@ -63,7 +63,7 @@ void call_sites_add(const struct call_sites_image *memory)
 	unsettled |= all_off;
 }
 
-static void forget(struct site_image *image)
+static void drop_image(struct site_image *image)
 {
 	if (image->sites)
 		sys_unmap(image->sites, image->room * sizeof(*image->sites));
@@ -75,7 +75,7 @@ void call_sites_remove(uintptr_t start, uintptr_t end)
 	for (unsigned i = 0; i < image_count;) {
 		if (images[i].memory.start < end &&
 		    images[i].memory.end > start)
-			forget(&images[i]);
+			drop_image(&images[i]);
 		else
 			i++;
 	}
@@ -87,9 +87,9 @@ void call_sites_fork_begin(void)
 		images[i].confirmed = false;
 }
 
-/* Reads the state of each site from its code: another thread of the parent may have
- * been changing both. */
-static void look_again(struct site_image *image)
+/* Reads the state of each site from its code, because another thread of the parent may
+ * have been changing both. */
+static void read_states(struct site_image *image)
 {
 	image->off = 0;
 	for (uint32_t i = 0; i < image->count; i++) {
@@ -107,9 +107,9 @@ void call_sites_fork_end(void)
 {
 	for (unsigned i = 0; i < image_count;) {
 		if (images[i].confirmed)
-			look_again(&images[i++]);
+			read_states(&images[i++]);
 		else
-			forget(&images[i]);
+			drop_image(&images[i]);
 	}
 	unsettled = true;
 }
@@ -118,7 +118,7 @@ void call_sites_fork_end(void)
 
 static unsigned char buffer[BUFFER_SIZE];
 
-/* A range of code that is written at once. */
+/* A range of code that shim writes with one system call. */
 struct run {
 	uint32_t first, last; /* sites, the last one included */
 	uintptr_t start;
@@ -153,8 +153,8 @@ static int read_code(const struct site_image *image, uintptr_t start,
 	return 0;
 }
 
-/* Changes the sites of the run in the buffer.  Bytes that are neither on nor off, such
- * as a debugger's breakpoint, stay. */
+/* Changes the sites of the run in the buffer.  It leaves bytes that are neither on nor
+ * off, such as a debugger's breakpoint. */
 static void change_buffer(struct site_image *image, const struct run *run)
 {
 	for (uint32_t i = run->first; i <= run->last; i++) {
@@ -168,7 +168,7 @@ static void change_buffer(struct site_image *image, const struct run *run)
 	}
 }
 
-static void note_buffer(struct site_image *image, const struct run *run)
+static void store_states(struct site_image *image, const struct run *run)
 {
 	for (uint32_t i = run->first; i <= run->last; i++) {
 		struct site *site = &image->sites[i];
@@ -190,12 +190,12 @@ static int write_run(struct site_image *image, struct patch *patch,
 	change_buffer(image, run);
 	r = patch_write(patch, run->start, buffer, run->size);
 	if (r == 0)
-		note_buffer(image, run);
+		store_states(image, run);
 	return r;
 }
 
-/* Adds a site to the run, unless a whole page without sites lies between: writing it
- * would copy the page in vain. */
+/* Adds a site to the run.  False if a whole page without sites lies between: a write to
+ * that page would make the kernel copy it in vain. */
 static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
 {
 	uintptr_t last = run->start + run->size - 1;
@@ -259,7 +259,8 @@ static int settle_sites(struct site_image *image, uint32_t first, uint32_t end)
 	return r;
 }
 
-/* @find: also scans images that were not scanned yet. */
+/* Writes the wanted state into the code of all images.  @find: also of images that were
+ * not scanned. */
 static int settle_all(bool find)
 {
 	int result = 0;
@@ -276,7 +277,7 @@ static int settle_all(bool find)
 		if (r < 0 && result == 0)
 			result = r;
 	}
-	/* From now on no thread executes the old code. */
+	/* After this call, no thread executes the old code. */
 	sys_sync_cores();
 	return result;
 }
@@ -285,7 +286,7 @@ static int settle_all(bool find)
 
 int call_sites_switch_all(bool on)
 {
-	/* Sites of images that were not scanned are on. */
+	/* All sites are on already, also those of images that were not scanned. */
 	if (on && !all_off)
 		return 0;
 	all_off = !on;
@@ -298,7 +299,7 @@ void call_sites_settle(void)
 		settle_all(all_off);
 }
 
-/* The first site at @offset or behind it. */
+/* The index of the first site at or after @offset. */
 static uint32_t find_site(const struct site_image *image, uint32_t offset)
 {
 	uint32_t low = 0, high = image->count;
@@ -326,7 +327,7 @@ static struct site *find_call(const struct site_image *image, uint32_t end,
 	return &image->sites[i];
 }
 
-/* The call that returns to @return_address, and its *@image. */
+/* Finds the call that returns to @return_address, and its image.  Returns 0 or -errno. */
 static int find_return(uintptr_t return_address, struct site_image **image,
 		       struct site **site)
 {
@@ -346,7 +347,7 @@ static int find_return(uintptr_t return_address, struct site_image **image,
 	return *site ? 0 : -ENOENT;
 }
 
-/* Without synchronization of the processors: a thread may make one more call. */
+/* It does not synchronize the processors, so a thread may make one more call. */
 int call_sites_switch_call(uintptr_t return_address, bool on)
 {
 	struct site_image *image;
@@ -361,7 +362,7 @@ int call_sites_switch_call(uintptr_t return_address, bool on)
 	return settle_sites(image, i, i + 1);
 }
 
-/* The next change of the image includes the site. */
+/* Marks the site, so that the next change of the image includes it. */
 static void change_site(struct site_image *image, struct site *site, bool on)
 {
 	uint32_t i = (uint32_t)(site - image->sites);
@@ -374,9 +375,10 @@ static void change_site(struct site_image *image, struct site *site, bool on)
 }
 
 /*
- * The function whose parts has the code from @start to @end: the code loads its address
- * for the leave hook (lea function(%rip), %rdi).  0 if the code names several functions
- * with hooks: then others were inlined, and the jump may be theirs.
+ * The function that the code from @start to @end is a part of.  The code loads the
+ * function's address for the leave hook (lea function(%rip), %rdi).  0 if the code
+ * loads the addresses of several functions with hooks: then functions were inlined, and
+ * the jump may belong to any of them.
  */
 static uint32_t find_whole(const struct site_image *image, uint32_t start,
 			   uint32_t end)
@@ -460,7 +462,8 @@ static int change_jumps(uintptr_t function, bool on)
 	return count > 0 ? 0 : -ENOENT;
 }
 
-/* An object that is being unloaded is changed later: that is no error. */
+/* Writes the changes of call_sites_throttle.  An object that is being unloaded is
+ * changed later, which is not an error. */
 static int settle_changed(void)
 {
 	int result = 0;

@@ -1,10 +1,10 @@
 /*
- * Call sites: the instructions of the program that call the hooks.  They are switched
- * off and on while the program runs.  A call that is off costs as much as the test of
- * a register, and does not reach shim.
+ * Call sites: the instructions of the program that call the hooks.  shim switches them
+ * off and on while the program runs.  A call that is off costs as much as the test of a
+ * register, and does not reach shim.
  *
- * Until the first switch, images are only remembered, which costs nothing else.  All
- * functions: state lock held.
+ * Until the first switch, shim only stores the list of images.  All functions: state
+ * lock held.
  */
 #ifndef SHIM_CALL_SITES_H
 #define SHIM_CALL_SITES_H
@@ -18,25 +18,25 @@
 /* The properties of an image that are needed to find its call sites. */
 struct call_sites_image {
 	uintptr_t start, end;
-	uintptr_t frames; /* .eh_frame_hdr; 0: it has none */
-	/* Another thread may unload it at any time: read it by system calls only. */
+	uintptr_t frames; /* .eh_frame_hdr; 0: none */
+	/* Another thread may unload the image at any time: read it by system calls. */
 	bool may_go;
 };
 
-/* Remembers an image if the hook table has slots in it. */
+/* Adds an image if the hook table has slots in it. */
 void call_sites_add(const struct call_sites_image *image);
-/* Forgets the call sites in an address range that was unmapped. */
+/* Removes the call sites in an address range that was unmapped. */
 void call_sites_remove(uintptr_t start, uintptr_t end);
 
-/* In a forked child: images that call_sites_add does not name again between these two
- * are forgotten; the others stay.  The caller calls call_sites_settle next. */
+/* A forked child calls call_sites_add for each image between these two.  The second
+ * call removes the other images.  The caller calls call_sites_settle next. */
 void call_sites_fork_begin(void);
 void call_sites_fork_end(void);
 
 /*
- * Switches all calls off; or on again, except those that were switched off one by
- * one.  Returns 0, or -errno if some code could not be changed: then the hook table
- * must switch those calls.
+ * Switches all calls off; or on again, except calls that were switched off singly.
+ * Returns 0; -errno if shim could not change some code: then the hook table must switch
+ * those calls.
  */
 int call_sites_switch_all(bool on);
 
@@ -44,15 +44,15 @@ int call_sites_switch_all(bool on);
  * call site is unknown; -EBUSY while its object may be unloaded; -errno. */
 int call_sites_switch_call(uintptr_t return_address, bool on);
 
-/* Switches the jumps to the leave hook that end @function.  Returns how many, or an
- * error as above. */
+/* Switches the jumps to the leave hook at the end of @function.  Returns their number,
+ * or an error as above. */
 int call_sites_switch_jumps(uintptr_t function, bool on);
 
 /*
- * Switches @count calls off or on for a profiler, beside the two above: a call is off
- * as long as one of the reasons holds.  Also waits until no thread executes the old code.
- * Calls of one image are written together.  Returns 0, or the first error as above; the
- * other calls are switched then.
+ * Switches @count calls off or on for a profiler.  This is independent of the functions
+ * above: a call is off as long as one reason holds.  Waits until no thread executes the
+ * old code.  Writes calls of one image together.  Returns 0, or the first error as
+ * above, after switching the other calls.
  */
 int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 			bool on);
@@ -60,27 +60,28 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 /* Ends call_sites_throttle for all calls. */
 int call_sites_unthrottle_all(void);
 
-/* Switches on all calls that were switched off by call_sites_switch_call and
- * call_sites_switch_jumps. */
+/* Switches on all calls that call_sites_switch_call and call_sites_switch_jumps have
+ * switched off. */
 int call_sites_unfilter_all(void);
 
 /* Makes the changes that had to wait while an object was being unloaded. */
 void call_sites_settle(void);
 
-/* Whether the function at @function calls hooks, switched on or off. */
+/* Whether the function at @function has calls of hooks, switched on or off. */
 bool call_sites_has(uintptr_t function);
 
 struct call_sites_state {
 	uint32_t sites;	   /* known call sites */
-	uint32_t off;	   /* of these, switched off */
+	uint32_t off;	   /* call sites that are switched off */
 	uint32_t rejected; /* candidates that overlap or are in no function */
-	uint32_t images;   /* with call sites */
-	uint32_t images_unwritable; /* switched by the hook table only */
+	uint32_t images;   /* images with call sites */
+	uint32_t
+		images_unwritable; /* images that only the hook table switches */
 };
 
 struct call_sites_state sites_state(void);
 
-/* Sites were switched on or off.  State lock held. */
+/* shim has switched sites on or off.  State lock held. */
 TOPIC(call_sites_switched, void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The option --filter: parses the list of items and decides for a function by
- * its name, object and source file.  The last item that fits decides.  Every
- * part is parsed in place: nothing is allocated while a hook runs.
+ * The option --filter: parses the list of items, and decides for a function by its
+ * name, object and source file.  The last item that matches decides.  The code parses
+ * names in place, so it allocates nothing while a hook runs.
  */
 #include "dispatch/callspec.h"
 
@@ -36,7 +36,7 @@ struct rule {
 	struct part part;
 };
 
-/* In one mapping with the text that the rules point into. */
+/* The rules are in one mapping with the text that they point into. */
 static struct rule *rules;
 static size_t rule_count;
 static size_t room;
@@ -104,7 +104,7 @@ static bool read_item(struct part item, struct rule *rule)
 	return false;
 }
 
-static void forget(void)
+static void release_rules(void)
 {
 	if (memory)
 		sys_unmap(memory, memory_size);
@@ -112,10 +112,11 @@ static void forget(void)
 	rule_count = 0;
 }
 
-/* Maps room for @items rules and the text behind them; returns the text's address. */
-static char *make_room(size_t items, size_t text_size)
+/* Maps room for @items rules and the text after them; returns the text's address, or
+ * NULL. */
+static char *map_rules(size_t items, size_t text_size)
 {
-	forget();
+	release_rules();
 	memory_size = items * sizeof(*rules) + text_size;
 	if (sys_map(memory_size, &memory) < 0) {
 		memory = NULL;
@@ -142,22 +143,21 @@ static void refuse_item(struct part item)
 
 	text_init(&copy, text, sizeof(text));
 	text_add_part(&copy, item.text, item.length);
-	log_line("--filter: all functions are recorded: '%s' is not an item: "
-		 "there are all, none, program, OBJECT, N:namespace, T:class, "
-		 "M:function, F:file, each with or without '-'",
+	log_line("--filter: all functions are recorded: '%s' is not an item "
+		 "(items are all, none, program, OBJECT, N:namespace, T:class, "
+		 "M:function, F:file, each with or without '-')",
 		 text);
-	forget();
+	release_rules();
 }
 
 bool callspec_read(const char *list)
 {
 	size_t size = text_length(list) + 1;
-	char *at = make_room(count_items(list), size);
+	char *at = map_rules(count_items(list), size);
 
 	if (!at) {
 		log_line("--filter: %s",
-			 "all functions are recorded: there is no memory "
-			 "for the list");
+			 "all functions are recorded: no memory for the list");
 		return false;
 	}
 	for (size_t i = 0; i < size; i++)
@@ -182,7 +182,7 @@ bool callspec_read(const char *list)
 	return true;
 }
 
-static bool has(enum kind kind)
+static bool has_kind(enum kind kind)
 {
 	for (size_t i = 0; i < rule_count; i++)
 		if (rules[i].kind == kind)
@@ -192,18 +192,18 @@ static bool has(enum kind kind)
 
 bool callspec_needs_symbols(void)
 {
-	return has(NAMESPACE) || has(CLASS) || has(METHOD);
+	return has_kind(NAMESPACE) || has_kind(CLASS) || has_kind(METHOD);
 }
 
 bool callspec_needs_files(void)
 {
-	return has(SOURCE);
+	return has_kind(SOURCE);
 }
 
 /* --- matching --- */
 
-/* The depth of the recursion is the number of stars. */
-static bool fits(struct part pattern, struct part text)
+/* Whether @text matches @pattern.  The depth of the recursion is the number of stars. */
+static bool matches(struct part pattern, struct part text)
 {
 	while (pattern.length > 0 && pattern.text[0] != '*') {
 		if (text.length == 0 ||
@@ -218,7 +218,7 @@ static bool fits(struct part pattern, struct part text)
 	if (pattern.length == 0)
 		return true;
 	for (;; text.text++, text.length--) {
-		if (fits(pattern, text))
+		if (matches(pattern, text))
 			return true;
 		if (text.length == 0)
 			return false;
@@ -232,7 +232,7 @@ static struct part part_of(const char *text)
 
 /*
  * Splits a C++ linker name into parts: "a", "Class", "run" for _ZN1a5Class3runEv.
- * Template arguments and references to earlier parts ("S0_") are left out.
+ * Skips template arguments and references to earlier parts ("S0_").
  */
 #define PARTS_MAX 16
 
@@ -254,7 +254,7 @@ static const char *read_source_name(const char *at, struct part *part)
 	return at + length;
 }
 
-/* @at is behind the I of template arguments; returns behind their E. */
+/* @at is after the I of template arguments.  Returns the address after their E, or NULL. */
 static const char *pass_arguments(const char *at)
 {
 	struct part unused;
@@ -271,7 +271,7 @@ static const char *pass_arguments(const char *at)
 		}
 		if (*at == 'I' || *at == 'N' || *at == 'X' || *at == 'F')
 			depth++;
-		if (*at == 'L') { /* a literal: its value is no name */
+		if (*at == 'L') { /* a literal, whose value is no name */
 			while (*at && *at != 'E')
 				at++;
 			continue;
@@ -338,9 +338,9 @@ static unsigned read_parts(const char *name, struct part parts[PARTS_MAX])
 	return at ? count : 0;
 }
 
-/* Whether the names in @pattern, separated by "::", fit parts [@from, ...). */
-static bool fits_parts(struct part pattern, const struct part *parts,
-		       unsigned from, unsigned count)
+/* Whether the names in @pattern, separated by "::", match the parts from @from on. */
+static bool matches_parts(struct part pattern, const struct part *parts,
+			  unsigned from, unsigned count)
 {
 	while (pattern.length > 0) {
 		struct part first = { pattern.text, 0 };
@@ -352,22 +352,22 @@ static bool fits_parts(struct part pattern, const struct part *parts,
 		pattern.length -= first.length;
 		while (pattern.length > 0 && pattern.text[0] == ':')
 			pattern.text++, pattern.length--;
-		if (from >= count || !fits(first, parts[from]))
+		if (from >= count || !matches(first, parts[from]))
 			return false;
 		from++;
 	}
 	return true;
 }
 
-static bool fits_class(struct part pattern, const struct part *parts,
-		       unsigned count)
+static bool matches_class(struct part pattern, const struct part *parts,
+			  unsigned count)
 {
 	unsigned names = 1;
 
 	for (size_t i = 0; i + 1 < pattern.length; i++)
 		names += pattern.text[i] == ':' && pattern.text[i + 1] == ':';
 	return count > names &&
-	       fits_parts(pattern, parts, count - 1 - names, count - 1);
+	       matches_parts(pattern, parts, count - 1 - names, count - 1);
 }
 
 static struct part base_name(const char *path)
@@ -380,15 +380,15 @@ static struct part base_name(const char *path)
 	return part_of(base);
 }
 
-/* libfoo and libfoo.so fit libfoo.so.1. */
-static bool fits_object(struct part pattern, const char *path)
+/* Whether @pattern matches an object.  libfoo and libfoo.so match libfoo.so.1. */
+static bool matches_object(struct part pattern, const char *path)
 {
 	struct part whole = base_name(path), part = whole;
 
-	if (fits(pattern, whole))
+	if (matches(pattern, whole))
 		return true;
 	for (part.length = 1; part.length < whole.length; part.length++)
-		if (whole.text[part.length] == '.' && fits(pattern, part))
+		if (whole.text[part.length] == '.' && matches(pattern, part))
 			return true;
 	return false;
 }
@@ -412,24 +412,25 @@ static bool applies(const struct rule *rule, const struct subject *subject)
 	case ALL:
 	case NONE: return true;
 	case PROGRAM: return subject->is_program;
-	case OBJECT: return fits_object(part, subject->object);
+	case OBJECT: return matches_object(part, subject->object);
 	case NAMESPACE:
-		return count > 1 && fits_parts(part, parts, 0, count - 1);
-	case CLASS: return fits_class(part, parts, count);
+		return count > 1 && matches_parts(part, parts, 0, count - 1);
+	case CLASS: return matches_class(part, parts, count);
 	case METHOD:
-		return fits(part, subject->name) ||
-		       (count > 0 && fits(part, parts[count - 1]));
+		return matches(part, subject->name) ||
+		       (count > 0 && matches(part, parts[count - 1]));
 	case SOURCE:
 		return *subject->file &&
-		       (fits(part, base_name(subject->file)) ||
-			fits(part, part_of(subject->file)));
+		       (matches(part, base_name(subject->file)) ||
+			matches(part, part_of(subject->file)));
 	}
 	return false;
 }
 
 /* --- items that match, in the recording --- */
 
-/* Without a recording nothing has to be noted. */
+/* Whether the recording has a match of the item, or needs none.  Without a recording it is
+ * true. */
 static bool has_matched(const struct shim_meta *meta, size_t item)
 {
 	return !meta || item >= SHIM_META_FILTER ||
@@ -443,7 +444,8 @@ static void note_match(struct shim_meta *meta, size_t item)
 				  1ull << item % 64, __ATOMIC_RELAXED);
 }
 
-/* Items before the one that decides are tried until they have matched once. */
+/* The item that decides, or NULL.  It also tries items before that one until they have
+ * matched once, so that the report can name items without any match. */
 static const struct rule *find_rule(const struct subject *subject)
 {
 	struct shim_meta *meta = record_meta();
@@ -482,34 +484,34 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 
 /* --- the filter --- */
 
-struct question {
+struct decision {
 	shim_function function;
 	const char *file;
 	bool is_admitted;
 };
 
-/* Runs on shim's stack: the program's may be one page. */
-static int decide(void *argument)
+/* Runs on shim's stack, because the program's stack may have one page. */
+static int decide_by_names(void *argument)
 {
 	static char path[NAME_SIZE], name[NAME_SIZE];
-	struct question *question = argument;
+	struct decision *decision = argument;
 	uint32_t flags = 0;
 	shim_image image;
 
 	path[0] = name[0] = '\0';
-	if (shim_function_info(question->function, &image, NULL) == SHIM_OK)
+	if (shim_function_info(decision->function, &image, NULL) == SHIM_OK)
 		shim_image_info(image, NULL, NULL, NULL, &flags, sizeof(path),
 				NULL, path);
 	if (callspec_needs_symbols())
-		shim_function_name(question->function, sizeof(name), NULL,
+		shim_function_name(decision->function, sizeof(name), NULL,
 				   name);
-	question->is_admitted = callspec_admits(
-		path, flags & SHIM_IMAGE_PROGRAM, name, question->file);
+	decision->is_admitted = callspec_admits(
+		path, flags & SHIM_IMAGE_PROGRAM, name, decision->file);
 	return 0;
 }
 
-/* In a forked child the owner may be a thread that does not exist: the lock is taken
- * from it. */
+/* In a forked child, the owner may be a thread of the parent.  Then this thread takes
+ * the lock. */
 static void lock_file(int *lock)
 {
 	int self = sys_gettid(), owner = 0;
@@ -524,8 +526,8 @@ static void lock_file(int *lock)
 	}
 }
 
-/* With all signals blocked: a handler may need the same lock. */
-static void decide_with_file(struct question *question)
+/* Blocks all signals, because a handler may need the same lock. */
+static void decide_with_file(struct decision *decision)
 {
 	static char file[NAME_SIZE];
 	static int lock;
@@ -535,9 +537,9 @@ static void decide_with_file(struct question *question)
 		return;
 	lock_file(&lock);
 	file[0] = '\0';
-	shim_function_file(question->function, sizeof(file), NULL, file);
-	question->file = file;
-	state_slowly(decide, question);
+	shim_function_file(decision->function, sizeof(file), NULL, file);
+	decision->file = file;
+	state_slowly(decide_by_names, decision);
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	sys_restore_signals(signals);
 }
@@ -545,14 +547,14 @@ static void decide_with_file(struct question *question)
 enum shim_call_instrumentation_flags
 callspec_filter(struct shim_profiler *profiler, shim_function function)
 {
-	struct question question = { function, "", true };
+	struct decision decision = { function, "", true };
 
 	(void)profiler;
 	if (callspec_needs_files())
-		decide_with_file(&question);
+		decide_with_file(&decision);
 	else
-		state_slowly(decide, &question);
-	return question.is_admitted ?
+		state_slowly(decide_by_names, &decision);
+	return decision.is_admitted ?
 		       SHIM_CALL_INSTRUMENTATION_ENTER |
 			       SHIM_CALL_INSTRUMENTATION_LEAVE |
 			       SHIM_CALL_INSTRUMENTATION_TAIL_CALL |
@@ -593,7 +595,7 @@ void callspec_join(char *text)
 	list[-1] = '\0';
 }
 
-/* @text: mapped, @size bytes with room for a NUL. */
+/* Reads a file into @text, which has @size bytes, and adds a NUL. */
 static bool read_all(int fd, char *text, size_t size)
 {
 	size_t n = 0;
@@ -654,7 +656,7 @@ static bool read_list_of_file(const char *path)
 	return is_good && rule_count > 0;
 }
 
-/* config.filter, which is recorded, is empty unless the filter is in force. */
+/* Empties config.filter, which is recorded, unless the filter is valid. */
 void callspec_configure(void)
 {
 	const char *filter = config.filter;
@@ -686,7 +688,7 @@ void callspec_start(void)
 		if (!h->builtin || h->filter)
 			continue;
 		h->filter = callspec_filter;
-		h->filter_slot = filter_cache_take(h, true);
+		h->filter_slot = filter_cache_claim_slot(h, true);
 	}
 }
 

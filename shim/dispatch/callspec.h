@@ -1,19 +1,19 @@
 /*
- * The option --filter chooses functions (row M-82).  It is a list of items separated
- * by commas; the last item that fits a function decides.
+ * The option --filter chooses functions (row M-82).  It is a list of items separated by
+ * commas.  The last item that matches a function decides.
  *
  *     all               every function
- *     none, disabled    none
- *     program           those of the program itself, not of its libraries
- *     libfoo.so         those of that object
+ *     none, disabled    no function
+ *     program           functions of the program itself, not of its libraries
+ *     libfoo.so         functions of that object
  *     N:a::b            C++ namespace
  *     T:Class           C++ class, also a::Class
  *     M:name            function: linker name, or a C++ function's own name
  *     F:file.c          source file (needs debug information)
- *     -item             not these
+ *     -item             excludes these functions
  *
- * '*' and '?' stand for any text and any character.  A list that begins with
- * "-" begins with all functions, any other with none.
+ * '*' and '?' stand for any text and any character.  If the first item begins with "-",
+ * a function that no item matches is recorded; otherwise it is not.
  */
 #ifndef SHIM_CALLSPEC_H
 #define SHIM_CALLSPEC_H
@@ -21,27 +21,28 @@
 #include <shim/hooks.h>
 #include <stdbool.h>
 
-/* Parses the list.  False, with a line in the log, if it is invalid. */
+/* Parses the list.  False, with a line in the log, if the list is invalid. */
 bool callspec_read(const char *list);
 /*
- * Makes one list of the lines of a file, in place.  A line has one or more items
+ * Joins the lines of a file to one list, in place.  A line has one or more items
  * separated by commas.  Blanks around items are ignored.  '#' at the beginning of a
- * line or behind a blank begins a comment.
+ * line or after a blank begins a comment.
  */
 void callspec_join(char *text);
 /* Whether the list needs names of functions, or source files. */
 bool callspec_needs_symbols(void);
 bool callspec_needs_files(void);
 
-/* Parses SHIM_FILTER; empties it if it is invalid.  After config_read. */
+/* Parses SHIM_FILTER; empties config.filter if it is invalid.  Called after config_read. */
 void callspec_configure(void);
-/* Gives built-in profilers without a filter that of SHIM_FILTER.  State lock held,
- * after they were created. */
+/* Sets SHIM_FILTER as the filter of built-in profilers that have none.  Called after
+ * they were created.  State lock held. */
 void callspec_start(void);
-/* Opens the helper for debug information if needed: a hook must not do it. */
+/* Opens the helper for debug information if the list needs it, because a hook must not
+ * open it. */
 void callspec_prepare(void);
 
-/* A filter callback for SHIM_FILTER. */
+/* The filter callback for SHIM_FILTER. */
 enum shim_call_instrumentation_flags
 callspec_filter(struct shim_profiler *profiler, shim_function function);
 

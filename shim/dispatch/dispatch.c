@@ -1,5 +1,7 @@
 /*
- * Runs plans: all calls of hooks that entry.S does not handle itself.
+ * Runs plans, for the calls of hooks that dispatch.S does not handle itself.  A thread
+ * counts its runs, so that a thread that changes the plan knows when it can free the
+ * old one.
  */
 #include "arch.h"
 #include "dispatch/call_sites.h"
@@ -17,15 +19,14 @@
 
 #include <shim/banned.h>
 
-/* The number of calls by tasks that share a record: a count in the record would be
- * wrong. */
-static uint32_t shared;
+/* The number of runs by tasks that share a record, changed by atomic instructions. */
+static uint32_t shared_runs;
 
 static uint32_t count_dispatching(const struct thread *thread, unsigned number)
 {
 	(void)number;
 	if (thread->state & THREAD_SHARED)
-		return __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
+		return __atomic_load_n(&shared_runs, __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&thread->dispatching, __ATOMIC_ACQUIRE) +
 	       (__atomic_load_n(&thread->frame, __ATOMIC_ACQUIRE) != NULL);
 }
@@ -74,9 +75,10 @@ static void raise_method(const struct plan_entry *entry,
 }
 
 /*
- * Translates an event for a profiler.  A tail call is a leave for a profiler without a
- * tailcall hook.  The end of an unwound function is a leave for a profiler with raw
- * leave hooks, and nothing for the others.
+ * Translates an event for a profiler; false if the profiler does not get it.  A tail
+ * call is a leave for a profiler without a tailcall hook.  The end of an unwound
+ * function is a leave for a profiler with raw leave hooks; other profilers do not get
+ * it.
  */
 static bool find_event(const struct plan_entry *entry,
 		       const struct plan_call *call, enum plan_event *event)
@@ -122,7 +124,7 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 	}
 	if (call->event == PLAN_EXCEPTION)
 		return;
-	if (entry->asks && call->event == PLAN_ENTER) {
+	if (entry->has_deferred && call->event == PLAN_ENTER) {
 		slow_hook_call(self, entry, call, client);
 		return;
 	}
@@ -139,8 +141,8 @@ static void call_hook(struct thread *self, const struct plan_entry *entry,
 		slow_hook_call(self, entry, call, client);
 }
 
-/* Calls the hooks of profilers that want this event of this function; false if none
- * does. */
+/* Calls the hooks of profilers that want this event of this function; false if no
+ * profiler wants it. */
 static bool run_decided(const struct plan *plan, struct thread *self,
 			const struct plan_call *call)
 {
@@ -176,7 +178,7 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 
 /* --- functions that no profiler wants --- */
 
-static int switch_off(void *argument)
+static int switch_off_locked(void *argument)
 {
 	const struct plan_call *call = argument;
 	int r = call_sites_switch_call(call->return_address, false);
@@ -187,16 +189,16 @@ static int switch_off(void *argument)
 	return r;
 }
 
-/* Switches off the call site of @call.  A site that cannot be switched keeps calling;
- * after 16 failures it is not tried again. */
-static void forgo(const struct plan_call *call)
+/* Switches off the call site of @call.  If that fails, the site keeps calling.  After
+ * 16 failures, shim does not try again. */
+static void switch_call_off(const struct plan_call *call)
 {
 	struct filter_answer *answer = filter_cache_find(call->function);
 
-	if (!answer || answer->stubborn >= 16)
+	if (!answer || answer->switch_failures >= 16)
 		return;
-	if (state_slowly(switch_off, (void *)call) < 0)
-		answer->stubborn++;
+	if (state_slowly(switch_off_locked, (void *)call) < 0)
+		answer->switch_failures++;
 }
 
 void plan_run(const struct plan *plan, struct thread *self,
@@ -204,15 +206,15 @@ void plan_run(const struct plan *plan, struct thread *self,
 {
 	if (plan->decides) {
 		if (!run_decided(plan, self, call) && !plan->tracks)
-			forgo(call);
+			switch_call_off(call);
 		return;
 	}
 	for (uint32_t i = 0; i < plan->count; i++)
 		call_hook(self, &plan->entries[i], call, call->function, 0);
 }
 
-/* The count is restored, not decremented: that also drops calls in it that a jump has
- * left. */
+/* It restores the count instead of decrementing it.  That also removes the runs inside
+ * that were left by a jump. */
 void plan_dispatch(const struct plan_call *call)
 {
 	struct thread *self = thread_get();
@@ -224,7 +226,7 @@ void plan_dispatch(const struct plan_call *call)
 		return;
 	}
 	if (self->state & THREAD_SHARED)
-		__atomic_add_fetch(&shared, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&shared_runs, 1, __ATOMIC_SEQ_CST);
 	before = self->dispatching;
 	if (before == 0)
 		self->dispatch_sp = call->frame;
@@ -238,7 +240,7 @@ void plan_dispatch(const struct plan_call *call)
 	/* A thread in plan_wait may free the plan from here on. */
 	__atomic_store_n(&self->dispatching, before, __ATOMIC_RELEASE);
 	if (self->state & THREAD_SHARED)
-		__atomic_sub_fetch(&shared, 1, __ATOMIC_SEQ_CST);
+		__atomic_sub_fetch(&shared_runs, 1, __ATOMIC_SEQ_CST);
 }
 
 #define IS_AT(where, field, offset) \
@@ -260,8 +262,8 @@ IS_AT(code_cache_entry, function, 8);
 _Static_assert(PLAN_UNWINDING == LAYOUT_UNWINDING, "runtime/asm_offsets.h");
 _Static_assert(THREAD_SHARED == LAYOUT_THREAD_SHARED, "runtime/asm_offsets.h");
 
-/* Sets the fields one by one: for an initializer, the compiler clears the whole struct
- * first. */
+/* Sets the fields one by one.  For an initializer, the compiler would clear the whole
+ * struct first. */
 void plan_general(shim_function function, const void *site, uintptr_t frame,
 		  uint32_t event, uintptr_t return_address)
 {
@@ -277,7 +279,7 @@ void plan_general(shim_function function, const void *site, uintptr_t frame,
 	plan_dispatch(&call);
 }
 
-/* entry.S: the program's registers are in @frame. */
+/* dispatch.S calls it, with the program's registers in @frame. */
 void frame_run(struct arch_frame *frame);
 
 void frame_run(struct arch_frame *frame)
@@ -294,11 +296,11 @@ void frame_run(struct arch_frame *frame)
 	plan_dispatch(&call);
 }
 
-static void await(uint32_t timeout_ms, bool *is_out)
+static void wait_for_hooks(uint32_t timeout_ms, bool *is_out)
 {
 	*is_out = *is_out && plan_wait(timeout_ms);
 }
 
-SUBSCRIBE(hooks_awaited, await);
+SUBSCRIBE(hooks_awaited, wait_for_hooks);
 SUBSCRIBE(stack_leaving, nested_jumped);
 SUBSCRIBE(stack_left, filter_cache_jumped);

@@ -1,6 +1,7 @@
 /*
  * The settings of a profiler for calls: its event mask, its hooks of one generation,
- * its mapper and its filter.  Section 3.2 and Appendix B have the rules as tables.
+ * its mapper and its filter.  Section 3.2 and Appendix B of the specification have the
+ * rules as tables.
  */
 #include "dispatch/call_sites.h"
 #include "dispatch/plan.h"
@@ -65,7 +66,7 @@ shim_profiler_set_event_mask2(struct shim_profiler_handle *handle, uint32_t low,
 		return r;
 	before = __atomic_exchange_n(&handle->mask, low, __ATOMIC_ACQ_REL);
 	__atomic_store_n(&handle->mask_high, high, __ATOMIC_RELEASE);
-	handle_set_tells(handle);
+	handle_set_data_flags(handle);
 	if ((before ^ low) & SHIM_MONITOR_ENTERLEAVE)
 		plan_changed();
 	if (low & ~before & SHIM_ENABLE_STACK_SNAPSHOT)
@@ -103,10 +104,10 @@ enum shim_result shim_get_event_mask2(struct shim_profiler_handle *handle,
 
 /* --- hooks --- */
 
-/* The kinds of hooks; a handle uses one of them. */
+/* The kinds of hooks.  A handle uses one kind. */
 enum hooks_kind { FAST, SLOW, ELT2, ELT1 };
 
-static void **place_of(struct shim_profiler_handle *handle,
+static void **hooks_of(struct shim_profiler_handle *handle,
 		       enum hooks_kind kind)
 {
 	switch (kind) {
@@ -117,37 +118,39 @@ static void **place_of(struct shim_profiler_handle *handle,
 	}
 }
 
-/* Row E-32: the newest generation wins; setting an older one returns S_OK. */
-static bool is_outdone(const struct shim_profiler_handle *handle,
-		       enum hooks_kind kind)
+/* Row E-32: hooks of the newest generation stay; setting hooks of an older one has no
+ * effect and returns SHIM_OK. */
+static bool is_superseded(const struct shim_profiler_handle *handle,
+			  enum hooks_kind kind)
 {
 	bool has_newer = HAS_HOOKS(handle->fast) || HAS_HOOKS(handle->slow);
-	bool outdone = (kind == ELT2 && has_newer) ||
-		       (kind == ELT1 && (has_newer || HAS_HOOKS(handle->elt2)));
+	bool superseded = (kind == ELT2 && has_newer) ||
+			  (kind == ELT1 &&
+			   (has_newer || HAS_HOOKS(handle->elt2)));
 
-	if (outdone)
+	if (superseded)
 		log_line("%s", "a profiler sets hooks of an older generation "
-			       "after newer ones: they were ignored");
-	return outdone;
+			       "after newer ones: the older hooks are ignored");
+	return superseded;
 }
 
-/* Section 3.2, from step 4 on. */
+/* Section 3.2 of the specification, from step 4 on. */
 static enum shim_result set_hooks(struct shim_profiler_handle *handle,
 				  enum hooks_kind kind, void *const hooks[3])
 {
-	bool asks = handle->mask & SLOW_FLAGS;
+	bool wants_slow = handle->mask & SLOW_FLAGS;
 
 	if (!has_any(hooks))
 		return SHIM_E_INVALIDARG;
-	if ((kind == FAST && asks) || (kind == SLOW && !asks))
+	if ((kind == FAST && wants_slow) || (kind == SLOW && !wants_slow))
 		return SHIM_E_INCONSISTENT_WITH_FLAGS;
-	if (is_outdone(handle, kind))
+	if (is_superseded(handle, kind))
 		return SHIM_OK;
 	for (int of = FAST; of <= ELT1; of++)
 		for (int i = 0; i < 3; i++)
-			place_of(handle, of)[i] = of == (int)kind ? hooks[i] :
+			hooks_of(handle, of)[i] = of == (int)kind ? hooks[i] :
 								    NULL;
-	handle_set_tells(handle);
+	handle_set_data_flags(handle);
 	plan_changed();
 	return SHIM_OK;
 }
@@ -215,8 +218,8 @@ shim_profiler_set_deferred_hook(struct shim_profiler_handle *handle,
 				shim_deferred_hook hook)
 {
 	ENTRY_INIT_OF(handle);
-	handle->asking = hook;
-	handle_set_tells(handle);
+	handle->deferred = hook;
+	handle_set_data_flags(handle);
 	plan_changed();
 	return SHIM_OK;
 }
@@ -269,29 +272,29 @@ enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
 
 /* --- filters and mappers --- */
 
-static int take_slots(void *argument)
+static int claim_slots(void *argument)
 {
 	struct shim_profiler_handle *handle = argument;
 	bool has_mapper = handle->mapper || handle->mapper2;
 
 	if (handle->filter && handle->filter_slot < 0)
-		handle->filter_slot = filter_cache_take(handle, true);
+		handle->filter_slot = filter_cache_claim_slot(handle, true);
 	else if (handle->filter)
 		filter_cache_invalidate(handle->filter_slot);
 	else if (handle->filter_slot >= 0) {
-		filter_cache_release(handle->filter_slot);
+		filter_cache_release_slot(handle->filter_slot);
 		handle->filter_slot = -1;
 	}
 	if (has_mapper && handle->mapper_slot < 0)
-		handle->mapper_slot = filter_cache_take(handle, false);
+		handle->mapper_slot = filter_cache_claim_slot(handle, false);
 	if (state_get() == STATE_RUNNING)
 		plan_update();
 	return 0;
 }
 
-static enum shim_result choose(struct shim_profiler_handle *handle)
+static enum shim_result apply_filters(struct shim_profiler_handle *handle)
 {
-	state_slowly(take_slots, handle);
+	state_slowly(claim_slots, handle);
 	if ((handle->filter && handle->filter_slot < 0) ||
 	    ((handle->mapper || handle->mapper2) && handle->mapper_slot < 0))
 		return SHIM_E_OUTOFMEMORY;
@@ -304,7 +307,7 @@ shim_profiler_set_function_id_mapper(struct shim_profiler_handle *handle,
 {
 	ENTRY_ASYNC_OF(handle);
 	handle->mapper = mapper;
-	return choose(handle);
+	return apply_filters(handle);
 }
 
 enum shim_result
@@ -315,7 +318,7 @@ shim_profiler_set_function_id_mapper2(struct shim_profiler_handle *handle,
 	ENTRY_ASYNC_OF(handle);
 	handle->mapper_data = client_data;
 	handle->mapper2 = mapper;
-	return choose(handle);
+	return apply_filters(handle);
 }
 
 enum shim_result shim_profiler_set_call_instrumentation_filter_callback(
@@ -324,10 +327,10 @@ enum shim_result shim_profiler_set_call_instrumentation_filter_callback(
 {
 	ENTRY_ASYNC_OF(handle);
 	handle->filter = filter;
-	return choose(handle);
+	return apply_filters(handle);
 }
 
-static int invalidate(void *unused)
+static int invalidate_filters(void *unused)
 {
 	(void)unused;
 	filter_cache_invalidate_filters();
@@ -337,6 +340,6 @@ static int invalidate(void *unused)
 enum shim_result shim_filters_invalidate(void)
 {
 	ENTRY_ASYNC();
-	state_slowly(invalidate, NULL);
+	state_slowly(invalidate_filters, NULL);
 	return SHIM_OK;
 }

@@ -1,7 +1,7 @@
 /*
- * The answers of filters and mappers, by function.  A lookup is one hash and
- * takes no lock.  Each slot has a generation: an answer with an
- * older one is stale, so a new filter costs no walk through the table.
+ * The answers of filters and mappers, by function.  A lookup is one hash and takes no
+ * lock.  Each slot has an age.  An answer with another age is invalid, so a new filter
+ * needs no walk through the table.
  */
 #include "dispatch/filter_cache.h"
 
@@ -17,7 +17,7 @@
 struct slot {
 	struct shim_profiler_handle *handle; /* NULL: free */
 	bool is_filter;
-	uint16_t age; /* the generation of valid answers */
+	uint16_t age; /* the age of valid answers */
 };
 
 static struct slot slots[FILTER_SLOTS];
@@ -28,7 +28,7 @@ static int single_filter = -1, single_mapper = -1;
 
 /* --- slots --- */
 
-static void renew(int slot)
+static void invalidate_slot(int slot)
 {
 	if (++slots[slot].age == 0)
 		slots[slot].age = 1;
@@ -36,26 +36,26 @@ static void renew(int slot)
 	call_sites_unfilter_all();
 }
 
-int filter_cache_take(struct shim_profiler_handle *handle, bool is_filter)
+int filter_cache_claim_slot(struct shim_profiler_handle *handle, bool is_filter)
 {
 	ASSERT_LOCKED();
 	for (int i = 0; i < FILTER_SLOTS; i++) {
 		if (slots[i].handle)
 			continue;
 		slots[i].is_filter = is_filter;
-		renew(i);
+		invalidate_slot(i);
 		__atomic_store_n(&slots[i].handle, handle, __ATOMIC_RELEASE);
 		return i;
 	}
 	return -1;
 }
 
-void filter_cache_release(int slot)
+void filter_cache_release_slot(int slot)
 {
 	ASSERT_LOCKED();
 	SHIM_ASSERT(slot >= 0 && slot < FILTER_SLOTS && slots[slot].handle);
 	__atomic_store_n(&slots[slot].handle, NULL, __ATOMIC_RELEASE);
-	renew(slot);
+	invalidate_slot(slot);
 }
 
 void filter_cache_single(int filter, int mapper)
@@ -71,7 +71,7 @@ void filter_cache_single(int filter, int mapper)
 void filter_cache_invalidate(int slot)
 {
 	NOTIFY(filters_change);
-	renew(slot);
+	invalidate_slot(slot);
 	NOTIFY(filters_change);
 }
 
@@ -80,7 +80,7 @@ void filter_cache_invalidate_filters(void)
 	NOTIFY(filters_change);
 	for (int i = 0; i < FILTER_SLOTS; i++)
 		if (slots[i].handle && slots[i].is_filter)
-			renew(i);
+			invalidate_slot(i);
 	NOTIFY(filters_change);
 }
 
@@ -103,7 +103,8 @@ struct filter_answer *filter_cache_find(shim_function function)
 	}
 }
 
-static void put(struct filter_cache_map *m, struct filter_answer *record)
+static void insert_record(struct filter_cache_map *m,
+			  struct filter_answer *record)
 {
 	size_t i = filter_cache_hash(record->function) & m->mask;
 
@@ -115,7 +116,7 @@ static void put(struct filter_cache_map *m, struct filter_answer *record)
 	m->used++;
 }
 
-static bool make_room(void)
+static bool grow_map(void)
 {
 	size_t size = filter_cache_map ? (filter_cache_map->mask + 1) * 2 :
 					 4096;
@@ -131,12 +132,12 @@ static bool make_room(void)
 	larger->mask = size - 1;
 	for (size_t i = 0; filter_cache_map && i <= filter_cache_map->mask; i++)
 		if (filter_cache_map->records[i])
-			put(larger, filter_cache_map->records[i]);
+			insert_record(larger, filter_cache_map->records[i]);
 	__atomic_store_n(&filter_cache_map, larger, __ATOMIC_RELEASE);
 	return true;
 }
 
-static struct filter_answer *allocate(void)
+static struct filter_answer *allocate_record(void)
 {
 	static struct filter_answer *block;
 	static size_t left;
@@ -159,13 +160,13 @@ static int add_record(void *argument)
 
 	if (filter_cache_find(function))
 		return 0;
-	if (!make_room())
+	if (!grow_map())
 		return -1;
-	record = allocate();
+	record = allocate_record();
 	if (!record)
 		return -1;
 	record->function = function;
-	put(filter_cache_map, record);
+	insert_record(filter_cache_map, record);
 	return 0;
 }
 
@@ -179,17 +180,17 @@ void filter_cache_forget(uintptr_t low, uintptr_t high)
 		if (!record || record->function < low ||
 		    record->function >= high)
 			continue;
-		record->life++;
+		record->reuses++;
 		record->version = 0;
-		record->stubborn = 0;
+		record->switch_failures = 0;
 		for (int slot = 0; slot < FILTER_SLOTS; slot++)
 			record->ages[slot] = 0;
 	}
 }
 
-/* --- asking --- */
+/* --- calling filters and mappers --- */
 
-struct question {
+struct filter_call {
 	struct shim_profiler_handle *handle;
 	shim_function function;
 	bool is_filter;
@@ -197,98 +198,102 @@ struct question {
 	uintptr_t client;
 };
 
-static void ask_filter(struct question *question)
+static void call_filter(struct filter_call *filter_call)
 {
 	shim_call_instrumentation_filter_callback filter =
-		question->handle->filter;
+		filter_call->handle->filter;
 
 	if (filter)
-		question->flags = (uint8_t)filter(question->handle->profiler,
-						  question->function);
+		filter_call->flags = (uint8_t)filter(
+			filter_call->handle->profiler, filter_call->function);
 }
 
-static void ask_mapper(struct question *question)
+static void call_mapper(struct filter_call *filter_call)
 {
-	struct shim_profiler_handle *handle = question->handle;
+	struct shim_profiler_handle *handle = filter_call->handle;
 	int hook = 1;
 
 	if (handle->mapper2)
-		question->client = handle->mapper2(question->function,
-						   handle->mapper_data, &hook);
+		filter_call->client = handle->mapper2(
+			filter_call->function, handle->mapper_data, &hook);
 	else if (handle->mapper)
-		question->client = handle->mapper(question->function, &hook);
+		filter_call->client = handle->mapper(filter_call->function,
+						     &hook);
 	if (!hook)
-		question->flags = 0;
-	if (question->client == 0)
-		question->client = question->function;
+		filter_call->flags = 0;
+	if (filter_call->client == 0)
+		filter_call->client = filter_call->function;
 }
 
-static void ask_it(struct question *question)
+static void call_filter_or_mapper(struct filter_call *filter_call)
 {
-	if (question->is_filter)
-		ask_filter(question);
+	if (filter_call->is_filter)
+		call_filter(filter_call);
 	else
-		ask_mapper(question);
+		call_mapper(filter_call);
 }
 
-/* A question to one slot about @record, and its answer. */
+/* The call of one slot's filter or mapper for @record, and its answer. */
 struct answer {
 	struct filter_answer *record;
-	uint32_t life, now;
+	uint32_t reuses, now;
 	int number;
 	uint16_t age;
-	struct question question;
+	struct filter_call filter_call;
 };
 
-/* The first answer wins. */
-static int publish(void *argument)
+/* Stores an answer in its record.  If another thread has stored one, that answer stays. */
+static int publish_answer(void *argument)
 {
 	const struct answer *answer = argument;
 	struct filter_answer *record = answer->record;
 	int number = answer->number;
 
-	if (record->life != answer->life || record->ages[number] == answer->age)
+	if (record->reuses != answer->reuses ||
+	    record->ages[number] == answer->age)
 		return 0;
-	record->flags[number] = answer->question.flags;
-	record->client[number] = answer->question.client;
+	record->flags[number] = answer->filter_call.flags;
+	record->client[number] = answer->filter_call.client;
 	__atomic_store_n(&record->ages[number], answer->age, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* If the system calls of the lock are forbidden, no other thread publishes either. */
-static void do_slowly(int (*work)(void *), struct answer *answer)
+/* If system calls are forbidden, there is no lock, and no other thread publishes. */
+static void run_locked(int (*work)(void *), struct answer *answer)
 {
 	if (state_slowly(work, answer) < 0)
 		work(answer);
 }
 
-static void call_filters(struct thread *self, struct answer *answer)
+static void call_slot(struct thread *self, struct answer *answer)
 {
-	struct question *question = &answer->question;
+	struct filter_call *filter_call = &answer->filter_call;
 	struct guard guard;
 	uint32_t before;
 
-	*question = (struct question){
+	*filter_call = (struct filter_call){
 		.handle = slots[answer->number].handle,
 		.function = answer->record->function,
 		.is_filter = slots[answer->number].is_filter,
 		.flags = 0xff,
 		.client = answer->record->function,
 	};
-	if (!question->handle ||
-	    !guard_enter(&guard, question->handle, EVENT_THREAD, 0,
-			 question->is_filter ? "filter" : "mapper"))
+	if (!filter_call->handle ||
+	    !guard_enter(&guard, filter_call->handle, EVENT_THREAD, 0,
+			 filter_call->is_filter ? "filter" : "mapper"))
 		return;
-	/* Built-in profilers have no guard; their filter calls SYNC functions, too. */
+	/* Built-in profilers have no guard, but their filter also calls SYNC
+	 * functions. */
 	before = self->state;
 	self->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
-	guard_run(&guard, (void (*)(void))ask_it, (uintptr_t)question);
+	guard_run(&guard, (void (*)(void))call_filter_or_mapper,
+		  (uintptr_t)filter_call);
 	self->state = before;
 	guard_leave(&guard);
-	do_slowly(publish, answer);
+	run_locked(publish_answer, answer);
 }
 
-static void sum_up(struct filter_answer *record)
+static void combine_answers(struct filter_answer *record)
 {
 	int filter = single_filter, mapper = single_mapper;
 
@@ -303,68 +308,69 @@ static void sum_up(struct filter_answer *record)
 }
 
 /* Publishes the record after all slots have answered. */
-static int finish(void *argument)
+static int publish_record(void *argument)
 {
 	const struct answer *answer = argument;
 	struct filter_answer *record = answer->record;
 
-	if (record->life != answer->life || record->version == answer->now)
+	if (record->reuses != answer->reuses || record->version == answer->now)
 		return 0;
-	sum_up(record);
+	combine_answers(record);
 	__atomic_store_n(&record->version, answer->now, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static void ask_all(struct thread *self, struct filter_answer *record,
-		    uint32_t now)
+static void call_all_slots(struct thread *self, struct filter_answer *record,
+			   uint32_t now)
 {
 	struct answer answer = {
 		.record = record,
-		.life = __atomic_load_n(&record->life, __ATOMIC_ACQUIRE),
+		.reuses = __atomic_load_n(&record->reuses, __ATOMIC_ACQUIRE),
 		.now = now,
 	};
 
 	/* A filter or mapper may query the function's image and name. */
 	shim_image_note(record->function);
-	self->asking_sp = (uintptr_t)&answer;
-	self->asking = record;
+	self->pending_answer_sp = (uintptr_t)&answer;
+	self->pending_answer = record;
 	for (int i = 0; i < FILTER_SLOTS; i++) {
 		answer.number = i;
 		answer.age = slots[i].age;
 		if (__atomic_load_n(&slots[i].handle, __ATOMIC_ACQUIRE) &&
 		    __atomic_load_n(&record->ages[i], __ATOMIC_ACQUIRE) !=
 			    answer.age)
-			call_filters(self, &answer);
+			call_slot(self, &answer);
 	}
-	self->asking = NULL;
-	do_slowly(finish, &answer);
+	self->pending_answer = NULL;
+	run_locked(publish_record, &answer);
 }
 
-/* --- one asker at a time --- */
+/* --- one thread calls, the others wait --- */
 
 /* The time that a thread waits for another thread's answer. */
 #define WAIT_YIELDS 100
 #define WAIT_STEPS  (WAIT_YIELDS + 1000) /* and then 1000 ms */
 
-static bool is_known(const struct filter_answer *record, uint32_t now)
+static bool is_complete(const struct filter_answer *record, uint32_t now)
 {
 	return __atomic_load_n(&record->version, __ATOMIC_ACQUIRE) == now;
 }
 
-static void release(struct filter_answer *record, uint32_t tid)
+static void release_record(struct filter_answer *record, uint32_t tid)
 {
 	__atomic_compare_exchange_n(&record->caller, &tid, 0, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-/* Whether the calling task becomes the asker.  False: the answers are known, or the
- * wait was too long and it asks besides the other task. */
-static bool claim(struct filter_answer *record, uint32_t now, uint32_t tid)
+/* Whether the calling task is the one that calls the filters and mappers.  False if the
+ * answers are complete, or if the wait was too long: then this task calls them, too. */
+static bool claim_record(struct filter_answer *record, uint32_t now,
+			 uint32_t tid)
 {
 	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
 		uint32_t owner = 0;
 
-		if (is_known(record, now))
+		if (is_complete(record, now))
 			return false;
 		if (__atomic_compare_exchange_n(&record->caller, &owner, tid,
 						false, __ATOMIC_ACQUIRE,
@@ -375,10 +381,10 @@ static bool claim(struct filter_answer *record, uint32_t now, uint32_t tid)
 			sys_yield();
 			continue;
 		}
-		/* The owner may have been cancelled, or be a thread of the
+		/* The owner may have been cancelled, or may be a thread of the
 		 * parent. */
 		if (!sys_is_alive(sys_getpid(), (int)owner))
-			release(record, owner);
+			release_record(record, owner);
 		sys_sleep_ms(1);
 	}
 	return false;
@@ -390,11 +396,11 @@ static bool is_caller(const struct filter_answer *record, uint32_t tid)
 }
 
 /* Whether the calling task runs a filter or mapper.  If tasks share the thread's
- * record, only the asker does. */
-static bool is_asking(const struct thread *self, uint32_t tid)
+ * record, only the task in @caller does. */
+static bool runs_filter(const struct thread *self, uint32_t tid)
 {
-	const struct filter_answer *asking = __atomic_load_n(&self->asking,
-							     __ATOMIC_RELAXED);
+	const struct filter_answer *asking = __atomic_load_n(
+		&self->pending_answer, __ATOMIC_RELAXED);
 
 	return asking &&
 	       (!(self->state & THREAD_SHARED) || is_caller(asking, tid));
@@ -418,26 +424,26 @@ const struct filter_answer *filter_cache_get(struct thread *self,
 	struct filter_answer *record = filter_cache_find(function);
 	bool claimed;
 
-	if (record && is_known(record, now))
+	if (record && is_complete(record, now))
 		return record;
 	tid = (uint32_t)sys_gettid();
-	if (is_asking(self, tid))
+	if (runs_filter(self, tid))
 		return NULL;
 	record = find_or_add(function);
 	if (!record || (self->state & THREAD_SHARED && is_caller(record, tid)))
 		return NULL;
-	claimed = (int)tid > 0 && claim(record, now, tid);
-	if (!is_known(record, now))
-		ask_all(self, record, now);
+	claimed = (int)tid > 0 && claim_record(record, now, tid);
+	if (!is_complete(record, now))
+		call_all_slots(self, record, now);
 	if (claimed)
-		release(record, tid);
+		release_record(record, tid);
 	return record;
 }
 
 void filter_cache_jumped(struct thread *self, uintptr_t sp)
 {
-	if (!self->asking || self->asking_sp >= sp)
+	if (!self->pending_answer || self->pending_answer_sp >= sp)
 		return;
-	release(self->asking, (uint32_t)sys_gettid());
-	self->asking = NULL;
+	release_record(self->pending_answer, (uint32_t)sys_gettid());
+	self->pending_answer = NULL;
 }

@@ -1,14 +1,15 @@
 /*
  * The answers of filters and mappers for each function.
  *
- * Each filter or mapper has a slot.  The first event of a function calls all of
- * them, with no lock held, and publishes a record; later events find it by one
- * hash.  A record stores the age of each answer, so that after a change of one filter
- * the others are not called again.
+ * Each filter or mapper has a slot.  At the first event of a function, shim calls all
+ * of them, without a lock, and publishes a record.  Later events find the record by one
+ * hash.  A record stores the age of each answer: after a change of one filter, shim
+ * does not call the others again.
  *
- * One thread calls them.  Other threads that need the answers wait, for a second at
- * most: they may hold a lock that the mapper waits for.  Then they call the filters
- * and mappers too, and the answers that are published first are valid for all.
+ * One thread calls the filters and mappers.  Other threads that need the answers wait,
+ * for a second at most, because they may hold a lock that the mapper waits for.  After
+ * that they make the calls, too; the answers that are published first are valid for
+ * all.
  */
 #ifndef SHIM_FILTER_CACHE_H
 #define SHIM_FILTER_CACHE_H
@@ -22,10 +23,10 @@
 
 struct filter_answer {
 	shim_function function;
-	uint32_t version;  /* of the slots, when all answers were complete */
-	uint32_t stubborn; /* failures to switch a call site off */
-	uint32_t caller;   /* the task that calls filters and mappers, or 0 */
-	uint32_t life;	   /* number of earlier functions at this address */
+	uint32_t version; /* of the slots, for which all answers are complete */
+	uint32_t switch_failures; /* failures to switch a call site off */
+	uint32_t caller; /* the task that calls filters and mappers, or 0 */
+	uint32_t reuses; /* number of earlier functions at this address */
 	/* The combined answer for a single profiler (filter_cache_single). */
 	uint32_t single_flags;
 	uintptr_t single_client;
@@ -34,8 +35,8 @@ struct filter_answer {
 	uintptr_t client[FILTER_SLOTS];
 };
 
-/* A hash table with open addressing.  A full one is replaced by one of twice the size
- * and stays mapped: threads may be reading it. */
+/* A hash table with open addressing.  shim replaces a full table by one of twice the
+ * size.  The old table stays mapped, because threads may be reading it. */
 struct filter_cache_map {
 	size_t mask;
 	size_t used;
@@ -73,20 +74,22 @@ filter_cache_look(shim_function function)
 
 struct thread;
 
-/* From now on, single_flags and single_client combine the answers of these two slots
- * (or -1).  State lock held. */
+/* Sets the two slots (or -1) whose answers single_flags and single_client combine.
+ * State lock held. */
 void filter_cache_single(int filter, int mapper);
 
-/* Takes a slot for @handle's filter or mapper; -1 if none is free.  State lock held. */
-int filter_cache_take(struct shim_profiler_handle *handle, bool is_filter);
-void filter_cache_release(int slot);
-/* Makes earlier answers of the slot invalid; the second, those of all filters. */
+/* Claims a slot for @handle's filter or mapper; -1 if none is free.  State lock held. */
+int filter_cache_claim_slot(struct shim_profiler_handle *handle,
+			    bool is_filter);
+void filter_cache_release_slot(int slot);
+/* Makes earlier answers of the slot invalid. */
 void filter_cache_invalidate(int slot);
+/* Makes earlier answers of all filters invalid. */
 void filter_cache_invalidate_filters(void);
 /* Functions in [low, high) were unmapped.  State lock held. */
 void filter_cache_forget(uintptr_t low, uintptr_t high);
 
-/* The record of @function, however old, or NULL. */
+/* The record of @function, also with invalid answers, or NULL. */
 struct filter_answer *filter_cache_find(shim_function function);
 
 /* The record of @function with all answers; calls filters and mappers if necessary.
@@ -94,10 +97,10 @@ struct filter_answer *filter_cache_find(shim_function function);
 const struct filter_answer *filter_cache_get(struct thread *self,
 					     shim_function function);
 
-/* @self continues at @sp: it may have left a filter or mapper by that. */
+/* @self continues at @sp, and may have left a filter or mapper by that. */
 void filter_cache_jumped(struct thread *self, uintptr_t sp);
 
-/* Before and after the answers of a filter change.  State lock held. */
+/* Raised before and after the answers of a filter change.  State lock held. */
 TOPIC(filters_change, void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Finds the call sites of an image: reads its code from memory, and lets scan.h search it for
- * calls of the hooks.
+ * Finds the call sites of an image: reads its code from memory, and lets scan.h search
+ * it for calls of the hooks.
  */
 #include "dispatch/find_sites.h"
 
@@ -25,9 +25,10 @@ struct texts {
 	bool hidden;	    /* it has code that shim must not change */
 };
 
-/* The part of a mapping in the image: the kernel merges adjacent mappings. */
-static struct view part_of(const struct map *map,
-			   const struct call_sites_image *memory)
+/* The part of a mapping that belongs to the image.  The kernel merges adjacent
+ * mappings, so a mapping may be larger. */
+static struct view part_in_image(const struct map *map,
+				 const struct call_sites_image *memory)
 {
 	uintptr_t start = map->start, end = map->end;
 
@@ -39,11 +40,11 @@ static struct view part_of(const struct map *map,
 			      (const unsigned char *)start };
 }
 
-static bool note_map(const struct map *map, void *argument)
+static bool collect_mapping(const struct map *map, void *argument)
 {
 	struct texts *texts = argument;
 	const struct call_sites_image *memory = &texts->image->memory;
-	struct view view = part_of(map, memory);
+	struct view view = part_in_image(map, memory);
 
 	if (view.size == 0)
 		return map->start < memory->end;
@@ -59,7 +60,7 @@ static bool note_map(const struct map *map, void *argument)
 	return true;
 }
 
-/* An image that may be unloaded is scanned in a copy. */
+/* Copies a view.  shim scans a copy of an image that may be unloaded. */
 static int copy_view(struct view *view)
 {
 	void *memory;
@@ -80,7 +81,7 @@ static void drop_view(struct view *view)
 		sys_unmap((void *)view->bytes, view->size);
 }
 
-static int make_room(struct site_image *image, uint32_t room)
+static int grow_sites(struct site_image *image, uint32_t room)
 {
 	struct site *sites, *before = image->sites;
 	size_t size_before = image->room * sizeof(*sites);
@@ -92,7 +93,8 @@ static int make_room(struct site_image *image, uint32_t room)
 	sites = memory;
 	for (uint32_t i = 0; i < image->count; i++)
 		sites[i] = before[i];
-	/* In this order, a child that is forked meanwhile has valid sites. */
+	/* The unmapping comes last, so that a child that is forked meanwhile has valid
+	 * sites. */
 	image->sites = sites;
 	image->room = room;
 	if (before)
@@ -106,7 +108,8 @@ struct search {
 	int error;
 };
 
-/* Of two candidates that overlap, at least one is no call: both are rejected. */
+/* Whether a candidate overlaps the one before.  At least one of the two is no call, so
+ * both are rejected. */
 static bool overlaps(struct site_image *image, uint32_t offset, uint32_t end)
 {
 	bool is_inside = offset < image->end;
@@ -124,7 +127,7 @@ static bool overlaps(struct site_image *image, uint32_t offset, uint32_t end)
 	return is_inside;
 }
 
-static bool note_site(uintptr_t address, enum scan_kind kind, void *argument)
+static bool add_site(uintptr_t address, enum scan_kind kind, void *argument)
 {
 	struct search *search = argument;
 	struct site_image *image = search->image;
@@ -140,7 +143,7 @@ static bool note_site(uintptr_t address, enum scan_kind kind, void *argument)
 		return true;
 	}
 	if (image->count == image->room) {
-		search->error = make_room(image, image->room * 2);
+		search->error = grow_sites(image, image->room * 2);
 		if (search->error < 0)
 			return false;
 	}
@@ -167,9 +170,9 @@ static int scan_texts(struct site_image *image, const struct texts *texts)
 		scan_stubs(&scan, &texts->text[i], &search.frames);
 		room += (uint32_t)(texts->text[i].size / 32);
 	}
-	search.error = make_room(image, room);
+	search.error = grow_sites(image, room);
 	for (unsigned i = 0; search.error == 0 && i < texts->count; i++)
-		scan_calls(&scan, &texts->text[i], note_site, &search);
+		scan_calls(&scan, &texts->text[i], add_site, &search);
 	return search.error;
 }
 
@@ -188,7 +191,7 @@ static int copy_texts(struct texts *texts)
 static int scan_image(struct site_image *image)
 {
 	struct texts texts = { .image = image };
-	int r = maps_read(note_map, &texts);
+	int r = maps_read(collect_mapping, &texts);
 
 	if (r < 0)
 		return r;

@@ -16,8 +16,8 @@ struct site {
 	uint32_t filtered : 1;
 	uint32_t throttled : 1;
 	uint32_t off : 1; /* the state of its code */
-	/* A jump that ends a part which the compiler split off: the offset of the
-	 * whole function; else 0. */
+	/* For a jump at the end of a part that the compiler has split off a function:
+	 * the offset of the function; else 0. */
 	uint32_t part_of;
 };
 
@@ -25,19 +25,20 @@ struct site_image {
 	struct call_sites_image memory;
 	struct site *sites;
 	uint32_t count, room;
-	uint32_t off;		       /* number of sites whose code is off */
+	uint32_t off; /* the number of sites whose code is off */
 	uint32_t changed, changed_end; /* sites of call_sites_throttle */
 	uint32_t parts, parts_end; /* sites with part_of lie between these */
-	bool has_parts;		   /* they were looked for */
+	bool has_parts;		   /* shim has searched for parts */
 	uint32_t rejected;
-	uint32_t end; /* offset behind the last site found */
+	uint32_t end; /* the offset after the last site found */
 	bool scanned;
 	bool unwritable;
 	bool confirmed; /* call_sites_add has named it since the fork */
 };
 
-/* Scans an image at its first use.  A failure for lack of memory or descriptors is
- * not stored: the next call tries again. */
+/* Scans an image at its first use.  Returns 0 or -errno; -EACCES if shim must not
+ * change its code.  After a lack of memory or descriptors, the next call tries again.
+ * */
 int sites_find(struct site_image *image);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * How each frame was left: return, tail call or unwinding.  A frame is
- * identified by its stack pointer.  Frames below the stack pointer of a later
- * event are gone: they were unwound, unless a leave hook said otherwise.
+ * Finds out how each frame ends: by a return, a tail call or unwinding.  The stack
+ * pointer identifies a frame.  Frames below the stack pointer of a later event no
+ * longer exist.  They were unwound, unless a leave hook has run for them.
  */
 #include "dispatch/frame_exits.h"
 
@@ -13,38 +13,40 @@
 
 #include <shim/banned.h>
 
-/* Free frames of a list have @frame NOT_YET: a signal handler that comes before a new
- * frame is filled does not take it for one that is gone. */
+/* The value of @frame in free entries.  A signal handler may come before a new entry is
+ * filled; this value keeps the handler from taking the entry for a frame that no longer
+ * exists. */
 #define NOT_YET UINTPTR_MAX
 
 struct open_frame {
 	shim_function function;
 	const void *site;
 	uintptr_t frame;
-	const void *exception; /* the cause of its landing pad ... */
-	bool is_unwinding;     /* ... which runs */
+	const void *exception; /* the cause of its landing pad */
+	bool is_unwinding;     /* its landing pad runs */
 };
 
+/* The open frames of one stack. */
 struct track {
 	struct track *next;
 	uintptr_t low, high; /* the stack; both 0: the list is free */
-	bool is_signal;	     /* an alternate stack: empty between handlers */
-	bool is_exact;	     /* the program has declared the stack */
+	bool is_signal; /* a signal stack, which is empty between handlers */
+	bool is_exact;	/* the program has declared the stack */
 	uint32_t count, room;
 	uintptr_t landed; /* the stack pointer of the last landing pad */
 	struct open_frame *frames;
 	struct open_frame first[];
 };
 
-/* A list begins with one page: there may be many coroutines. */
+/* A list begins with one page, because a program may have many coroutines. */
 #define PAGE	   4096
 #define FIRST_ROOM ((PAGE - sizeof(struct track)) / sizeof(struct open_frame))
 
 /* --- the lists --- */
 
-/* Old arrays stay mapped: this handler may have interrupted code that fills one.
- * Together they are smaller than the new one. */
-static bool make_room(struct track *track)
+/* Old arrays stay mapped, because this code may run in a signal handler that has
+ * interrupted a store into one.  Together they are smaller than the new array. */
+static bool grow_list(struct track *track)
 {
 	uint32_t room = track->room * 4;
 	struct open_frame *frames = shim_memory_map(room * sizeof(*frames));
@@ -63,21 +65,21 @@ static bool make_room(struct track *track)
 	return true;
 }
 
-static void empty(struct track *track)
+static void clear_list(struct track *track)
 {
 	while (track->count > 0)
 		track->frames[--track->count].frame = NOT_YET;
 }
 
-/* A stack pointer points at the last pushed word: it may be the upper end of the
- * stack, but never the lower end. */
+/* Whether the stack of @track contains @sp.  A stack pointer points at the last pushed
+ * word, so it may be the upper end of the stack, but never the lower end. */
 static bool contains(const struct track *track, uintptr_t sp)
 {
 	return sp - 1 - track->low < track->high - track->low;
 }
 
-/* A coroutine's stack may lie inside a stack that the kernel knows: the smallest match
- * is right.  There are few lists. */
+/* A coroutine's stack may lie inside a stack that the kernel knows, so the smallest
+ * match is right. */
 static struct track *find_list(struct thread *self, uintptr_t sp)
 {
 	struct track *best = self->track;
@@ -94,7 +96,7 @@ static struct track *find_list(struct thread *self, uintptr_t sp)
 	return best;
 }
 
-static struct track *make(struct thread *self)
+static struct track *make_list(struct thread *self)
 {
 	struct track *track = self->tracks;
 
@@ -114,7 +116,7 @@ static struct track *make(struct thread *self)
 	return track;
 }
 
-static struct track *find_or_make(struct thread *self, uintptr_t sp)
+static struct track *find_or_make_list(struct thread *self, uintptr_t sp)
 {
 	struct track *track = find_list(self, sp);
 	uintptr_t low, high;
@@ -123,7 +125,7 @@ static struct track *find_or_make(struct thread *self, uintptr_t sp)
 	if (track)
 		return track;
 	kind = shim_stack_find(sp - 1, &low, &high);
-	track = make(self);
+	track = make_list(self);
 	if (!track)
 		return NULL;
 	track->is_signal = kind == SHIM_STACK_SIGNAL;
@@ -150,12 +152,12 @@ static void pop(struct track *track)
 static void leave_top(const struct plan *plan, struct thread *self,
 		      struct track *track, const void *exception)
 {
-	struct open_frame gone = *top(track);
+	struct open_frame left = *top(track);
 	struct plan_call call = {
 		.event = PLAN_EXCEPTION,
-		.function = gone.function,
-		.site = gone.site,
-		.frame = gone.frame,
+		.function = left.function,
+		.site = left.site,
+		.frame = left.frame,
 		.target = (uintptr_t)exception,
 	};
 
@@ -164,8 +166,8 @@ static void leave_top(const struct plan *plan, struct thread *self,
 		plan_run(plan, self, &call);
 }
 
-/* The unwinding continues in the next outer frame: functions inlined into each other
- * share one machine frame, and their leave hooks follow. */
+/* The unwinding continues in the next outer frame.  Functions inlined into each other
+ * share one machine frame, so the leave hooks of the outer functions follow. */
 static void unwind_top(const struct plan *plan, struct thread *self,
 		       struct track *track)
 {
@@ -178,8 +180,9 @@ static void unwind_top(const struct plan *plan, struct thread *self,
 	}
 }
 
-/* Frames below the new one are gone.  A frame at the same address is alive only if the
- * new function was inlined into it: then both have the same call site. */
+/* Whether @open no longer exists when @call enters a frame.  Frames below the new frame
+ * do not.  A frame at the same address exists only if the new function was inlined into
+ * it: then both have the same call site. */
 static bool is_gone(const struct open_frame *open, const struct plan_call *call)
 {
 	if (open->frame != call->frame)
@@ -188,9 +191,10 @@ static bool is_gone(const struct open_frame *open, const struct plan_call *call)
 }
 
 /*
- * A function inlined into the one that caught an exception shares its frame, so its
- * end is unseen until it is entered again in that frame.  (A recursive call would have
- * a frame of its own.)
+ * Whether @call enters an open function again in the same frame.  A function that was
+ * inlined into the function that has caught an exception shares its frame.  So shim
+ * sees the end of the inlined function only when the program enters it again.  (A
+ * recursive call would have a frame of its own.)
  */
 static bool is_entered_again(const struct track *track,
 			     const struct plan_call *call)
@@ -208,9 +212,10 @@ static bool is_entered_again(const struct track *track,
 	return false;
 }
 
-/* Repeats if a signal handler has replaced the array meanwhile. */
-static void fill(const struct track *track, uint32_t at,
-		 const struct plan_call *call)
+/* Fills the entry @at; repeats the stores if a signal handler has replaced the array
+ * meanwhile. */
+static void fill_entry(const struct track *track, uint32_t at,
+		       const struct plan_call *call)
 {
 	struct open_frame *frames;
 
@@ -226,15 +231,15 @@ static void fill(const struct track *track, uint32_t at,
 	} while (frames != __atomic_load_n(&track->frames, __ATOMIC_RELAXED));
 }
 
-static void enter(const struct plan *plan, struct thread *self,
-		  struct track *track, const struct plan_call *call)
+static void enter_frame(const struct plan *plan, struct thread *self,
+			struct track *track, const struct plan_call *call)
 {
 	uint32_t at;
 
 	while (track->count > 0 &&
 	       (is_gone(top(track), call) || is_entered_again(track, call)))
 		leave_top(plan, self, track, NULL);
-	if (track->count + 1 >= track->room && !make_room(track)) {
+	if (track->count + 1 >= track->room && !grow_list(track)) {
 		self->dropped++;
 		return;
 	}
@@ -242,17 +247,17 @@ static void enter(const struct plan *plan, struct thread *self,
 	SHIM_ASSERT(track->count == 0 || top(track)->frame >= call->frame);
 	at = track->count++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	fill(track, at, call);
+	fill_entry(track, at, call);
 	plan_run(plan, self, call);
 }
 
 /*
- * The frame that @call leaves, counted from 1; 0: its enter was not seen.
+ * The frame that @call leaves, counted from 1; 0 if no enter hook has run for it.
  *
- * A leave hook that is jumped to at the function's end has the caller's stack pointer:
- * its frame is below, and the outermost one there.  A leave hook that is called inside
- * the function has the stack pointer of the enter hook or a lower one: its frame is
- * the innermost one at or above it.  A frame below takes precedence.
+ * If the function has jumped to the leave hook at its end, the hook has the caller's
+ * stack pointer: its frame is the outermost below that.  If the function has called the
+ * leave hook, the hook has the stack pointer of the enter hook or a lower one: its
+ * frame is the innermost at or above that.  A frame below takes precedence.
  */
 static uint32_t find_left(const struct track *track,
 			  const struct plan_call *call)
@@ -271,8 +276,8 @@ static uint32_t find_left(const struct track *track,
 	return found;
 }
 
-static void leave(const struct plan *plan, struct thread *self,
-		  struct track *track, const struct plan_call *given)
+static void leave_frame(const struct plan *plan, struct thread *self,
+			struct track *track, const struct plan_call *given)
 {
 	uint32_t left = find_left(track, given);
 	struct plan_call call = *given;
@@ -286,7 +291,8 @@ static void leave(const struct plan *plan, struct thread *self,
 		unwind_top(plan, self, track);
 		return;
 	}
-	/* A hook that is jumped to returns to the caller: the function returns. */
+	/* If the function has jumped to the hook, the hook returns to the caller: the
+	 * function returns. */
 	if (top(track)->frame >= call.frame)
 		how = code_leave_kind(&call, &call.target);
 	if (how == CODE_UNWINDS) {
@@ -302,19 +308,19 @@ static void leave(const struct plan *plan, struct thread *self,
 void frame_exits_run(const struct plan *plan, struct thread *self,
 		     const struct plan_call *call)
 {
-	struct track *track = find_or_make(self, call->frame);
+	struct track *track = find_or_make_list(self, call->frame);
 
 	if (!track)
 		self->dropped++;
 	else if (call->event == PLAN_ENTER)
-		enter(plan, self, track, call);
+		enter_frame(plan, self, track, call);
 	else
-		leave(plan, self, track, call);
+		leave_frame(plan, self, track, call);
 }
 
 /* --- exits without a hook --- */
 
-/* As plan_dispatch: the plan is not freed until end_use. */
+/* As in plan_dispatch: the plan is not freed until end_use. */
 static const struct plan *begin_use(struct thread *self, uint32_t *before)
 {
 	*before = self->dispatching;
@@ -371,7 +377,8 @@ void frame_exits_jumped(uintptr_t sp)
 	uintptr_t here = SHIM_CALLER_SP;
 	struct track *from = self ? find_list(self, here) : NULL;
 
-	/* A jump off the signal stack ends the handler; a coroutine may come back. */
+	/* A jump off the signal stack ends the handler, but a coroutine may continue
+	 * later. */
 	if (from && from->is_signal && !contains(from, sp))
 		leave_below(self, from, NOT_YET, NULL);
 	frame_exits_unwound(sp, NULL, false);
@@ -389,14 +396,15 @@ void frame_exits_stack_created(uintptr_t low, uintptr_t high)
 		return;
 	track = find_list(self, low + 1);
 	if (track && track->low == low && track->high == high) {
-		empty(track); /* the memory is a stack again */
+		clear_list(
+			track); /* the program uses the memory for a new stack */
 		return;
 	}
-	/* The new stack is inside this one: addresses may be in either. */
+	/* The new stack is inside this one, so an address may belong to either. */
 	if (track)
 		track->is_exact = false;
 	self->track = NULL;
-	track = make(self);
+	track = make_list(self);
 	if (!track)
 		return;
 	track->is_signal = false;
@@ -415,14 +423,14 @@ void frame_exits_ended(void)
 		leave_below(self, track, NOT_YET, NULL);
 }
 
-/* A new thread reuses the lists of a thread that is gone. */
-static void forget(struct thread *thread)
+/* A new thread reuses the lists of a thread that has ended. */
+static void clear_lists(struct thread *thread)
 {
 	thread->track = NULL;
 	for (struct track *t = thread->tracks; t; t = t->next) {
-		empty(t);
+		clear_list(t);
 		t->low = t->high = 0;
 	}
 }
 
-SUBSCRIBE(thread_reset, forget);
+SUBSCRIBE(thread_reset, clear_lists);

@@ -1,7 +1,7 @@
 /*
- * GOT slots of images for the allocator and for locks.  Without a profiler
- * that enables their events, a slot holds libc's address and a call costs
- * nothing; with one, it holds the address of shim's function.
+ * GOT slots of images for the allocator and for locks.  If a profiler enables their
+ * events, a slot holds the address of shim's wrapper.  Otherwise it holds libc's
+ * address, and a call costs nothing.
  */
 #include "dispatch/got_slots.h"
 
@@ -20,9 +20,9 @@ struct slot {
 	uint8_t family, function;
 	bool is_relro; /* its page is read-only */
 	bool may_go;
-	void *pointed; /* the value that shim has stored, or NULL */
-	/* A slot that points into this range is unresolved; the loader will resolve
-	 * it to the wrapper. */
+	void *stored_target; /* the value that shim has stored, or NULL */
+	/* A slot that points into this range is unresolved.  The loader will resolve it
+	 * to the wrapper. */
 	uintptr_t lazy_start, lazy_end;
 };
 
@@ -33,7 +33,7 @@ static size_t slot_room = sizeof(first_slots) / sizeof(*first_slots);
 static unsigned slot_count;
 
 static struct family {
-	bool stays, passes;
+	bool uses_wrappers, bypasses;
 	bool wrappers_are_first;
 	struct got_slots_function targets[SLOTS_FUNCTIONS];
 } families[SLOTS_FAMILIES];
@@ -69,7 +69,7 @@ static int find_name(enum got_slots_family family, const char *name)
 	return -1;
 }
 
-/* Few prefixes tell the families apart: images call thousands of functions. */
+/* Compares prefixes only, because images call thousands of functions. */
 static enum got_slots_family family_of(const char *name)
 {
 	bool is_lock = text_after(name, "pthread_") ||
@@ -91,25 +91,25 @@ static bool leads_to_wrapper(const struct slot *slot)
 	if (sys_peek((const void *)slot->place, &value, sizeof(value)) < 0)
 		return false;
 	if (value == (uintptr_t)target_of(slot)->wrapper ||
-	    (slot->pointed && value == (uintptr_t)slot->pointed))
+	    (slot->stored_target && value == (uintptr_t)slot->stored_target))
 		return true;
 	return families[slot->family].wrappers_are_first &&
 	       value >= slot->lazy_start && value < slot->lazy_end;
 }
 
-static void point(struct slot *slot)
+static void point_slot(struct slot *slot)
 {
 	void *target = target_of(slot)->target;
 	void *page = (void *)(slot->place & ~(uintptr_t)(PAGE - 1));
 
 	if (!target || !leads_to_wrapper(slot))
 		return;
-	slot->pointed = target;
+	slot->stored_target = target;
 	if (slot->may_go) {
 		sys_poke((void *)slot->place, &target, sizeof(target));
 		return;
 	}
-	/* A hardened kernel may refuse: the slot keeps leading to the wrapper. */
+	/* If a hardened kernel refuses, the slot still leads to the wrapper. */
 	if (slot->is_relro &&
 	    sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
 		return;
@@ -118,7 +118,7 @@ static void point(struct slot *slot)
 		sys_protect(page, PAGE, PROT_READ);
 }
 
-static bool make_room(void)
+static bool grow_slots(void)
 {
 	struct slot *more;
 	void *memory;
@@ -137,14 +137,14 @@ static bool make_room(void)
 	return true;
 }
 
-void got_slots_found(const struct hook_table_image *image, const char *name,
-		     uintptr_t place, bool is_undefined)
+void got_slots_add(const struct hook_table_image *image, const char *name,
+		   uintptr_t place, bool is_undefined)
 {
 	enum got_slots_family family = family_of(name);
 	struct slot slot;
 	int function;
 
-	if (!is_undefined || families[family].stays)
+	if (!is_undefined || families[family].uses_wrappers)
 		return;
 	function = find_name(family, name);
 	if (function < 0)
@@ -156,45 +156,46 @@ void got_slots_found(const struct hook_table_image *image, const char *name,
 		.is_relro = place - image->relro < image->relro_size,
 		.may_go = image->may_go,
 	};
-	/* Objects that are loaded later may have libraries that the loader
-	 * searches before shim. */
+	/* For an object that is loaded later, the loader may search the object's
+	 * libraries before shim. */
 	if (!image->may_go) {
 		slot.lazy_start = image->bias;
 		slot.lazy_end = image->dynamic;
 	}
-	/* A slot that cannot be stored keeps leading to the wrapper. */
-	if (!make_room())
+	/* Without room for the slot, the slot still leads to the wrapper. */
+	if (!grow_slots())
 		return;
-	if (families[family].passes)
-		point(&slot);
+	if (families[family].bypasses)
+		point_slot(&slot);
 	slots[slot_count++] = slot;
 }
 
-/* Points the slots of a family that bypasses; forgets those of one that stays. */
-static void settle(enum got_slots_family family)
+/* Points the slots of a family that bypasses the wrappers; removes those of a family
+ * that uses the wrappers. */
+static void apply_decision(enum got_slots_family family)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < slot_count; i++) {
-		if (slots[i].family == family && families[family].passes)
-			point(&slots[i]);
-		if (slots[i].family != family || families[family].passes)
+		if (slots[i].family == family && families[family].bypasses)
+			point_slot(&slots[i]);
+		if (slots[i].family != family || families[family].bypasses)
 			slots[kept++] = slots[i];
 	}
 	slot_count = kept;
 }
 
-struct passing {
+struct bypass {
 	enum got_slots_family family;
 	const struct got_slots_function *functions;
 	bool is_first;
 };
 
-static int pass_by(void *argument)
+static int bypass_locked(void *argument)
 {
-	const struct passing *passing = argument;
-	const struct got_slots_function *functions = passing->functions;
-	enum got_slots_family family = passing->family;
+	const struct bypass *bypass = argument;
+	const struct got_slots_function *functions = bypass->functions;
+	enum got_slots_family family = bypass->family;
 
 	for (unsigned i = 0; i < SLOTS_FUNCTIONS && functions[i].name; i++) {
 		int number = find_name(family, functions[i].name);
@@ -202,32 +203,32 @@ static int pass_by(void *argument)
 		if (number >= 0)
 			families[family].targets[number] = functions[i];
 	}
-	families[family].wrappers_are_first = passing->is_first;
-	families[family].passes = true;
-	settle(family);
+	families[family].wrappers_are_first = bypass->is_first;
+	families[family].bypasses = true;
+	apply_decision(family);
 	return 0;
 }
 
-void got_slots_pass_by(
+void got_slots_bypass(
 	enum got_slots_family family,
 	const struct got_slots_function functions[SLOTS_FUNCTIONS],
 	bool is_first)
 {
-	struct passing passing = { family, functions, is_first };
+	struct bypass bypass = { family, functions, is_first };
 
-	state_slowly(pass_by, &passing);
+	state_slowly(bypass_locked, &bypass);
 }
 
-static int stay(void *family)
+static int use_wrappers_locked(void *family)
 {
-	families[*(enum got_slots_family *)family].stays = true;
-	settle(*(enum got_slots_family *)family);
+	families[*(enum got_slots_family *)family].uses_wrappers = true;
+	apply_decision(*(enum got_slots_family *)family);
 	return 0;
 }
 
-void got_slots_stay(enum got_slots_family family)
+void got_slots_use_wrappers(enum got_slots_family family)
 {
-	state_slowly(stay, &family);
+	state_slowly(use_wrappers_locked, &family);
 }
 
 void got_slots_forget(uintptr_t start, uintptr_t end)

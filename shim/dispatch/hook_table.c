@@ -1,7 +1,6 @@
 /*
- * The table of the two hooks, and the GOT slots through which images call
- * them.  A slot is one aligned word, so one store changes the hook while other
- * threads call it.
+ * The table of the two hooks, and the GOT slots through which images call them.  A slot
+ * is one aligned word, so one store changes the hook while other threads call it.
  */
 #include "dispatch/hook_table.h"
 
@@ -20,7 +19,7 @@
 #include <shim/banned.h>
 
 #define PAGE	    4096
-#define OBJECTS_MAX 16384 /* more are not looked at */
+#define OBJECTS_MAX 16384 /* the search of the loader's list stops there */
 
 /* arch/.../dispatch.S */
 void table_nothing(void);
@@ -29,7 +28,7 @@ void __cyg_profile_func_exit(void *function, void *site);
 
 typedef void (*hook)(void);
 
-/* The enter and leave hook that entry.S jumps to.  NULL until shim has started, also
+/* The enter and leave hook that dispatch.S jumps to.  NULL until shim has started, and
  * before the loader has relocated shim (edge/early.c). */
 __attribute__((visibility("hidden"))) hook table_current[2];
 
@@ -50,13 +49,13 @@ struct slot {
 static struct slot slots[512];
 static unsigned slot_count;
 
-static uintptr_t edge_of(bool leaves)
+static uintptr_t exported_hook(bool leaves)
 {
 	return leaves ? (uintptr_t)__cyg_profile_func_exit :
 			(uintptr_t)__cyg_profile_func_enter;
 }
 
-static void point(const struct slot *slot)
+static void point_slot(const struct slot *slot)
 {
 	hook target = table_current[slot->leaves];
 	void *page = (void *)((uintptr_t)slot->place & ~(uintptr_t)(PAGE - 1));
@@ -71,21 +70,22 @@ static void point(const struct slot *slot)
 		__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
 		return;
 	}
-	/* A hardened kernel may refuse: then the jump stays, which works too. */
+	/* If a hardened kernel refuses, calls keep taking the jump through the table,
+	 * which leads to the same hook. */
 	if (sys_protect(page, PAGE, PROT_READ | PROT_WRITE) < 0)
 		return;
 	__atomic_store_n(slot->place, target, __ATOMIC_RELEASE);
 	sys_protect(page, PAGE, PROT_READ);
 }
 
-static void point_all(void)
+static void point_all_slots(void)
 {
 	for (unsigned i = 0; i < slot_count; i++)
 		if (slots[i].leaves)
-			point(&slots[i]);
+			point_slot(&slots[i]);
 	for (unsigned i = 0; i < slot_count; i++)
 		if (!slots[i].leaves)
-			point(&slots[i]);
+			point_slot(&slots[i]);
 }
 
 void hook_table_point(void *enter, void *leave)
@@ -95,12 +95,12 @@ void hook_table_point(void *enter, void *leave)
 
 	if (table_current[0] == enter_hook && table_current[1] == leave_hook)
 		return;
-	/* Leaves first: a profiler that is being attached may see a leave
-	 * without an enter, as of any open call, but no enter whose leave it
-	 * will miss.  (A detached profiler has left the plan already.) */
+	/* The leave hook comes first.  So a profiler that is being attached may see a
+	 * leave without an enter, as for any open call, but it sees the leave of each
+	 * enter.  (The plan no longer has a profiler that is being detached.) */
 	__atomic_store_n(&table_current[1], leave_hook, __ATOMIC_RELEASE);
 	__atomic_store_n(&table_current[0], enter_hook, __ATOMIC_RELEASE);
-	point_all();
+	point_all_slots();
 }
 
 void *hook_table_hook(bool leaves)
@@ -111,7 +111,7 @@ void *hook_table_hook(bool leaves)
 
 void hook_table_forked(void)
 {
-	point_all();
+	point_all_slots();
 }
 
 void hook_table_start(void)
@@ -120,7 +120,7 @@ void hook_table_start(void)
 	hook_table_point(NULL, NULL);
 }
 
-/* --- slots that are not yet resolved --- */
+/* --- unresolved slots --- */
 
 static bool opens_deep;
 
@@ -129,9 +129,9 @@ void hook_table_opens_deep(void)
 	__atomic_store_n(&opens_deep, true, __ATOMIC_RELEASE);
 }
 
-/* Whether the loader finds shim's definition first.  It searches the program's objects
- * in their order. */
-static bool is_first(bool leaves)
+/* Whether the loader, which searches the program's objects in their order, finds shim's
+ * definition first. */
+static bool shim_is_first(bool leaves)
 {
 	static enum { UNKNOWN, OURS, ANOTHER } first[2];
 
@@ -139,15 +139,15 @@ static bool is_first(bool leaves)
 		first[leaves] = lookup_first(
 					leaves ? "__cyg_profile_func_exit" :
 						 "__cyg_profile_func_enter") ==
-						(void *)edge_of(leaves) ?
+						(void *)exported_hook(leaves) ?
 					OURS :
 					ANOTHER;
 	return first[leaves] == OURS;
 }
 
-/* Objects in another namespace call the hooks of that namespace: libc's, which are
- * empty.  @map, the loader's entry from the object's second slot, may be freed at any
- * time. */
+/* Objects in another namespace call the hooks of that namespace: libc's empty
+ * functions.  @map is the loader's entry from the object's second slot, which may be
+ * freed at any time. */
 static bool is_in_our_namespace(uintptr_t map)
 {
 	const struct r_debug *list = lookup_list();
@@ -164,13 +164,13 @@ static bool is_in_our_namespace(uintptr_t map)
 	return false;
 }
 
-static bool will_lead_to_us(const struct hook_table_image *image,
-			    const struct dynamic *dynamic, bool leaves,
-			    bool is_undefined)
+static bool will_lead_to_shim(const struct hook_table_image *image,
+			      const struct dynamic *dynamic, bool leaves,
+			      bool is_undefined)
 {
 	uintptr_t map;
 
-	if (!is_first(leaves) || (dynamic->is_symbolic && !is_undefined))
+	if (!shim_is_first(leaves) || (dynamic->is_symbolic && !is_undefined))
 		return false;
 	if (image->may_go && __atomic_load_n(&opens_deep, __ATOMIC_ACQUIRE))
 		return false;
@@ -180,15 +180,16 @@ static bool will_lead_to_us(const struct hook_table_image *image,
 	       is_in_our_namespace(map);
 }
 
-/* Whether shim may change a slot: it leads to shim, or is unresolved (it leads into its
- * own image) and will.  If the program defines hooks, the slot leads to these. */
-static bool is_ours(const struct hook_table_image *image,
-		    const struct dynamic *dynamic, uintptr_t value, bool leaves,
-		    bool is_undefined)
+/* Whether shim may change a slot: the slot leads to shim; or it is unresolved (it
+ * points into its own image), and the loader will resolve it to shim.  If the program
+ * defines hooks, the slot leads to the program's. */
+static bool may_change(const struct hook_table_image *image,
+		       const struct dynamic *dynamic, uintptr_t value,
+		       bool leaves, bool is_undefined)
 {
-	return value == edge_of(leaves) ||
+	return value == exported_hook(leaves) ||
 	       (value >= image->bias && value < image->dynamic &&
-		will_lead_to_us(image, dynamic, leaves, is_undefined));
+		will_lead_to_shim(image, dynamic, leaves, is_undefined));
 }
 
 static void add_slot(const struct hook_table_image *image,
@@ -207,14 +208,15 @@ static void add_slot(const struct hook_table_image *image,
 
 	if (slot_count == sizeof(slots) / sizeof(*slots) ||
 	    sys_peek((const void *)place, &value, sizeof(value)) < 0 ||
-	    !is_ours(image, dynamic, value, leaves, is_undefined))
+	    !may_change(image, dynamic, value, leaves, is_undefined))
 		return;
 	slots[slot_count++] = slot;
-	point(&slot);
+	point_slot(&slot);
 }
 
-/* An address of the dynamic section, whether or not the loader has relocated it. */
-static uintptr_t real(const struct hook_table_image *image, uintptr_t address)
+/* An address of the dynamic section, which the loader may have relocated already. */
+static uintptr_t relocate(const struct hook_table_image *image,
+			  uintptr_t address)
 {
 	return address < image->bias ? address + image->bias : address;
 }
@@ -233,24 +235,25 @@ static bool read_dynamic(const struct hook_table_image *image,
 		switch (entry.d_tag) {
 		case DT_NULL: at = image->dynamic_size; break;
 		case DT_SYMTAB:
-			dynamic->symbols = real(image, entry.d_un.d_ptr);
+			dynamic->symbols = relocate(image, entry.d_un.d_ptr);
 			break;
 		case DT_STRTAB:
-			dynamic->strings = real(image, entry.d_un.d_ptr);
+			dynamic->strings = relocate(image, entry.d_un.d_ptr);
 			break;
 		case DT_PLTGOT:
-			dynamic->slots = real(image, entry.d_un.d_ptr);
+			dynamic->slots = relocate(image, entry.d_un.d_ptr);
 			break;
 		case DT_SYMBOLIC: dynamic->is_symbolic = true; break;
 		case DT_FLAGS:
 			dynamic->is_symbolic |= entry.d_un.d_val & DF_SYMBOLIC;
 			break;
 		case DT_JMPREL:
-			dynamic->jumps = real(image, entry.d_un.d_ptr);
+			dynamic->jumps = relocate(image, entry.d_un.d_ptr);
 			break;
 		case DT_PLTRELSZ: dynamic->jumps_size = entry.d_un.d_val; break;
 		case DT_RELA:
-			dynamic->relocations = real(image, entry.d_un.d_ptr);
+			dynamic->relocations = relocate(image,
+							entry.d_un.d_ptr);
 			break;
 		case DT_RELASZ:
 			dynamic->relocations_size = entry.d_un.d_val;
@@ -260,10 +263,11 @@ static bool read_dynamic(const struct hook_table_image *image,
 	return dynamic->symbols && dynamic->strings;
 }
 
-/* The size of the longest name that is searched. */
+/* The size of the longest name that shim searches, with its NUL. */
 #define NAME_SIZE sizeof("pthread_rwlock_clockrdlock")
 
-/* An image that may not be unloaded, as in the first scan, is read directly. */
+/* Reads the memory of an image directly if no thread can unload it, as during the first
+ * scan. */
 static int read_from(const struct hook_table_image *image, const void *from,
 		     void *to, size_t size)
 {
@@ -274,7 +278,7 @@ static int read_from(const struct hook_table_image *image, const void *from,
 	return 0;
 }
 
-/* Reads the name of a symbol; false if it is longer than all searched names. */
+/* Reads the name of a symbol; false if it is longer than all names that shim searches. */
 static bool read_name(const struct hook_table_image *image,
 		      const struct dynamic *dynamic, size_t number,
 		      char name[NAME_SIZE], bool *is_undefined)
@@ -324,8 +328,8 @@ static void scan_relocations(const struct hook_table_image *image,
 			       &is_undefined))
 			continue;
 		if (ELF64_R_TYPE(r->r_info) == ARCH_RELOC_JUMP_SLOT)
-			got_slots_found(image, name, image->bias + r->r_offset,
-					is_undefined);
+			got_slots_add(image, name, image->bias + r->r_offset,
+				      is_undefined);
 		rest = text_after(name, "__cyg_profile_func_");
 		if (rest && text_equal(rest, "enter"))
 			add_slot(image, dynamic, image->bias + r->r_offset,

@@ -1,8 +1,8 @@
 /*
- * The hooks that run on enter and leave.
+ * The table of the hooks that run on enter and leave.
  *
  * The program's calls reach two exported symbols that jump through the table
- * (arch/.../entry.S).  That jump costs a quarter of an empty hook.  If an image
+ * (arch/.../dispatch.S).  That jump costs a quarter of an empty hook.  If an image
  * reaches the symbols through GOT slots, shim points the slots at the hooks, which
  * saves the jump.
  */
@@ -20,31 +20,32 @@ struct hook_table_image {
 	size_t dynamic_size;
 	uintptr_t relro;
 	size_t relro_size;
-	/* Another thread may unload it at any time: read it by system calls only. */
+	/* Another thread may unload the image at any time: read it by system calls. */
 	bool may_go;
 };
 
-/* From now on a hooked call no longer starts shim; it does nothing until
- * hook_table_point.  State lock held. */
+/* Points the table at empty hooks.  From now on a hooked call no longer starts shim.
+ * State lock held. */
 void hook_table_start(void);
 /* Points the table and all bound slots at these hooks; NULL: an empty hook. */
 void hook_table_point(void *enter, void *leave);
 /* The hook that calls reach; NULL until shim has started. */
 void *hook_table_hook(bool leaves);
-/* In a forked child: points all slots again, since another thread of the parent may
- * have been doing that. */
+/* In a forked child: points all slots again, because another thread of the parent may
+ * have been changing them. */
 void hook_table_forked(void);
 
 /* Stores the slots of an image and points them at the hooks. */
 void hook_table_bind(const struct hook_table_image *image);
-/* Stores the slots in an address range, at most @room; returns how many. */
+/* Stores the addresses of at most @room slots in [@start, @end) in @places; returns
+ * their number. */
 unsigned hook_table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
 			  unsigned room);
-/* The program opens an object with RTLD_DEEPBIND, which searches the object's own
- * dependencies first.  From now on, shim leaves unresolved slots of objects that may be
- * unloaded to the loader. */
+/* The program opens an object with RTLD_DEEPBIND: the loader searches the object's own
+ * dependencies first.  From now on, shim does not change unresolved slots of objects
+ * that may be unloaded. */
 void hook_table_opens_deep(void);
-/* Forgets the slots in an address range that was unmapped. */
+/* Removes the slots in an address range that was unmapped. */
 void hook_table_unbind(uintptr_t start, uintptr_t end);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Disables and enables all hooks: plan_pause does the work.  The count of
- * switches is odd while hooks are disabled; pauses (of shim itself, for
- * example in a fork) nest and do not enable what the program has disabled.
+ * Disables and enables all hooks: plan_pause does the work.  The count of switches is
+ * odd while hooks are disabled.  Pauses (of shim itself, for example in a fork) nest;
+ * their end leaves hooks disabled that the program has disabled.
  */
 #include "dispatch/hooks_switch.h"
 
@@ -20,7 +20,7 @@
 static uint32_t switched; /* odd: disabled */
 
 /* Writes the number of call sites, and of those that are off, into the recording. */
-static void calls_note(void)
+static void write_counts(void)
 {
 	struct shim_meta *meta = record_meta();
 	struct call_sites_state state;
@@ -36,15 +36,15 @@ static void calls_note(void)
 	meta->site_images_unwritable = state.images_unwritable;
 }
 
-SUBSCRIBE(call_sites_switched, calls_note);
+SUBSCRIBE(call_sites_switched, write_counts);
 
-static int stop(void *unused)
+static int disable_hooks(void *unused)
 {
 	(void)unused;
 	if (switched % 2 == 0) {
 		switched++;
 		plan_pause(true);
-		calls_note();
+		write_counts();
 	}
 	return 0;
 }
@@ -55,27 +55,27 @@ static int enable_hooks(void *unused)
 	if (switched % 2 != 0) {
 		switched++;
 		plan_pause(false);
-		calls_note();
+		write_counts();
 	}
 	return 0;
 }
 
 static unsigned pauses;
-static bool is_stopped_by_pause;
+static bool is_disabled_by_pause;
 
 static int begin_pause(void *unused)
 {
 	if (pauses++ == 0 && switched % 2 == 0) {
-		is_stopped_by_pause = true;
-		stop(unused);
+		is_disabled_by_pause = true;
+		disable_hooks(unused);
 	}
 	return 0;
 }
 
 static int end_pause(void *unused)
 {
-	if (--pauses == 0 && is_stopped_by_pause) {
-		is_stopped_by_pause = false;
+	if (--pauses == 0 && is_disabled_by_pause) {
+		is_disabled_by_pause = false;
 		enable_hooks(unused);
 	}
 	return 0;
@@ -93,10 +93,10 @@ void hooks_switch_forked(void)
 	call_sites_settle();
 	plan_forked(switched % 2 != 0);
 	if (switched != 0)
-		calls_note();
+		write_counts();
 }
 
-static enum shim_result do_slowly(int (*work)(void *unused))
+static enum shim_result switch_hooks(int (*work)(void *unused))
 {
 	state_start();
 	if (state_get() != STATE_RUNNING || state_slowly(work, NULL) < 0)
@@ -107,11 +107,11 @@ static enum shim_result do_slowly(int (*work)(void *unused))
 enum shim_result shim_hooks_disable(void)
 {
 	ENTRY_ASYNC();
-	return do_slowly(stop);
+	return switch_hooks(disable_hooks);
 }
 
 enum shim_result shim_hooks_enable(void)
 {
 	ENTRY_ASYNC();
-	return do_slowly(enable_hooks);
+	return switch_hooks(enable_hooks);
 }

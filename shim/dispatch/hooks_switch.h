@@ -6,12 +6,12 @@
 
 #include <stdbool.h>
 
-/* In a forked child: switches the hooks as they were in the parent, which may have
- * been changing that.  State lock held. */
+/* In a forked child: switches the hooks to the parent's state, because the parent may
+ * have been changing them.  State lock held. */
 void hooks_switch_forked(void);
 
-/* Disables the hooks unless the user has.  Pauses nest: the end of the last one enables
- * the hooks that they have disabled. */
+/* Begins or ends a pause.  The first pause disables the hooks, unless the user has.
+ * The end of the last pause enables them again. */
 void hooks_switch_pause(bool begins);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Handles loaded and unloaded images: points the slots of a new image at the hooks and
- * registers it for call_sites.h; forgets all data about the addresses of an unloaded
- * one.
+ * Handles loaded and unloaded images.  It points the slots of a new image at the hooks,
+ * and registers the image for call_sites.h.  It drops all data about the addresses of
+ * an unloaded image.
  */
 #include "dispatch/call_sites.h"
 #include "dispatch/filter_cache.h"
@@ -14,7 +14,7 @@
 
 #include <shim/banned.h>
 
-static void find_sites(struct image_entry *image)
+static void register_call_sites(struct image_entry *image)
 {
 	call_sites_add(&(struct call_sites_image){
 		.start = image->start,
@@ -24,10 +24,11 @@ static void find_sites(struct image_entry *image)
 	});
 }
 
-/* Code of libshim.so may be linked into the program: then the program has hooks. */
-static void note_hooks(struct image_entry *image)
+/* Sets image->has_hooks.  If the program contains this code, it is linked with
+ * libshim.a, and has hooks. */
+static void set_has_hooks(struct image_entry *image)
 {
-	uintptr_t here = (uintptr_t)&note_hooks, slot;
+	uintptr_t here = (uintptr_t)&set_has_hooks, slot;
 	bool has_hooks = hook_table_slots(image->start, image->end, &slot, 1) >
 				 0 ||
 			 (here - image->start < image->end - image->start &&
@@ -36,8 +37,8 @@ static void note_hooks(struct image_entry *image)
 	__atomic_store_n(&image->has_hooks, has_hooks, __ATOMIC_RELEASE);
 }
 
-static void came(struct image_entry *image, const struct image_facts *facts,
-		 bool may_go)
+static void add_image(struct image_entry *image,
+		      const struct image_facts *facts, bool may_go)
 {
 	hook_table_bind(&(struct hook_table_image){
 		.bias = facts->bias,
@@ -48,28 +49,28 @@ static void came(struct image_entry *image, const struct image_facts *facts,
 		.may_go = may_go,
 	});
 	if (image) {
-		note_hooks(image);
-		find_sites(image);
+		set_has_hooks(image);
+		register_call_sites(image);
 	}
 }
 
-static void went(uintptr_t start, uintptr_t end)
+static void remove_image(uintptr_t start, uintptr_t end)
 {
 	hook_table_unbind(start, end);
 	filter_cache_forget(start, end);
 	call_sites_remove(start, end);
 }
 
-static void forked(bool is_complete)
+static void finish_fork(bool is_complete)
 {
 	if (is_complete)
 		call_sites_fork_end();
 	hooks_switch_forked();
 }
 
-SUBSCRIBE(image_came, came);
-SUBSCRIBE(image_went, went);
+SUBSCRIBE(image_came, add_image);
+SUBSCRIBE(image_went, remove_image);
 SUBSCRIBE(images_scanned, call_sites_settle);
 SUBSCRIBE(images_fork, call_sites_fork_begin);
-SUBSCRIBE(image_forked_as_well, find_sites);
-SUBSCRIBE(images_forked, forked);
+SUBSCRIBE(image_forked_as_well, register_call_sites);
+SUBSCRIBE(images_forked, finish_fork);

@@ -1,7 +1,7 @@
 /*
- * Sorts calls of the leave hook into returns, tail calls and unwinding.  The
- * code behind a call site decides; the result is kept by call site, so a later
- * leave costs one comparison.
+ * Sorts calls of the leave hook into returns, tail calls and unwinding.  The code after
+ * the call site decides.  shim stores the result by call site, so a later leave costs
+ * one comparison.
  */
 #include "dispatch/leaves.h"
 
@@ -11,15 +11,15 @@
 
 #include <shim/banned.h>
 
-/* entry.S: */
+/* In dispatch.S. */
 void leaves_sort(void);
 void table_nothing(void);
 
-/* The hooks that leaves_sort jumps to; entry.S uses the first field. */
+/* The hooks that leaves_sort jumps to.  dispatch.S uses the first field. */
 __attribute__((visibility("hidden"))) struct leaves_hooks leaves_hooks;
 
-/* Return addresses of leave hook calls behind which the function returns; with this
- * bit: returns unless a landing pad runs. */
+/* The return addresses of calls of the leave hook after which the function returns.
+ * With this bit, it returns unless a landing pad runs. */
 #define UNLESS_LANDED (1ull << LAYOUT_LEAVES_BIT)
 
 __attribute__((visibility("hidden")))
@@ -28,7 +28,7 @@ uint64_t leaves_front[1u << (32 - LAYOUT_LEAVES_SHIFT)];
 /* Incremented when the entries are cleared. */
 static uint32_t age;
 
-/* Called by entry.S, which jumps to what it returns. */
+/* dispatch.S calls this function, and jumps to the hook that it returns. */
 __attribute__((visibility("hidden"))) void *
 leaves_decide(shim_function function, const void *site, uintptr_t frame,
 	      uintptr_t return_address);
@@ -49,7 +49,7 @@ void *leaves_sort_to(const struct leaves_hooks *hooks)
 	return (void *)leaves_sort;
 }
 
-static void forget(void)
+static void clear_entries(void)
 {
 	__atomic_add_fetch(&age, 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < sizeof(leaves_front) / sizeof(*leaves_front);
@@ -58,12 +58,12 @@ static void forget(void)
 			__atomic_store_n(&leaves_front[i], 0, __ATOMIC_SEQ_CST);
 }
 
-SUBSCRIBE(code_forgotten, forget);
+SUBSCRIBE(code_forgotten, clear_entries);
 
-/* A thread that clears the table meanwhile finds the entry, or its new age is seen
- * here. */
-static void put_in_front(uintptr_t return_address, uint64_t entry,
-			 uint32_t before)
+/* Stores an entry.  If another thread clears the table meanwhile, it clears this entry,
+ * or this thread sees the new age. */
+static void store_entry(uintptr_t return_address, uint64_t entry,
+			uint32_t before)
 {
 	uint64_t *place = &leaves_front[(uint32_t)return_address *
 						(uint32_t)LAYOUT_FRONT_FACTOR >>
@@ -89,11 +89,11 @@ void *leaves_decide(shim_function function, const void *site, uintptr_t frame,
 
 	switch (code_leave_kind(&call, &target)) {
 	case CODE_RETURNS:
-		put_in_front(return_address, return_address, before);
+		store_entry(return_address, return_address, before);
 		break;
 	case CODE_DEPENDS:
-		put_in_front(return_address, return_address | UNLESS_LANDED,
-			     before);
+		store_entry(return_address, return_address | UNLESS_LANDED,
+			    before);
 		if (landings_count > 0 && landings_has(frame))
 			return leaves_hooks.unwinding;
 		break;

@@ -1,7 +1,7 @@
 /*
- * Slow hooks in signal handlers that interrupt a slow hook.  A thread has one
- * block of memory for the values of a hook; a nested hook saves the part that
- * the interrupted hook uses, and gets a stack of its own.
+ * Slow hooks in signal handlers that interrupt a slow hook.  A thread has one block of
+ * memory for the values of a hook.  For a nested hook, shim saves the part that the
+ * interrupted hook uses, and provides another stack.
  */
 #include "dispatch/nested.h"
 
@@ -12,10 +12,10 @@
 
 #include <shim/banned.h>
 
-/* Far more frames than handlers and hooks have. */
+/* More frames than handlers and hooks have. */
 #define STEPS_MAX 1024
 
-static void save(const struct thread *self, struct hook_level *level)
+static void save_level(const struct thread *self, struct hook_level *level)
 {
 	level->frame = self->frame;
 	level->values = self->values;
@@ -26,7 +26,7 @@ static void save(const struct thread *self, struct hook_level *level)
 }
 
 /* Restores all but the frame. */
-static void use(struct thread *self, const struct hook_level *level)
+static void restore_level(struct thread *self, const struct hook_level *level)
 {
 	self->values = level->values;
 	self->results = level->results;
@@ -42,7 +42,8 @@ struct search {
 	struct unwind walk;
 };
 
-/* Finds the bounds of a handler's stack, which then is read without system calls. */
+/* Finds the bounds of a handler's stack, so that the unwinder reads it without system
+ * calls. */
 static void find_stack(struct unwind *walk, struct thread *self)
 {
 	uintptr_t sp = walk->registers[WALK_SP], low, high;
@@ -57,7 +58,7 @@ static void find_stack(struct unwind *walk, struct thread *self)
 	}
 }
 
-/* Walks the frames up to that of a handler's return, or that of the hook. */
+/* Walks the frames up to that of a signal handler's return, or that of the hook. */
 static int find_caller(void *argument)
 {
 	struct search *search = argument;
@@ -78,8 +79,8 @@ static int find_caller(void *argument)
 	return NESTED_CALL;
 }
 
-/* A handler that comes meanwhile uses the next level. */
-static enum nested begin(struct thread *self)
+/* Begins a level.  A signal handler that comes meanwhile uses the next level. */
+static enum nested begin_level(struct thread *self)
 {
 	uint32_t depth = self->hook_depth;
 	struct hook_level *level = &self->own_levels[depth];
@@ -90,21 +91,21 @@ static enum nested begin(struct thread *self)
 	search.walk.is_exact = true;
 	if (depth == HOOK_LEVELS || search.walk.known == 0)
 		return NESTED_CALL;
-	save(self, &self->outer_levels[depth]);
+	save_level(self, &self->outer_levels[depth]);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->hook_depth = depth + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	whose = (enum nested)events_call_on(&level->callback_stack, find_caller,
 					    &search);
 	if (whose == NESTED_HANDLER)
-		use(self, level);
+		restore_level(self, level);
 	else
 		self->hook_depth = depth;
 	return whose;
 }
 
 /* Returns to the state that the innermost hook has interrupted. */
-static void leave(struct thread *self)
+static void leave_level(struct thread *self)
 {
 	if (self->hook_depth > 0) {
 		nested_end(self);
@@ -118,11 +119,11 @@ static void leave(struct thread *self)
 enum nested nested_begin(struct thread *self)
 {
 	while (self->frame) {
-		enum nested whose = begin(self);
+		enum nested whose = begin_level(self);
 
 		if (whose != NESTED_LEFT)
 			return whose;
-		leave(self);
+		leave_level(self);
 	}
 	return NESTED_LEFT;
 }
@@ -138,7 +139,7 @@ void nested_end(struct thread *self)
 	level->values = self->values;
 	level->results = self->results;
 	level->callback_stack = self->callback_stack;
-	use(self, outer);
+	restore_level(self, outer);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->hook_depth = depth;
 }
@@ -146,5 +147,5 @@ void nested_end(struct thread *self)
 void nested_jumped(struct thread *self, uintptr_t sp)
 {
 	while (self->frame && (uintptr_t)self->frame < sp)
-		leave(self);
+		leave_level(self);
 }

@@ -1,8 +1,9 @@
 /*
- * Changes the program's code, through /proc/self/mem first.  That file writes pages
- * that are not writable: code never becomes writable, no protection has to be
- * restored, and no processor's address cache is flushed.  If the kernel refuses it or
- * /proc is missing, the code is made writable for the duration of the change.
+ * Changes the program's code, first through /proc/self/mem.  A write to that file
+ * changes pages that are not writable: code never becomes writable, shim has no
+ * protection to restore, and the kernel flushes no address translations.  If the kernel
+ * refuses that, or /proc is missing, shim makes the code writable for the duration of
+ * the change.
  */
 #include "dispatch/patch.h"
 
@@ -43,7 +44,7 @@ static int write_file(struct patch *patch, uintptr_t address,
 	return 0;
 }
 
-static bool note_map(const struct map *map, void *argument)
+static bool collect_mapping(const struct map *map, void *argument)
 {
 	struct patch *patch = argument;
 	struct patch_map *last;
@@ -61,13 +62,13 @@ static bool note_map(const struct map *map, void *argument)
 	return true;
 }
 
-static void protect_again(struct patch *patch)
+static void restore_protection(struct patch *patch)
 {
 	while (patch->map_count > 0) {
 		struct patch_map *map = &patch->maps[--patch->map_count];
 
-		/* The change of a whole mapping splits none, so it needs no
-		 * memory and cannot fail. */
+		/* The change of a whole mapping does not split it, so it needs no memory
+		 * and cannot fail. */
 		sys_protect((void *)map->start, map->end - map->start,
 			    map->protection);
 	}
@@ -76,7 +77,7 @@ static void protect_again(struct patch *patch)
 static int make_writable(struct patch *patch)
 {
 	unsigned count, i;
-	int r = maps_read(note_map, patch);
+	int r = maps_read(collect_mapping, patch);
 
 	count = patch->map_count;
 	if (r == 0 && (count == 0 || count == PATCH_MAPS))
@@ -87,7 +88,7 @@ static int make_writable(struct patch *patch)
 				PROT_READ | PROT_WRITE | PROT_EXEC);
 	if (r < 0) {
 		patch->map_count = i > 0 ? i - 1 : 0;
-		protect_again(patch);
+		restore_protection(patch);
 	}
 	return r;
 }
@@ -137,15 +138,15 @@ int patch_write(struct patch *patch, uintptr_t address,
 	return write_memory(patch, address, bytes, size);
 }
 
-/* --- putting a byte back --- */
+/* --- restoring a byte --- */
 
-static bool is_there(uintptr_t address, unsigned char byte)
+static bool has_byte(uintptr_t address, unsigned char byte)
 {
 	return *(const volatile unsigned char *)address == byte;
 }
 
-/* If the files with the protections cannot be read, the page is taken for readable and
- * executable, as code nearly always is. */
+/* For the case that shim cannot read the protections from /proc.  It assumes that the
+ * page is readable and executable, as nearly all code is. */
 static void write_page(uintptr_t address, unsigned char byte)
 {
 	void *page = (void *)(address & ~(uintptr_t)(PAGE - 1));
@@ -165,15 +166,15 @@ int patch_put_back(uintptr_t address, unsigned char byte)
 	patch_open(&patch, address, address + 1);
 	patch_write(&patch, address, &byte, 1);
 	patch_close(&patch);
-	/* If the program has made the page writable. */
-	if (!is_there(address, byte))
+	/* This works if the program has made the page writable. */
+	if (!has_byte(address, byte))
 		sys_poke((void *)address, &byte, 1);
-	if (!is_there(address, byte))
+	if (!has_byte(address, byte))
 		write_page(address, byte);
-	/* Drops the page, which is then read from its file again. */
-	if (!is_there(address, byte))
+	/* Drops the page: the kernel reads it from its file again. */
+	if (!has_byte(address, byte))
 		sys_drop(page, PAGE);
-	return is_there(address, byte) ? 0 : -EPERM;
+	return has_byte(address, byte) ? 0 : -EPERM;
 }
 
 void patch_close(struct patch *patch)
@@ -181,5 +182,5 @@ void patch_close(struct patch *patch)
 	if (patch->fd >= 0)
 		sys_close(patch->fd);
 	patch->fd = -1;
-	protect_again(patch);
+	restore_protection(patch);
 }

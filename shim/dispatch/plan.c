@@ -1,8 +1,7 @@
 /*
- * Builds the plan: which hooks of which profilers run on enter, leave and tail
- * call, and what the table and the stubs must call for that.  A plan is built
- * aside and published by one store; the old one is freed when no thread runs
- * it.
+ * Builds the plan: the hooks that run on enter, leave and tail call, and the code that
+ * the hook table must point at for them.  shim builds a plan in new memory, publishes
+ * it with one store, and frees the old plan when no thread runs it.
  */
 #include "dispatch/plan.h"
 
@@ -18,12 +17,13 @@
 
 #include <shim/banned.h>
 
-/* entry.S: call the hooks of a chain. */
+/* In dispatch.S: these call the hooks of a chain. */
 void plan_enter(shim_function function, const void *site);
 void plan_leave(shim_function function, const void *site);
 void plan_tailcall(shim_function function, const void *site);
 void plan_unwinding(shim_function function, const void *site);
-/* entry.S: put a frame on the stack; the second pair saves registers in it. */
+/* In dispatch.S: these put a frame on the stack.  The plan_inspecting_ stubs save all
+ * registers in the frame. */
 void plan_slow_enter(shim_function function, const void *site);
 void plan_slow_leave(shim_function function, const void *site);
 void plan_slow_tailcall(shim_function function, const void *site);
@@ -31,21 +31,23 @@ void plan_inspecting_enter(shim_function function, const void *site);
 void plan_inspecting_leave(shim_function function, const void *site);
 void plan_inspecting_tailcall(shim_function function, const void *site);
 void plan_inspecting_unwinding(shim_function function, const void *site);
-/* The same with only the registers that calls preserve: for calls from C code. */
-void plan_asking_enter(shim_function function, const void *site);
+/* Saves only the registers that calls preserve: for calls from C code. */
+void plan_deferred_enter(shim_function function, const void *site);
 
 const struct plan *plan_current;
 
 static struct plan *retired;
 static bool is_paused, is_finished;
-/* Copies of fields of the current plan: the plan may be freed while they are read. */
+/* Copies of fields of the current plan.  Other threads read them, and the plan may be
+ * freed at any time. */
 static bool is_tracking, is_decoding, is_landing, is_watching;
-/* A function of the program was unwound: others may be. */
+/* A function of the program was unwound, so others may be. */
 static bool has_landed;
 
 /* --- making a plan --- */
 
-/* The newest generation of hooks that the handle has. */
+/* Adds the handle's hooks of the newest generation that it has; false if it has no
+ * hooks. */
 static bool add_hooks(struct plan_entry *entry,
 		      const struct shim_profiler_handle *handle)
 {
@@ -57,7 +59,7 @@ static bool add_hooks(struct plan_entry *entry,
 	}
 	entry->kind = handle->frame[0] || handle->frame[1] ? PLAN_FRAME :
 							     PLAN_FAST;
-	entry->asks = handle->asking && handle->fast[0];
+	entry->has_deferred = handle->deferred && handle->fast[0];
 	if (entry->hooks[0] || entry->hooks[1] || entry->hooks[2])
 		return true;
 	for (int i = 0; i < 3; i++) {
@@ -101,10 +103,10 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 {
 	plan->entries[plan->count++] = *entry;
 	plan->decides |= entry->filter >= 0 || entry->mapper >= 0;
-	plan->asks |= entry->asks;
-	plan->slow |= entry->asks ||
+	plan->has_deferred |= entry->has_deferred;
+	plan->slow |= entry->has_deferred ||
 		      (entry->kind >= PLAN_SLOW && entry->kind <= PLAN_ELT1);
-	plan->inspects |= entry->asks ||
+	plan->inspects |= entry->has_deferred ||
 			  (plan->slow && (entry->handle->mask &
 					  (SHIM_ENABLE_FUNCTION_ARGS |
 					   SHIM_ENABLE_FUNCTION_RETVAL)));
@@ -120,8 +122,8 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 					       entry->handle->method_leave));
 }
 
-/* A plan with lists of frames (dispatch/frame_exits.h) needs no sorting: the lists tell
- * how each frame ends. */
+/* Decides whether leaves are sorted.  A plan that tracks needs no sorting, because its
+ * lists of frames (dispatch/frame_exits.h) tell how each frame ends. */
 static void choose_sorting(struct plan *plan)
 {
 	plan->sorts_landed &= !plan->tracks;
@@ -139,7 +141,7 @@ static bool has_methods(const struct plan *plan)
 	return false;
 }
 
-/* The chains are stored behind the entries. */
+/* Stores the chains after the entries. */
 static void make_chains(struct plan *plan)
 {
 	void **next = (void **)&plan->entries[plan->room];
@@ -153,7 +155,7 @@ static void make_chains(struct plan *plan)
 	}
 }
 
-static void make(struct plan *plan)
+static void fill_plan(struct plan *plan)
 {
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h)) {
@@ -197,7 +199,8 @@ static void make(struct plan *plan)
 
 /* --- the table --- */
 
-/* The hooks of a module that may be detached must be counted while they run. */
+/* Whether the hook table may point at the hooks.  shim must count calls of a module
+ * that may be detached, so their hooks need the plan. */
 static bool is_direct(const struct plan *plan)
 {
 	return plan->count == 1 && !plan->decides && !plan->tracks &&
@@ -206,8 +209,8 @@ static bool is_direct(const struct plan *plan)
 }
 
 /*
- * One fast profiler with a filter or a mapper: these functions look up whether it wants
- * the function, and call its hook as the program would.
+ * For one fast profiler with a filter or a mapper: these functions look up whether the
+ * profiler wants the function, and call its hook as the program would.
  */
 static shim_site_hook chosen_hooks[3], undecided_hooks[3];
 
@@ -237,25 +240,28 @@ static bool is_choice(const struct plan *plan)
 	       entry->handle->fast[0] && entry->handle->fast[1];
 }
 
-/* Whether the hook table leads to the plan, and not straight to a hook. */
+/* Whether the hook table leads to the plan, and not directly to a hook. */
 static bool is_run(const struct plan *plan)
 {
 	return plan->count > 0 && !is_paused && !is_direct(plan) &&
 	       !is_choice(plan);
 }
 
-/* The code that is called or jumped to for each event; NULL: none. */
-struct ways {
+/* The code that runs for each event; NULL: no code. */
+struct hook_targets {
 	void *enter, *leave, *tail_call, *unwinding;
 };
 
-static void point_ways(const struct plan *plan, const struct ways *ways)
+static void point_at_targets(const struct plan *plan,
+			     const struct hook_targets *hook_targets)
 {
-	const struct leaves_hooks hooks = { ways->leave, ways->tail_call,
-					    ways->unwinding };
+	const struct leaves_hooks hooks = { hook_targets->leave,
+					    hook_targets->tail_call,
+					    hook_targets->unwinding };
 
-	hook_table_point(ways->enter,
-			 plan->sorts ? leaves_sort_to(&hooks) : ways->leave);
+	hook_table_point(hook_targets->enter, plan->sorts ?
+						      leaves_sort_to(&hooks) :
+						      hook_targets->leave);
 }
 
 static bool has_raw(const struct plan *plan)
@@ -266,20 +272,25 @@ static bool has_raw(const struct plan *plan)
 	return false;
 }
 
-/* Points the table at stubs of entry.S, which run the hooks of the plan. */
-static void point_at_stubs(const struct plan *plan, struct ways ways)
+/* Points the table at stubs of dispatch.S, which run the hooks of the plan. */
+static void point_at_stubs(const struct plan *plan,
+			   struct hook_targets hook_targets)
 {
 	const struct plan_entry *entry = plan->single_entry;
 
-	if (entry && !entry->asks) {
-		ways.enter = entry->hooks[PLAN_ENTER] ? ways.enter : NULL;
-		ways.leave = entry->hooks[PLAN_LEAVE] ? ways.leave : NULL;
+	if (entry && !entry->has_deferred) {
+		hook_targets.enter = entry->hooks[PLAN_ENTER] ?
+					     hook_targets.enter :
+					     NULL;
+		hook_targets.leave = entry->hooks[PLAN_LEAVE] ?
+					     hook_targets.leave :
+					     NULL;
 	}
 	if (!plan->tail_calls)
-		ways.tail_call = ways.leave;
+		hook_targets.tail_call = hook_targets.leave;
 	if (!has_raw(plan))
-		ways.unwinding = NULL;
-	point_ways(plan, &ways);
+		hook_targets.unwinding = NULL;
+	point_at_targets(plan, &hook_targets);
 }
 
 /* Points the table at the hooks of the only profiler. */
@@ -288,7 +299,8 @@ static void point_at_hooks(const struct plan *plan)
 	const struct plan_entry *entry = &plan->entries[0];
 	const struct shim_profiler_handle *handle = entry->handle;
 
-	point_ways(plan, &(struct ways){
+	point_at_targets(plan,
+			 &(struct hook_targets){
 				 (void *)handle->fast[0],
 				 (void *)handle->fast[1],
 				 entry->hooks[2],
@@ -304,11 +316,12 @@ static void point_at_choice(const struct plan *plan)
 	for (int i = PLAN_ENTER; i <= PLAN_TAILCALL; i++)
 		chosen_hooks[i] = (shim_site_hook)(void (*)(
 			void))entry->handle->fast[i];
-	undecided_hooks[PLAN_ENTER] = plan->asks ? plan_asking_enter :
-						   plan_enter;
+	undecided_hooks[PLAN_ENTER] = plan->has_deferred ? plan_deferred_enter :
+							   plan_enter;
 	undecided_hooks[PLAN_LEAVE] = plan_leave;
 	undecided_hooks[PLAN_TAILCALL] = plan_tailcall;
-	point_ways(plan, &(struct ways){
+	point_at_targets(plan,
+			 &(struct hook_targets){
 				 (void *)choose_enter,
 				 (void *)choose_leave,
 				 entry->tail_calls ? (void *)choose_tailcall :
@@ -317,32 +330,33 @@ static void point_at_choice(const struct plan *plan)
 			 });
 }
 
-static void point_at(const struct plan *plan)
+static void point_at_plan(const struct plan *plan)
 {
 	if (is_choice(plan))
 		point_at_choice(plan);
 	else if (is_direct(plan))
 		point_at_hooks(plan);
 	else if (plan->inspects)
-		point_at_stubs(plan,
-			       (struct ways){ plan_inspecting_enter,
-					      plan_inspecting_leave,
-					      plan_inspecting_tailcall,
-					      plan_inspecting_unwinding });
+		point_at_stubs(plan, (struct hook_targets){
+					     plan_inspecting_enter,
+					     plan_inspecting_leave,
+					     plan_inspecting_tailcall,
+					     plan_inspecting_unwinding });
 	else if (plan->slow)
-		point_at_stubs(plan,
-			       (struct ways){ plan_slow_enter, plan_slow_leave,
-					      plan_slow_tailcall,
-					      plan_inspecting_unwinding });
+		point_at_stubs(plan, (struct hook_targets){
+					     plan_slow_enter, plan_slow_leave,
+					     plan_slow_tailcall,
+					     plan_inspecting_unwinding });
 	else
-		point_at_stubs(plan,
-			       (struct ways){ plan_enter, plan_leave,
-					      plan_tailcall, plan_unwinding });
+		point_at_stubs(plan, (struct hook_targets){
+					     plan_enter, plan_leave,
+					     plan_tailcall, plan_unwinding });
 }
 
-/* Hooks go on after they were off: called before the first call and again after all
- * call sites are on.  Between the two, an enter may be seen whose leave is not. */
-static void begin_again(void)
+/* Installs the restart hooks, because hooks run again after they were off.  Called
+ * before the first hook runs, and again after all call sites are on: between the two, a
+ * profiler may see an enter without its leave. */
+static void install_restart_hooks(void)
 {
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h)) {
@@ -354,22 +368,22 @@ static void begin_again(void)
 }
 
 /*
- * Two switches turn hooks off: the call sites in the program's code, which makes it
- * cheap, and the hook table, which makes it complete.  Calls through a pointer, of
- * objects that are loaded later, and in code that cannot be written still reach the
- * table, whose hooks then are empty.
+ * Points the hook table for @plan.  Two switches turn hooks off.  The call sites in the
+ * program's code make it cheap.  The hook table makes it complete: calls through a
+ * pointer, calls of objects that are loaded later, and calls in code that shim cannot
+ * write still reach the table, whose hooks are then empty.
  */
-static void point(const struct plan *plan)
+static void point_table(const struct plan *plan)
 {
 	static bool is_off;
 
 	if (plan->count > 0 && !is_paused) {
 		if (is_off)
-			begin_again();
-		point_at(plan);
+			install_restart_hooks();
+		point_at_plan(plan);
 		if (is_off) {
 			call_sites_switch_all(true);
-			begin_again();
+			install_restart_hooks();
 			NOTIFY(call_sites_switched);
 		}
 		is_off = false;
@@ -383,19 +397,19 @@ static void point(const struct plan *plan)
 	is_off = true;
 }
 
-/* Before and after the answers of a filter change: a function may be switched on while
- * it has calls that were not seen. */
+/* The answers of a filter change.  A function may be switched on while it has open
+ * calls that no hook has seen. */
 static void filters_changed(void)
 {
 	if (!plan_current)
 		return;
-	begin_again();
-	point(plan_current);
+	install_restart_hooks();
+	point_table(plan_current);
 }
 
 /* --- old plans --- */
 
-/* A small plan, such as the first, uses static memory and maps none. */
+/* A small plan, such as the first, uses static memory. */
 #define SPARE_ROOM 8
 #define PLAN_SIZE(room) \
 	(sizeof(struct plan) + (room) * sizeof(struct plan_entry) + \
@@ -404,7 +418,7 @@ static void filters_changed(void)
 static _Alignas(struct plan) char spare_memory[PLAN_SIZE(SPARE_ROOM)];
 static struct plan *const spare = (struct plan *)spare_memory;
 
-static struct plan *allocate(void)
+static struct plan *allocate_plan(void)
 {
 	size_t count = 0, size;
 	struct plan *plan;
@@ -435,7 +449,8 @@ static void retire(struct plan *plan)
 	retired = plan;
 }
 
-/* Does not wait: a thread in a plan may wait for the lock that is held here. */
+/* Frees old plans, unless a thread is in a plan.  It cannot wait for such a thread,
+ * which may wait for the lock that this thread holds. */
 static void free_retired(void)
 {
 	const struct thread *self = thread_current;
@@ -454,11 +469,11 @@ static void free_retired(void)
 	}
 }
 
-/* Without memory for a plan, only a single built-in profiler with fast hooks goes on:
- * it needs no plan. */
-static struct plan nothing;
+/* Without memory for a plan, only a single built-in profiler with fast hooks continues,
+ * because it needs no plan. */
+static struct plan empty_plan;
 
-static void give_up(void)
+static void keep_single_builtin(void)
 {
 	struct plan *before = (struct plan *)plan_current;
 	const struct shim_profiler_handle *left = NULL;
@@ -471,10 +486,10 @@ static void give_up(void)
 			count++;
 		}
 	}
-	log_line("%s", "no memory for a change of hooks: those of modules are "
+	log_line("%s", "no memory for a change of hooks: hooks of modules are "
 		       "off");
 	__atomic_store_n(&is_tracking, false, __ATOMIC_RELEASE);
-	__atomic_store_n(&plan_current, &nothing, __ATOMIC_RELEASE);
+	__atomic_store_n(&plan_current, &empty_plan, __ATOMIC_RELEASE);
 	retire(before);
 	if (count == 1 && !is_paused)
 		hook_table_point((void *)left->fast[0], (void *)left->fast[1]);
@@ -482,7 +497,7 @@ static void give_up(void)
 		hook_table_point(NULL, NULL);
 }
 
-/* Whether the plan has a module's profiler or a filter.  Built-in profilers look for
+/* Whether the plan has a module's profiler or a filter.  Built-in profilers search for
  * images themselves. */
 static bool has_module(const struct plan *plan)
 {
@@ -500,12 +515,12 @@ void plan_update(void)
 
 	ASSERT_LOCKED();
 	free_retired();
-	plan = allocate();
+	plan = allocate_plan();
 	if (!plan) {
-		give_up();
+		keep_single_builtin();
 		return;
 	}
-	make(plan);
+	fill_plan(plan);
 	__atomic_store_n(&is_tracking, plan->tracks, __ATOMIC_RELEASE);
 	__atomic_store_n(&is_decoding,
 			 plan->tracks || plan->inspects || plan->tail_calls,
@@ -513,25 +528,25 @@ void plan_update(void)
 	__atomic_store_n(&is_watching, has_module(plan), __ATOMIC_RELEASE);
 	__atomic_store_n(&is_landing, plan->sorts || plan->sorts_landed,
 			 __ATOMIC_RELEASE);
-	/* The table has many slots, but the plan is one pointer.  While all
-	 * calls go through the plan, a profiler that is attached or detached
-	 * sees no enter without its leave.  So the slots are pointed at a new
-	 * plan before it is published, and at hooks after that. */
+	/* The table has many slots, but the plan is one pointer.  While all calls go
+	 * through the plan, a profiler that is attached or detached sees the leave of
+	 * each enter.  So the slots are pointed at a new plan before it is published,
+	 * and at hooks after that. */
 	decided = before && (before->decides || plan->decides);
 	if (decided)
-		begin_again();
+		install_restart_hooks();
 	is_early = before && is_run(plan);
 	if (is_early)
-		point(plan);
+		point_table(plan);
 	__atomic_store_n(&plan_current, plan, __ATOMIC_RELEASE);
 	call_sites_unfilter_all();
 	/* Another profiler may want the calls. */
 	if (plan->count > 1 || plan->tracks)
 		call_sites_unthrottle_all();
 	if (!is_early)
-		point(plan);
+		point_table(plan);
 	if (decided)
-		begin_again();
+		install_restart_hooks();
 	retire(before);
 	free_retired();
 }
@@ -570,10 +585,10 @@ void plan_forked(bool paused)
 	is_paused = paused;
 	hook_table_forked();
 	if (plan_current)
-		point(plan_current);
+		point_table(plan_current);
 }
 
-static int update(void *unused)
+static int update_if_running(void *unused)
 {
 	(void)unused;
 	if (state_get() == STATE_RUNNING)
@@ -583,7 +598,7 @@ static int update(void *unused)
 
 void plan_changed(void)
 {
-	state_slowly(update, NULL);
+	state_slowly(update_if_running, NULL);
 }
 
 void plan_start_code(void)
@@ -610,20 +625,21 @@ static int release_slots(void *argument)
 	const struct shim_profiler_handle *handle = argument;
 
 	if (handle->filter_slot >= 0)
-		filter_cache_release(handle->filter_slot);
+		filter_cache_release_slot(handle->filter_slot);
 	if (handle->mapper_slot >= 0)
-		filter_cache_release(handle->mapper_slot);
+		filter_cache_release_slot(handle->mapper_slot);
 	return 0;
 }
 
-/* Without system calls there is no lock, and no other thread changes the slots. */
+/* If system calls are forbidden, there is no lock, and no other thread changes the
+ * slots. */
 void plan_forget(struct shim_profiler_handle *handle)
 {
 	if (state_slowly(release_slots, handle) < 0)
 		release_slots(handle);
 }
 
-static void after_leaving(struct shim_profiler_handle *handle)
+static void remove_left_profiler(struct shim_profiler_handle *handle)
 {
 	(void)handle;
 	plan_update();
@@ -631,6 +647,6 @@ static void after_leaving(struct shim_profiler_handle *handle)
 
 SUBSCRIBE(filters_change, filters_changed);
 SUBSCRIBE(hooks_changed, plan_changed);
-SUBSCRIBE(profiler_left, after_leaving);
+SUBSCRIBE(profiler_left, remove_left_profiler);
 SUBSCRIBE(profiler_gone, plan_forget);
 SUBSCRIBE(modules_finished, plan_finish);

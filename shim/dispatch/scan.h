@@ -1,11 +1,11 @@
 /*
- * Finds the instructions that call the hooks, and the byte that switches each off.
- * Only that byte changes, and both values make a valid instruction of the same
- * length: a thread may run it meanwhile.
+ * Finds the instructions that call the hooks, and the byte that switches each of them
+ * off.  Only that byte changes.  Both values make a valid instruction of the same
+ * length, because a thread may run it meanwhile.
  *
- * Nothing is disassembled.  Bytes that look like a call, lead to a hook and lie in a
- * function are taken for a call: by chance, one in four thousand million offsets of
- * four bytes does that.
+ * shim does not disassemble the code.  It regards bytes as a call if they look like a
+ * call, lead to a hook and lie in a function.  By chance, one in four thousand million
+ * offsets of four bytes leads to a hook.
  */
 #ifndef SHIM_SCAN_H
 #define SHIM_SCAN_H
@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How a hook is called: by a call or by a jump at the function's end, through a stub
- * of the linker or through the GOT slot itself. */
+/* The form of a call of a hook: a call, or a jump at the function's end; through a stub
+ * of the linker, or through the GOT slot itself. */
 enum scan_kind {
 	SCAN_CALL,
 	SCAN_CALL_SLOT,
@@ -40,17 +40,18 @@ extern const struct scan_form scan_forms[SCAN_KINDS];
 struct scan {
 	uintptr_t slots[SCAN_SLOTS_MAX]; /* GOT slots of the hooks */
 	unsigned slot_count;
-	uintptr_t stubs[SCAN_STUBS_MAX]; /* stubs that jump through these */
+	uintptr_t stubs[SCAN_STUBS_MAX]; /* stubs that jump through @slots */
 	unsigned stub_count;
 	uintptr_t stubs_low, stubs_high;
 };
 
-/* Stores the stubs in @text.  Call it for all texts of an image first. */
+/* Stores the stubs in @text.  The caller calls it for all texts of an image before
+ * scan_calls. */
 void scan_stubs(struct scan *scan, const struct view *text,
 		struct frames *frames);
 
 /* Calls @found for each instruction of @text that looks like a call of a hook, in
- * ascending order, until it returns false. */
+ * ascending order, until @found returns false. */
 void scan_calls(const struct scan *scan, const struct view *text,
 		bool (*found)(uintptr_t address, enum scan_kind kind,
 			      void *argument),

@@ -1,7 +1,7 @@
 /*
- * Calls slow hooks, and answers their queries.  The assembly saves the
- * registers of the call in a frame on the stack; eltInfo is that frame's
- * address, so a query finds the call without a search.
+ * Calls slow hooks, and answers their queries.  The assembly saves the registers of the
+ * call in a frame on the stack.  eltInfo is the address of that frame, so a query finds
+ * the call without a search.
  */
 #include "dispatch/slow_hook.h"
 
@@ -19,7 +19,7 @@ _Static_assert(sizeof(struct slow_hook_info) <=
 		       sizeof(((struct arch_frame *)0)->info),
 	       "arch_frame.info has no room for struct slow_hook_info");
 
-static shim_frame_info fill(struct arch_frame *frame)
+static shim_frame_info fill_frame_info(struct arch_frame *frame)
 {
 	struct slow_hook_info *info = (struct slow_hook_info *)frame->info;
 
@@ -31,7 +31,8 @@ static shim_frame_info fill(struct arch_frame *frame)
 	return (shim_frame_info)info;
 }
 
-/* The arguments; none if another task shares the thread's data. */
+/* The arguments; NULL if the profiler does not want them, or if another task shares the
+ * thread's data. */
 static struct shim_argument_info *
 describe_arguments(const struct plan_entry *entry,
 		   const struct arch_frame *frame)
@@ -44,8 +45,8 @@ describe_arguments(const struct plan_entry *entry,
 		       NULL;
 }
 
-/* The result; empty if self->frame is another frame: then another task shares the
- * thread's memory. */
+/* Stores the result in *@range.  The range is empty if self->frame is another frame,
+ * because another task shares the thread's memory. */
 static void find_result(const struct arch_frame *frame,
 			struct shim_argument_range *range)
 {
@@ -78,7 +79,7 @@ static void call_elt2(const struct plan_entry *entry, struct arch_frame *frame,
 	shim_frame_info info = 0;
 
 	if (entry->handle->mask & SHIM_ENABLE_FRAME_INFO)
-		info = fill(frame);
+		info = fill_frame_info(frame);
 	switch (frame->event) {
 	case PLAN_ENTER:
 		((shim_enter_hook2)hook)(frame->function, client, info,
@@ -99,23 +100,23 @@ static void run_elt2(union shim_function_or_client function, shim_elt_info info)
 }
 
 /* Calls a deferred hook, with the call site and frame that the fast hook got. */
-static void run_asking(union shim_function_or_client function,
-		       shim_elt_info info)
+static void run_deferred(union shim_function_or_client function,
+			 shim_elt_info info)
 {
 	struct arch_frame *frame = (struct arch_frame *)info;
 	const struct plan_entry *entry = frame->entry;
 
-	entry->handle->asking(function.function, frame->site,
-			      ARCH_FRAME_CFA(frame), info);
+	entry->handle->deferred(function.function, frame->site,
+				ARCH_FRAME_CFA(frame), info);
 }
 
-/* entry.S passes two arguments; a hook of generation 1 ignores the second. */
+/* dispatch.S passes two arguments; a hook of generation 1 ignores the second. */
 void *slow_hook_single(const struct plan_entry *entry, enum plan_event event)
 {
 	void *hook = entry->hooks[event];
 
-	if (entry->asks)
-		return event == PLAN_ENTER ? (void *)run_asking : NULL;
+	if (entry->has_deferred)
+		return event == PLAN_ENTER ? (void *)run_deferred : NULL;
 	return hook && entry->kind == PLAN_ELT2 ? (void *)run_elt2 : hook;
 }
 
@@ -135,9 +136,9 @@ static int call_hook(void *argument)
 	shim_elt_info info = (shim_elt_info)call->registers;
 	void *hook = entry->hooks[call->event];
 
-	if (entry->asks)
-		entry->handle->asking(id.function, call->site, call->frame,
-				      this->self->frame ? info : 0);
+	if (entry->has_deferred)
+		entry->handle->deferred(id.function, call->site, call->frame,
+					this->self->frame ? info : 0);
 	else if (entry->kind == PLAN_SLOW)
 		((shim_function_hook_with_info)hook)(id, info);
 	else if (entry->kind == PLAN_ELT2)
@@ -147,7 +148,7 @@ static int call_hook(void *argument)
 	return 0;
 }
 
-/* Built-in profilers need little stack and run on any. */
+/* Hooks of built-in profilers need little stack, so they run on any stack. */
 static void run_hook(struct thread *self, struct hook_call *this)
 {
 	if (events_has_room(self) || this->entry->handle->builtin) {
@@ -166,10 +167,10 @@ void slow_hook_call(struct thread *self, const struct plan_entry *entry,
 	struct arch_floating floating;
 	enum nested whose;
 
-	/* A profiler that counts calls needs those of signal handlers, too. */
-	if (entry->asks && (self->frame || !frame)) {
+	/* A profiler that counts calls also needs the calls of signal handlers. */
+	if (entry->has_deferred && (self->frame || !frame)) {
 		arch_floating_keep(&floating);
-		entry->handle->asking(client, call->site, call->frame, 0);
+		entry->handle->deferred(client, call->site, call->frame, 0);
 		arch_floating_restore(&floating);
 		return;
 	}
@@ -182,7 +183,7 @@ void slow_hook_call(struct thread *self, const struct plan_entry *entry,
 	frame->entry = entry;
 	frame->event = call->event;
 	frame->error = (uint32_t)*self->error;
-	/* If tasks share the record, the hook can make no queries. */
+	/* If tasks share the record, the hook cannot make queries. */
 	if (!(self->state & THREAD_SHARED))
 		self->frame = frame;
 	arch_floating_keep(&floating);
@@ -200,8 +201,8 @@ void slow_hook_call(struct thread *self, const struct plan_entry *entry,
 /* Finds the frame of the running hook, if the hook is for @event and its profiler has
  * enabled one of @flags. */
 static inline __attribute__((always_inline)) enum shim_result
-find(shim_elt_info info, enum plan_event event, uint32_t flags,
-     struct arch_frame **found, uint32_t *mask)
+find_frame(shim_elt_info info, enum plan_event event, uint32_t flags,
+	   struct arch_frame **found, uint32_t *mask)
 {
 	const struct thread *self = thread_current;
 	const struct plan_entry *entry;
@@ -209,7 +210,8 @@ find(shim_elt_info info, enum plan_event event, uint32_t flags,
 	if (!self || !frame_answers(self))
 		return SHIM_E_UNSUPPORTED_CALL_SEQUENCE;
 	entry = self->frame->entry;
-	*mask = entry->asks ? SHIM_ENABLE_FUNCTION_ARGS : entry->handle->mask;
+	*mask = entry->has_deferred ? SHIM_ENABLE_FUNCTION_ARGS :
+				      entry->handle->mask;
 	if ((*mask & flags) == 0)
 		return SHIM_E_INCONSISTENT_WITH_FLAGS;
 	if (info != (shim_elt_info)self->frame || self->frame->event != event)
@@ -221,16 +223,17 @@ find(shim_elt_info info, enum plan_event event, uint32_t flags,
 _Static_assert(sizeof(struct shim_argument_range) == 16, "section 3.4");
 _Static_assert(sizeof(struct shim_argument_info) == 24, "section 3.4");
 
-/* With room for one range more than there are, as in the CLR. */
-static uint32_t needed(const struct recipe *recipe)
+/* The size that the caller's buffer needs: one range more than there are, as in the CLR. */
+static uint32_t needed_size(const struct recipe *recipe)
 {
 	return (uint32_t)(sizeof(struct shim_argument_info) +
 			  values_count(recipe) *
 				  sizeof(struct shim_argument_range));
 }
 
-static enum shim_result tell_arguments(struct arch_frame *frame, uint32_t *size,
-				       struct shim_argument_info *arguments)
+static enum shim_result query_arguments(struct arch_frame *frame,
+					uint32_t *size,
+					struct shim_argument_info *arguments)
 {
 	const struct values_near *near;
 	const struct recipe *recipe;
@@ -246,27 +249,27 @@ static enum shim_result tell_arguments(struct arch_frame *frame, uint32_t *size,
 	r = values_find(thread_current, frame, &recipe);
 	if (r != SHIM_OK)
 		return r;
-	if (*size < needed(recipe)) {
-		*size = needed(recipe);
+	if (*size < needed_size(recipe)) {
+		*size = needed_size(recipe);
 		return SHIM_E_INSUFFICIENT_BUFFER;
 	}
 	values_fill(thread_current, frame, recipe, arguments);
 	return SHIM_OK;
 }
 
-/* On failure only the size is written (row C-28; the CLR also writes the frame). */
+/* On failure it writes only the size (row C-28; the CLR also writes the frame). */
 static __attribute__((noinline)) enum shim_result
-tell_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
-	   uint32_t *size, struct shim_argument_info *arguments)
+query_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
+	    uint32_t *size, struct shim_argument_info *arguments)
 {
 	struct arch_frame *found;
 	enum shim_result r;
 	uint32_t mask;
 
 	ENTRY_SYNC_AS("shim_get_function_enter3_info");
-	r = find(info, PLAN_ENTER,
-		 SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FRAME_INFO, &found,
-		 &mask);
+	r = find_frame(info, PLAN_ENTER,
+		       SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FRAME_INFO,
+		       &found, &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, "shim_get_function_enter3_info",
 					__builtin_return_address(0));
@@ -275,32 +278,32 @@ tell_enter(shim_function function, shim_elt_info info, shim_frame_info *frame,
 	if ((mask & SHIM_ENABLE_FRAME_INFO) && !frame)
 		return SHIM_E_INVALIDARG;
 	if (mask & SHIM_ENABLE_FUNCTION_ARGS) {
-		r = tell_arguments(found, size, arguments);
+		r = query_arguments(found, size, arguments);
 		if (r != SHIM_OK)
 			return r;
 	}
 	if (mask & SHIM_ENABLE_FRAME_INFO)
-		*frame = fill(found);
+		*frame = fill_frame_info(found);
 	return SHIM_OK;
 }
 
 static __attribute__((noinline)) enum shim_result
-tell_enter_frame(shim_function function, shim_elt_info info,
-		 shim_frame_info *frame, uint32_t *size,
-		 struct shim_argument_info *arguments)
+query_enter_frame(shim_function function, shim_elt_info info,
+		  shim_frame_info *frame, uint32_t *size,
+		  struct shim_argument_info *arguments)
 {
 	struct arch_frame *found = (struct arch_frame *)info;
 
-	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_ENTER_FRAME,
-			tell_enter(function, info, frame, size, arguments));
+	ENTRY_SYNC_ELSE(info, HANDLE_DATA_ENTER_FRAME,
+			query_enter(function, info, frame, size, arguments));
 	if (found->event != PLAN_ENTER || function == 0 || !frame)
-		return tell_enter(function, info, frame, size, arguments);
-	*frame = fill(found);
+		return query_enter(function, info, frame, size, arguments);
+	*frame = fill_frame_info(found);
 	return SHIM_OK;
 }
 
-/* The fast path answers here what hooks query at each call; tell_enter_frame and
- * tell_enter answer the rest. */
+/* This function is the fast path for queries that hooks make at each call.
+ * query_enter_frame and query_enter handle all other cases. */
 enum shim_result
 shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 			      shim_frame_info *frame, uint32_t *size,
@@ -311,17 +314,17 @@ shim_get_function_enter3_info(shim_function function, shim_elt_info info,
 
 	ENTRY_SYNC_ELSE(
 		info, HANDLE_DATA_ARGUMENTS,
-		tell_enter_frame(function, info, frame, size, arguments));
+		query_enter_frame(function, info, frame, size, arguments));
 	near = values_find_in_front(found);
 	if (UNLIKELY(!near) || UNLIKELY(function == 0) || UNLIKELY(!size) ||
 	    UNLIKELY(!arguments) || UNLIKELY(*size < near->size))
-		return tell_enter(function, info, frame, size, arguments);
+		return query_enter(function, info, frame, size, arguments);
 	values_fill_near(found, near, arguments);
 	return SHIM_OK;
 }
 
-static enum shim_result tell_result(const struct arch_frame *frame,
-				    struct shim_argument_range *result)
+static enum shim_result query_result(const struct arch_frame *frame,
+				     struct shim_argument_range *result)
 {
 	struct results_value value;
 	enum shim_result r;
@@ -337,43 +340,43 @@ static enum shim_result tell_result(const struct arch_frame *frame,
 }
 
 static __attribute__((noinline)) enum shim_result
-tell_leave(shim_elt_info info, shim_frame_info *frame,
-	   struct shim_argument_range *result)
+query_leave(shim_elt_info info, shim_frame_info *frame,
+	    struct shim_argument_range *result)
 {
 	struct arch_frame *found;
 	enum shim_result r;
 	uint32_t mask;
 
 	ENTRY_SYNC_AS("shim_get_function_leave3_info");
-	r = find(info, PLAN_LEAVE,
-		 SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO, &found,
-		 &mask);
+	r = find_frame(info, PLAN_LEAVE,
+		       SHIM_ENABLE_FUNCTION_RETVAL | SHIM_ENABLE_FRAME_INFO,
+		       &found, &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, "shim_get_function_leave3_info",
 					__builtin_return_address(0));
 	if (!frame)
 		return SHIM_E_INVALIDARG;
 	if (mask & SHIM_ENABLE_FUNCTION_RETVAL) {
-		r = tell_result(found, result);
+		r = query_result(found, result);
 		if (r != SHIM_OK)
 			return r;
 	}
 	if (mask & SHIM_ENABLE_FRAME_INFO)
-		*frame = fill(found);
+		*frame = fill_frame_info(found);
 	return SHIM_OK;
 }
 
 static __attribute__((noinline)) enum shim_result
-tell_leave_frame(shim_elt_info info, shim_frame_info *frame,
-		 struct shim_argument_range *result)
+query_leave_frame(shim_elt_info info, shim_frame_info *frame,
+		  struct shim_argument_range *result)
 {
 	struct arch_frame *found = (struct arch_frame *)info;
 
-	ENTRY_SYNC_ELSE(info, HANDLE_TELLS_LEAVE_FRAME,
-			tell_leave(info, frame, result));
+	ENTRY_SYNC_ELSE(info, HANDLE_DATA_LEAVE_FRAME,
+			query_leave(info, frame, result));
 	if (found->event != PLAN_LEAVE || !frame)
-		return tell_leave(info, frame, result);
-	*frame = fill(found);
+		return query_leave(info, frame, result);
+	*frame = fill_frame_info(found);
 	return SHIM_OK;
 }
 
@@ -386,10 +389,10 @@ shim_get_function_leave3_info(shim_function function, shim_elt_info info,
 
 	(void)function;
 	ENTRY_SYNC_ELSE(info, HANDLE_DATA_RESULT,
-			tell_leave_frame(info, frame, result));
+			query_leave_frame(info, frame, result));
 	if (found->event != PLAN_LEAVE || !found->has_registers || !frame ||
 	    !result || !results_find_in_front(found, result))
-		return tell_leave(info, frame, result);
+		return query_leave(info, frame, result);
 	return SHIM_OK;
 }
 
@@ -402,18 +405,19 @@ enum shim_result shim_get_function_tailcall3_info(shim_function function,
 	uint32_t mask;
 
 	ENTRY_SYNC();
-	r = find(info, PLAN_TAILCALL, SHIM_ENABLE_FRAME_INFO, &found, &mask);
+	r = find_frame(info, PLAN_TAILCALL, SHIM_ENABLE_FRAME_INFO, &found,
+		       &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, __func__,
 					__builtin_return_address(0));
 	if (function == 0 || !frame)
 		return SHIM_E_INVALIDARG;
-	*frame = fill(found);
+	*frame = fill_frame_info(found);
 	return SHIM_OK;
 }
 
-/* A hook that was jumped to has the return address of the function: then the ip is
- * unknown. */
+/* The address in the function.  It is unknown (0) if the function has jumped to the
+ * hook: then the hook's return address is that of the function. */
 static uintptr_t ip_of(const struct arch_frame *frame)
 {
 	return frame->return_address == (uintptr_t)frame->site ?
@@ -483,10 +487,10 @@ enum shim_result shim_get_value_reason(shim_elt_info info, uint32_t position,
 	uint32_t mask;
 
 	ENTRY_SYNC();
-	r = find(info, is_result ? PLAN_LEAVE : PLAN_ENTER,
-		 is_result ? SHIM_ENABLE_FUNCTION_RETVAL :
-			     SHIM_ENABLE_FUNCTION_ARGS,
-		 &frame, &mask);
+	r = find_frame(info, is_result ? PLAN_LEAVE : PLAN_ENTER,
+		       is_result ? SHIM_ENABLE_FUNCTION_RETVAL :
+				   SHIM_ENABLE_FUNCTION_ARGS,
+		       &frame, &mask);
 	if (r != SHIM_OK)
 		return contract_refused(r, __func__,
 					__builtin_return_address(0));

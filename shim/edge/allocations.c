@@ -351,7 +351,7 @@ static void pass_by(void)
 		__atomic_store_n(&active.name, next.name, __ATOMIC_RELEASE);
 	EACH(PASS)
 #undef PASS
-	got_slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
+	got_slots_bypass(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
 /* GOT slots lead to the wrappers again. */
@@ -366,7 +366,7 @@ static void open_doors(void)
 	__atomic_store_n(&active.name, told_##name, __ATOMIC_RELEASE);
 	EACH(OPEN)
 #undef OPEN
-	got_slots_pass_by(SLOTS_ALLOCATIONS, functions, is_first_malloc());
+	got_slots_bypass(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
 static void get_ready(void)
@@ -389,7 +389,7 @@ void edge_allocations_decide(bool is_last_chance)
 		pass_by();
 		return;
 	}
-	got_slots_stay(SLOTS_ALLOCATIONS);
+	got_slots_use_wrappers(SLOTS_ALLOCATIONS);
 	get_ready();
 }
 

@@ -435,7 +435,7 @@ static void pass_by(void)
 	};
 	EACH(PASS)
 #undef PASS
-	got_slots_pass_by(SLOTS_LOCKS, functions, is_ours());
+	got_slots_bypass(SLOTS_LOCKS, functions, is_ours());
 }
 
 static bool is_complete(void)

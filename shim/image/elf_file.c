@@ -1,6 +1,6 @@
 /*
- * Reads sections of an ELF file.  It uses read(2) and maps nothing: if another process truncated
- * a mapped file, the program would get SIGBUS.
+ * Reads sections of an ELF file.  It uses read(2) and maps nothing: if another process
+ * truncated a mapped file, the program would get SIGBUS.
  */
 #include "image/elf_file.h"
 
@@ -67,7 +67,8 @@ static int open_source(const struct image_entry *image, const char *path,
 	return r;
 }
 
-/* For the program: /proc/self/exe leads to its file even if its name was removed or reused. */
+/* For the program: /proc/self/exe leads to its file even if its name was removed or
+ * reused. */
 static int open_any_source(const struct image_entry *image,
 			   struct elf_source *source, bool *is_same)
 {

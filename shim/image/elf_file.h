@@ -1,7 +1,7 @@
 /*
- * Reads ELF files without libelf: libshim.so depends on libc only, and libelf allocates memory.
- * The code trusts no value in a file.  It reads files and does not map them: if another process
- * truncated a mapped file, the program would get SIGBUS.
+ * Reads ELF files without libelf: libshim.so depends on libc only, and libelf allocates
+ * memory.  The code trusts no value in a file.  It reads files and does not map them:
+ * if another process truncated a mapped file, the program would get SIGBUS.
  */
 #ifndef SHIM_ELF_FILE_H
 #define SHIM_ELF_FILE_H
@@ -29,17 +29,17 @@ struct elf_file {
 };
 
 /*
- * Opens the file of @image and reads its section headers.  Returns 0 or -errno; -ENOENT if
- * another file has its name now.  If the image has a build-id, it compares build-ids, because
- * some file systems report two device numbers for a file.
+ * Opens the file of @image and reads its section headers.  Returns 0 or -errno; -ENOENT
+ * if another file has its name now.  If the image has a build-id, it compares
+ * build-ids, because some file systems report two device numbers for a file.
  */
 int elf_open(const struct image_entry *image, struct elf_file *file);
 void elf_close(struct elf_file *file);
 /* Whether @error is a failure of the system, so that the file itself may be complete. */
 bool elf_is_refused(int error);
 
-/* Reads section @number into *@memory, followed by a NUL.  The caller unmaps *@size + 1 bytes.
- * Returns 0 or -errno. */
+/* Reads section @number into *@memory, followed by a NUL.  The caller unmaps *@size + 1
+ * bytes.  Returns 0 or -errno. */
 int elf_load_section(const struct elf_file *file, uint32_t number,
 		     void **memory, size_t *size);
 

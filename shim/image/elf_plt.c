@@ -1,7 +1,7 @@
 /*
- * Finds the PLT entries of ifuncs.  A relocation of type IRELATIVE names the resolver and the GOT
- * slot; the entry is the code that jumps through this slot.  The entry's address is the
- * function's address, for which the symbol table has no name.
+ * Finds the PLT entries of ifuncs.  A relocation of type IRELATIVE names the resolver
+ * and the GOT slot; the entry is the code that jumps through this slot.  The entry's
+ * address is the function's address, for which the symbol table has no name.
  */
 #include "image/elf_plt.h"
 

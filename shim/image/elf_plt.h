@@ -1,7 +1,7 @@
 /*
- * PLT entries of ifuncs (target_clones): an entry jumps to the function that a resolver chooses
- * when the file is loaded.  Inside the file, the address of an ifunc is the address of its
- * entry.
+ * PLT entries of ifuncs (target_clones): an entry jumps to the function that a resolver
+ * chooses when the file is loaded.  Inside the file, the address of an ifunc is the
+ * address of its entry.
  */
 #ifndef SHIM_ELF_PLT_H
 #define SHIM_ELF_PLT_H

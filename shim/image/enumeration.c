@@ -1,6 +1,6 @@
 /*
- * Enumerations: snapshots of ids.  A snapshot is one mapping that shim fills once, so a reader
- * needs no lock, and sees the same ids when images or threads end.
+ * Enumerations: snapshots of ids.  A snapshot is one mapping that shim fills once, so a
+ * reader needs no lock, and sees the same ids when images or threads end.
  */
 #include "image/enumeration.h"
 
@@ -155,8 +155,8 @@ enum shim_result shim_enum_remaining(struct shim_enum *enumeration,
 	return SHIM_OK;
 }
 
-/* The call that removes the enumeration from the list unmaps it; a second call does nothing.  A
- * profiler that is being detached may call this function, too. */
+/* The call that removes the enumeration from the list unmaps it; a second call does
+ * nothing.  A profiler that is being detached may call this function, too. */
 void shim_enum_destroy(struct shim_enum *enumeration)
 {
 	struct shim_enum **place, *expected = enumeration;

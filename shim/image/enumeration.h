@@ -1,6 +1,6 @@
 /*
- * Snapshots of ids, in memory of shim.  Each function looks a handle up in the list of existing
- * enumerations before it uses it, so an invalid handle is an error.
+ * Snapshots of ids, in memory of shim.  Each function looks a handle up in the list of
+ * existing enumerations before it uses it, so an invalid handle is an error.
  */
 #ifndef SHIM_ENUMERATION_H
 #define SHIM_ENUMERATION_H

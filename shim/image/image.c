@@ -1,7 +1,7 @@
 /*
- * Finds images in /proc/self/maps.  That file is correct in a constructor, in a signal handler
- * and under dlmopen, and needs no lock of the loader.  An image is a run of mappings of one
- * file that begins at offset 0 and contains code.
+ * Finds images in /proc/self/maps.  That file is correct in a constructor, in a signal
+ * handler and under dlmopen, and needs no lock of the loader.  An image is a run of
+ * mappings of one file that begins at offset 0 and contains code.
  */
 #include "image/image.h"
 
@@ -306,8 +306,8 @@ static struct image_entry *add_entry(void)
 	return image;
 }
 
-/* Reuses an entry whose image_unloaded is pending, because the safe moment to raise it may never
- * come. */
+/* Reuses an entry whose image_unloaded is pending, because the safe moment to raise it
+ * may never come. */
 static struct image_entry *drop_notice(void)
 {
 	if (list_is_old || __atomic_load_n(&readers, __ATOMIC_SEQ_CST) != 0)
@@ -401,8 +401,8 @@ static void end_run(void)
 	NOTIFY(image_came, image, &facts, scans > 1);
 }
 
-/* A mapping of offset 0 begins an image.  With lld, a segment directly after the last segment
- * may map the first page again: then it belongs to the same image. */
+/* A mapping of offset 0 begins an image.  With lld, a segment directly after the last
+ * segment may map the first page again: then it belongs to the same image. */
 static bool begins_image(const struct map *map)
 {
 	if (current_run.image.inode != map->inode ||
@@ -617,8 +617,8 @@ bool image_is_closing(void)
 	return __atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0;
 }
 
-/* Regions of code that belongs to no file, because the program generates it.  Without this list,
- * each function of such code would cause a scan. */
+/* Regions of code that belongs to no file, because the program generates it.  Without
+ * this list, each function of such code would cause a scan. */
 static uintptr_t regions_without_image[8];
 
 void image_opening(bool unseen)

@@ -1,11 +1,11 @@
 /*
- * Images: the objects that the program has loaded.  shim records when each image is loaded and
- * unloaded, so that the report can name an address that another image has used before.  It
- * keeps a list of images in memory.
+ * Images: the objects that the program has loaded.  shim records when each image is
+ * loaded and unloaded, so that the report can name an address that another image has
+ * used before.  It keeps a list of images in memory.
  *
- * Readers take no lock, but pin the list (image_pin).  shim removes an unloaded image from the
- * list, but reuses its entry only when no thread reads.  A reader that never ends (its thread
- * was killed, or left the code by a jump) costs only memory.
+ * Readers take no lock, but pin the list (image_pin).  shim removes an unloaded image
+ * from the list, but reuses its entry only when no thread reads.  A reader that never
+ * ends (its thread was killed, or left the code by a jump) costs only memory.
  */
 #ifndef SHIM_IMAGE_H
 #define SHIM_IMAGE_H
@@ -61,36 +61,37 @@ int image_scan(void);
 bool image_lacks_memory(void);
 
 /*
- * Fills @entry with the image at @address, but does not record the image and notifies no
- * subscriber, because the program may not be ready for that.  Returns 0; -ENOENT if no image
- * covers @address; -errno.  State lock held.
+ * Fills @entry with the image at @address, but does not record the image and notifies
+ * no subscriber, because the program may not be ready for that.  Returns 0; -ENOENT if
+ * no image covers @address; -errno.  State lock held.
  */
 int image_describe(uintptr_t address, struct image_entry *entry);
 
 /* As image_scan, without the state lock held. */
 void image_look_again(void);
 
-/* The program opens an object.  If it is @unseen, the caller does not scan: image_look_for, or
- * the next scan, will find the object.  A scan comes before any object is closed. */
+/* The program opens an object.  If it is @unseen, the caller does not scan:
+ * image_look_for, or the next scan, will find the object.  A scan comes before any
+ * object is closed. */
 void image_opening(bool unseen);
 bool image_is_unseen(void);
 
 /* Scans if shim knows no image at @address, unless an earlier scan found none there. */
 void image_look_for(uintptr_t address);
 
-/* Raises the pending events of loaded and unloaded images to modules.  The caller must be at a
- * place where shim may call modules: it holds no lock, and the program is between two
- * instructions of its own. */
+/* Raises the pending events of loaded and unloaded images to modules.  The caller must
+ * be at a place where shim may call modules: it holds no lock, and the program is
+ * between two instructions of its own. */
 void image_raise_pending(void);
 
-/* Stores the last image that is loaded now.  @handle, created before main, will get the events
- * of the images up to it when it is ready (profiler_catches_up). */
+/* Stores the last image that is loaded now.  @handle, created before main, will get the
+ * events of the images up to it when it is ready (profiler_catches_up). */
 struct shim_profiler_handle;
 void image_note_came(struct shim_profiler_handle *handle);
 
 /*
- * An image was loaded.  @image is NULL if all entries are in use.  @may_go: another thread may
- * unload it at any time.  State lock held, here and in the topics below.
+ * An image was loaded.  @image is NULL if all entries are in use.  @may_go: another
+ * thread may unload it at any time.  State lock held, here and in the topics below.
  */
 struct image_facts;
 TOPIC(image_came, struct image_entry *image, const struct image_facts *facts,
@@ -107,17 +108,17 @@ TOPIC(image_forked_as_well, struct image_entry *image);
 TOPIC(images_forked, bool is_complete);
 
 /*
- * Makes sure that modules got image_loaded of @id: raises it, or waits for the thread that
- * raises it.  Returns false after a second, because the other thread may wait for a lock that
- * the calling thread holds (the loader's, in a destructor).
+ * Makes sure that modules got image_loaded of @id: raises it, or waits for the thread
+ * that raises it.  Returns false after a second, because the other thread may wait for
+ * a lock that the calling thread holds (the loader's, in a destructor).
  */
 bool image_was_told(shim_image id);
 
-/* Called before (1) and after (0) dlclose.  Between the calls, an address may already belong to
- * an object that another thread has just loaded. */
+/* Called before (1) and after (0) dlclose.  Between the calls, an address may already
+ * belong to an object that another thread has just loaded. */
 void image_closing(int begins);
-/* Whether a thread is between these calls.  State lock held: while it is held, no thread begins
- * a dlclose. */
+/* Whether a thread is between these calls.  State lock held: while it is held, no
+ * thread begins a dlclose. */
 bool image_is_closing(void);
 
 /* In a forked child: writes all images into its own recording. */

@@ -1,7 +1,7 @@
 /*
- * Raises image_loaded and image_unloaded to modules.  A scan runs under the state lock, where
- * no module may be called.  So it stores a notice in the image's entry, and a thread of the
- * program raises the event later.
+ * Raises image_loaded and image_unloaded to modules.  A scan runs under the state lock,
+ * where no module may be called.  So it stores a notice in the image's entry, and a
+ * thread of the program raises the event later.
  */
 #include "image/image_table.h"
 
@@ -11,7 +11,8 @@
 
 #include <shim/banned.h>
 
-/* The time that a thread waits for callbacks on another thread before it closes an image. */
+/* The time that a thread waits for callbacks on another thread before it closes an
+ * image. */
 #define WAIT_YIELDS 100
 #define WAIT_STEPS  (WAIT_YIELDS + 1000) /* and then 1000 ms */
 
@@ -107,9 +108,9 @@ static void raise_notice(const struct notice *notice)
 }
 
 /*
- * One thread raises all events, so that a module gets image_unloaded after image_loaded.  It
- * also raises events that other threads have caused meanwhile.  If that thread ends during a
- * callback, another thread takes over.
+ * One thread raises all events, so that a module gets image_unloaded after
+ * image_loaded.  It also raises events that other threads have caused meanwhile.  If
+ * that thread ends during a callback, another thread takes over.
  */
 static struct {
 	int tid;

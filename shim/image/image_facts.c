@@ -1,6 +1,6 @@
 /*
- * Reads the program headers of an image from its memory, because another file may have replaced
- * the image's file.
+ * Reads the program headers of an image from its memory, because another file may have
+ * replaced the image's file.
  */
 #include "image/image_facts.h"
 

@@ -19,8 +19,8 @@ struct image_facts {
 	uint32_t build_id_size;
 };
 
-/* Reads the properties of the image mapped at @start.  False if it is no 64-bit ELF image, or if
- * another thread unmaps it meanwhile. */
+/* Reads the properties of the image mapped at @start.  False if it is no 64-bit ELF
+ * image, or if another thread unmaps it meanwhile. */
 bool image_read_facts(uintptr_t start, struct image_facts *facts);
 /* The size in bytes of the address range of the image's segments, or 0. */
 uintptr_t image_read_span(uintptr_t start);

@@ -1,6 +1,7 @@
 /*
- * Writes the file "images" through a mapped window.  When the window is full, shim maps a new
- * window.  Old windows stay mapped, because shim writes the end of an image into its record.
+ * Writes the file "images" through a mapped window.  When the window is full, shim maps
+ * a new window.  Old windows stay mapped, because shim writes the end of an image into
+ * its record.
  */
 #include "image/image_file.h"
 
@@ -51,8 +52,8 @@ int image_file_open(void)
 	return 0;
 }
 
-/* Returns room for a record of @size bytes, or NULL.  No record crosses windows: the last record
- * of a window extends to the window's end. */
+/* Returns room for a record of @size bytes, or NULL.  No record crosses windows: the
+ * last record of a window extends to the window's end. */
 static struct shim_image_record *add_record(uint32_t size)
 {
 	static struct shim_image_record *last;

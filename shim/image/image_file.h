@@ -9,7 +9,8 @@
 
 struct image_entry;
 
-/* Creates the file; a forked child creates its own.  Returns 0; or -errno, after logging it. */
+/* Creates the file; a forked child creates its own.  Returns 0; or -errno, after
+ * logging it. */
 int image_file_open(void);
 bool image_file_is_open(void);
 /* Writes a record and stores it in image->record.  Without room, stores NULL and counts the

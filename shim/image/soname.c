@@ -1,6 +1,6 @@
 /*
- * Reads the DT_SONAME of a loaded object from its mapped dynamic section.  The object may be
- * unmapped at any time, so system calls read it.
+ * Reads the DT_SONAME of a loaded object from its mapped dynamic section.  The object
+ * may be unmapped at any time, so system calls read it.
  */
 #include "image/soname.h"
 

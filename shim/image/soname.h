@@ -8,8 +8,8 @@
 
 #define SONAME_SIZE 256
 
-/* False if the object has no soname, or a name that does not fit.  The caller must have pinned
- * @image. */
+/* False if the object has no soname, or a name that does not fit.  The caller must have
+ * pinned @image. */
 bool soname_read(const struct image_entry *image, char name[SONAME_SIZE]);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The index of an image's functions, made from the symbol table of its file.  The table is
- * sorted by address.  Symbols at one address form a group: a function with several names, or a
- * part that the compiler has split off a function.
+ * The index of an image's functions, made from the symbol table of its file.  The table
+ * is sorted by address.  Symbols at one address form a group: a function with several
+ * names, or a part that the compiler has split off a function.
  */
 #include "image/symbols.h"
 
@@ -77,8 +77,8 @@ static bool ends_in(const char *name, uint32_t length, const char *suffix)
 	return true;
 }
 
-/* The length of the name without the compiler's suffix in "f.cold", "f.cold.1", "f.part.0" and
- * "f.__part.0"; @length if the name has no such suffix. */
+/* The length of the name without the compiler's suffix in "f.cold", "f.cold.1",
+ * "f.part.0" and "f.__part.0"; @length if the name has no such suffix. */
 static uint32_t whole_length(const char *name, uint32_t length)
 {
 	uint32_t dot = length;
@@ -145,8 +145,8 @@ static int read_plt(struct work *work, uint32_t all)
 /* Far more steps than any real file needs. */
 #define RESOLVER_STEPS_MAX (1u << 24)
 
-/* Gives the PLT entry of an ifunc the name of its resolver, because the program uses that entry
- * as the function's address. */
+/* Gives the PLT entry of an ifunc the name of its resolver, because the program uses
+ * that entry as the function's address. */
 static void add_plt_entries(struct work *work)
 {
 	uint32_t symbols = work->count, room = work->entry_count;
@@ -212,9 +212,9 @@ static bool is_same_name(const struct work *work, const struct raw *a,
 }
 
 /*
- * Sorts by address.  At one address, the name to show comes first: a global name, then a name
- * that is no compiler's clone, then the first in the table.  Without debug information, the
- * report uses the same order.
+ * Sorts by address.  At one address, the name to show comes first: a global name, then
+ * a name that is no compiler's clone, then the first in the table.  Without debug
+ * information, the report uses the same order.
  */
 static bool is_before(const struct raw *a, const struct raw *b)
 {
@@ -301,8 +301,9 @@ static int hash_names(struct work *work)
 	return 0;
 }
 
-/* The function that the compiler has split @part off: a function of the same source file, else a
- * global function, else any function with that name.  NULL if the linker has removed it. */
+/* The function that the compiler has split @part off: a function of the same source
+ * file, else a global function, else any function with that name.  NULL if the linker
+ * has removed it. */
 static struct raw *find_whole(const struct work *work, const struct raw *part)
 {
 	const char *name = work->strings + part->name;
@@ -352,8 +353,8 @@ static uint32_t end_of_group(const struct work *work, uint32_t first)
 	return i;
 }
 
-/* The size of a group in bytes.  A symbol of assembly may have no size: it extends to the next
- * symbol or the end of its section. */
+/* The size of a group in bytes.  A symbol of assembly may have no size: it extends to
+ * the next symbol or the end of its section. */
 static uint32_t group_size(const struct work *work, uint32_t first,
 			   uint32_t end)
 {
@@ -380,8 +381,8 @@ static uint32_t group_size(const struct work *work, uint32_t first,
 
 #define NO_FUNCTION UINT32_MAX
 
-/* Decides for each group whether it is a function or a part of a function.  Returns the number of
- * functions. */
+/* Decides for each group whether it is a function or a part of a function.  Returns the
+ * number of functions. */
 static uint32_t number_functions(const struct work *work)
 {
 	uint32_t count = 0;
@@ -538,7 +539,8 @@ static int build_index(const struct work *work, uint32_t functions,
 	return 0;
 }
 
-/* Builds the index of one symbol table; *@result stays NULL if the table has no functions. */
+/* Builds the index of one symbol table; *@result stays NULL if the table has no
+ * functions. */
 static int index_table(struct work *work, uint32_t number,
 		       struct symbols **result)
 {

@@ -1,9 +1,9 @@
 /*
  * The functions of an image: their addresses, sizes and names.
  *
- * shim builds an index completely, publishes it with one store, and never changes it, so that a
- * reader needs no lock.  The reader must have pinned the image.  Addresses are those in the
- * file.
+ * shim builds an index completely, publishes it with one store, and never changes it,
+ * so that a reader needs no lock.  The reader must have pinned the image.  Addresses
+ * are those in the file.
  */
 #ifndef SHIM_SYMBOLS_H
 #define SHIM_SYMBOLS_H
@@ -54,8 +54,8 @@ bool symbols_are_enabled(void);
 const struct symbols_function *symbols_find(const struct symbols *symbols,
 					    uint64_t address);
 
-/* Stores ".comment" of the image, which names its compiler, in @text: cut to @size bytes, or "".
- * State lock held. */
+/* Stores ".comment" of the image, which names its compiler, in @text: cut to @size
+ * bytes, or "".  State lock held. */
 void symbols_read_compiler(const struct image_entry *image, char *text,
 			   size_t size);
 

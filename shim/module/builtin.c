@@ -1,6 +1,6 @@
 /*
- * The built-in profilers, by name.  The linker collects them in an array, so this file names no
- * profiler.
+ * The built-in profilers, by name.  The linker collects them in an array, so this file
+ * names no profiler.
  */
 #include "module/builtin.h"
 
@@ -19,7 +19,8 @@ extern entry __start_shim_builtins[]
 	__attribute__((weak, visibility("hidden")));
 extern entry __stop_shim_builtins[] __attribute__((weak, visibility("hidden")));
 
-/* The first entry from *@at on, or NULL; moves *@at.  (Sanitizers leave gaps between entries.) */
+/* The first entry from *@at on, or NULL; moves *@at.  (Sanitizers leave gaps between
+ * entries.) */
 static struct shim_builtin *next_builtin(entry **at)
 {
 	struct shim_builtin *found = NULL;

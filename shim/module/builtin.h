@@ -1,6 +1,6 @@
 /*
- * The built-in profilers, which are part of libshim.so (../hooks), by name.  The linker collects
- * them in a list (<shim/builtin.h>), so the code here names no profiler.
+ * The built-in profilers, which are part of libshim.so (../hooks), by name.  The linker
+ * collects them in a list (<shim/builtin.h>), so the code here names no profiler.
  */
 #ifndef SHIM_MODULE_BUILTIN_H
 #define SHIM_MODULE_BUILTIN_H
@@ -17,8 +17,8 @@ enum builtin_found builtin_find(const char *profile);
 /*
  * builtin_start - starts the profiler NAME[:ARGUMENTS]; each profiler starts once
  *
- * Returns 0; 1 if the profiler runs already; -1 if no profiler has that name; -2 if its arguments
- * are wrong; -3 if it cannot start.  The log has the reason for -2 and -3.
+ * Returns 0; 1 if the profiler runs already; -1 if no profiler has that name; -2 if its
+ * arguments are wrong; -3 if it cannot start.  The log has the reason for -2 and -3.
  */
 int builtin_start(const char *profile);
 

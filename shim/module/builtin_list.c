@@ -1,6 +1,6 @@
 /*
- * Parses SHIM_PROFILE and starts the built-in profilers, which are part of libshim.so.  The list
- * is cut into strings in place, so modules can keep pointers to their items.
+ * Parses SHIM_PROFILE and starts the built-in profilers, which are part of libshim.so.
+ * The list is cut into strings in place, so modules can keep pointers to their items.
  */
 #include "module/builtin_list.h"
 

@@ -1,12 +1,13 @@
 /*
- * The server for `profrun ctl`, in two threads.  The server thread has its own descriptor table:
- * the program cannot see or close its socket, and the thread keeps no descriptor of the program
- * open.  The worker thread shares the program's table, because it loads modules: a file that a
- * module opens must be open on the program's threads, where the module's callbacks run.  The
- * worker also creates the thread that detaches modules.
+ * The server for `profrun ctl`, in two threads.  The server thread has its own
+ * descriptor table: the program cannot see or close its socket, and the thread keeps no
+ * descriptor of the program open.  The worker thread shares the program's table,
+ * because it loads modules: a file that a module opens must be open on the program's
+ * threads, where the module's callbacks run.  The worker also creates the thread that
+ * detaches modules.
  *
- * The server accepts its own user and root.  It does not trust requests to be well-formed: each
- * has a length and a time limit.
+ * The server accepts its own user and root.  It does not trust requests to be
+ * well-formed: each has a length and a time limit.
  */
 #define _GNU_SOURCE
 #include "module/control.h"
@@ -417,7 +418,8 @@ static void serve_connection(int fd)
 
 static uint32_t is_ready;
 
-/* The state of a task in its file "stat": the letter after the name, which is in parentheses. */
+/* The state of a task in its file "stat": the letter after the name, which is in
+ * parentheses. */
 static char task_state(const char *path)
 {
 	char text[128];
@@ -439,9 +441,9 @@ static bool is_main_or_own(uint32_t tid, void *unused)
 }
 
 /*
- * Whether only threads of shim are left.  libc ends a process with its last thread, but counts
- * shim's threads.  So shim ends the process if main has called pthread_exit and all other threads
- * have ended.
+ * Whether only threads of shim are left.  libc ends a process with its last thread, but
+ * counts shim's threads.  So shim ends the process if main has called pthread_exit and
+ * all other threads have ended.
  */
 static bool only_shim_is_left(void)
 {

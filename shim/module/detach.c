@@ -1,6 +1,6 @@
 /*
- * Detaches profilers.  shim frees a profiler when no thread runs its code.  A thread of shim checks
- * that from time to time, so no thread of the program waits.
+ * Detaches profilers.  shim frees a profiler when no thread runs its code.  A thread of
+ * shim checks that from time to time, so no thread of the program waits.
  */
 #include "module/detach.h"
 
@@ -17,8 +17,8 @@
 
 #define EXPECTED_MS  5000
 #define PAUSE_MAX_MS 600000
-/* In bytes.  The thread also runs detach_succeeded, cleanup and the destructors of the module.
- * Untouched pages of the stack cost nothing. */
+/* In bytes.  The thread also runs detach_succeeded, cleanup and the destructors of the
+ * module.  Untouched pages of the stack cost nothing. */
 #define STACK_SIZE (512u << 10)
 
 struct pending {
@@ -30,8 +30,8 @@ struct pending {
 
 static struct pending pendings[SHIM_PROFILERS_MAX];
 static uint32_t changes; /* counts reasons to check again */
-/* pid << 32 | 1 while the thread runs.  In a fork child the pid differs, because the child has no
- * such thread. */
+/* pid << 32 | 1 while the thread runs.  In a fork child the pid differs, because the
+ * child has no such thread. */
 static uint64_t worker;
 
 static uint64_t now_ms(void)
@@ -58,8 +58,8 @@ static void call_detach_succeeded(struct shim_profiler_handle *handle)
 		   (uintptr_t)handle->profiler, 0, 0, 0, 0);
 }
 
-/* Sets the time of the next check.  The pauses are 1, 2, 4 ... ms, up to twice the expected time
- * (row P-68). */
+/* Sets the time of the next check.  The pauses are 1, 2, 4 ... ms, up to twice the
+ * expected time (row P-68). */
 static void schedule_next_check(struct pending *pending, uint64_t now)
 {
 	uint64_t longest = 2ull * pending->expected_ms;
@@ -92,7 +92,8 @@ static bool free_if_unused(struct pending *pending, uint64_t now)
 
 /* --- the thread --- */
 
-/* Checks all pending handles.  Returns the milliseconds to sleep; 0 if no handle is pending. */
+/* Checks all pending handles.  Returns the milliseconds to sleep; 0 if no handle is
+ * pending. */
 static uint32_t check_all(void)
 {
 	uint64_t next = UINT64_MAX, now;

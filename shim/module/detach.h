@@ -13,9 +13,9 @@
 struct module;
 struct shim_profiler_handle;
 
-/* Retires @handle; the thread frees it later.  @expected_ms: the time that this is expected to
- * take; 0: 5,000.  False if the handle is being detached already.  The caller must not hold the
- * state lock. */
+/* Retires @handle; the thread frees it later.  @expected_ms: the time that this is
+ * expected to take; 0: 5,000.  False if the handle is being detached already.  The
+ * caller must not hold the state lock. */
 bool detach_begin(struct shim_profiler_handle *handle, uint32_t expected_ms);
 
 /* Whether a handle of @module is being detached. */

@@ -1,6 +1,7 @@
 /*
- * Loads, starts and unloads modules.  The loader and the module's own code run without the state
- * lock.  Meanwhile the module's status prevents other threads from changing it.
+ * Loads, starts and unloads modules.  The loader and the module's own code run without
+ * the state lock.  Meanwhile the module's status prevents other threads from changing
+ * it.
  */
 #define _GNU_SOURCE
 #include "module/module.h"
@@ -134,8 +135,8 @@ static int claim(void *argument)
 	return 0;
 }
 
-/* Stores the description, which must exist as long as the module.  @is_lasting: it does already,
- * as a part of SHIM_PROFILE. */
+/* Stores the description, which must exist as long as the module.  @is_lasting: it does
+ * already, as a part of SHIM_PROFILE. */
 static int keep_description(struct module *module, const char *description,
 			    bool is_lasting)
 {
@@ -207,8 +208,8 @@ static void destroy_handles(const struct module *module)
 	}
 }
 
-/* Until now shim did not call the filters and mappers of these handles.  So it invalidates the
- * answers that the cache has for functions called meanwhile. */
+/* Until now shim did not call the filters and mappers of these handles.  So it
+ * invalidates the answers that the cache has for functions called meanwhile. */
 static int enable_handles(void *argument)
 {
 	struct handles *handles = argument;
@@ -558,8 +559,9 @@ void module_start(void)
 
 /* --- unloading --- */
 
-/* If the hook table points directly at the module's hooks, threads do not count their calls of the
- * hooks (plan.c).  Then shim cannot wait for their end, so the code must stay. */
+/* If the hook table points directly at the module's hooks, threads do not count their
+ * calls of the hooks (plan.c).  Then shim cannot wait for their end, so the code must
+ * stay. */
 void module_handle_goes(struct shim_profiler_handle *handle)
 {
 	struct module *module = handle->module;

@@ -1,9 +1,9 @@
 /*
- * Modules: profilers in libraries of their own.  shim finds a module by name, loads it, checks its
- * version, and unloads it after the detach of its last handle.
+ * Modules: profilers in libraries of their own.  shim finds a module by name, loads it,
+ * checks its version, and unloads it after the detach of its last handle.
  *
- * The state lock protects the table.  shim holds no lock while the loader or code of a module
- * runs.
+ * The state lock protects the table.  shim holds no lock while the loader or code of a
+ * module runs.
  */
 #ifndef SHIM_MODULE_H
 #define SHIM_MODULE_H
@@ -47,8 +47,8 @@ void module_start(void);
 enum shim_result module_load(const char *description, const void *data,
 			     uint32_t size, struct text *text);
 
-/* Whether shim finds the module @description and can load it; if not, stores the reason in @text.
- * Does not call its init function. */
+/* Whether shim finds the module @description and can load it; if not, stores the reason
+ * in @text.  Does not call its init function. */
 bool module_try(const char *description, struct text *text);
 
 /* Detaches all handles of the module @name; waits up to 5 s until it is unloaded. */
@@ -59,8 +59,8 @@ void module_handle_goes(struct shim_profiler_handle *handle);
 /* Called after it: detaches the module, too, if that was the last handle. */
 void module_handle_went(struct module *module);
 
-/* An attached module has been set up.  It may have enabled events that no profiler had enabled at
- * the start. */
+/* An attached module has been set up.  It may have enabled events that no profiler had
+ * enabled at the start. */
 TOPIC(module_attached, void);
 
 /* Unloads detached modules that are not in use. */

@@ -1,7 +1,7 @@
 /*
- * Searches for a module's library in the order that shim(7) documents.  A library fits if it exports
- * the version of the API and the init function.  Code of other users must never run here, so a file
- * that is found by path is checked first (os/trust.h).
+ * Searches for a module's library in the order that shim(7) documents.  A library fits
+ * if it exports the version of the API and the init function.  Code of other users must
+ * never run here, so a file that is found by path is checked first (os/trust.h).
  */
 #define _GNU_SOURCE
 #include "module/module_find.h"
@@ -139,8 +139,8 @@ static int read_path(int fd, char name[MODULE_PATH_SIZE])
 	return 0;
 }
 
-/* Checks the file and the directories above it (os/trust.h).  Stores in @name the path to open, or
- * the path of the file or directory that failed. */
+/* Checks the file and the directories above it (os/trust.h).  Stores in @name the path
+ * to open, or the path of the file or directory that failed. */
 static int check_file(int fd, char name[MODULE_PATH_SIZE])
 {
 	struct sys_status status;
@@ -154,9 +154,10 @@ static int check_file(int fd, char name[MODULE_PATH_SIZE])
 }
 
 /*
- * For a file given by its path, directly or through SHIM_MODULE_PATH: no other user may be able to
- * create or change it.  After the check, no other user can replace the file at that path.  So the
- * loader opens it by the path, which debuggers and lists of loaded objects show.
+ * For a file given by its path, directly or through SHIM_MODULE_PATH: no other user may
+ * be able to create or change it.  After the check, no other user can replace the file
+ * at that path.  So the loader opens it by the path, which debuggers and lists of
+ * loaded objects show.
  */
 static bool open_checked(struct module_search *search, const char *path)
 {

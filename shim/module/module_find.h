@@ -17,8 +17,8 @@ struct module_search {
 };
 
 /*
- * Finds and opens the library of search->module: at @path, or by the module's name if @path is
- * empty.  Skips libraries that do not fit.
+ * Finds and opens the library of search->module: at @path, or by the module's name if
+ * @path is empty.  Skips libraries that do not fit.
  */
 bool module_find(struct module_search *search, const char *path);
 

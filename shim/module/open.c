@@ -1,6 +1,6 @@
 /*
- * Opens libraries of modules.  After each, images, coverage and the prefetch of debug information
- * search for new objects, as after a dlopen of the program.
+ * Opens libraries of modules.  After each, images, coverage and the prefetch of debug
+ * information search for new objects, as after a dlopen of the program.
  */
 #include "module/open.h"
 

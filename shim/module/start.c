@@ -1,7 +1,7 @@
 /*
- * The start: reads the settings, creates the recording, finds the images, starts the built-in
- * profilers, and then points the hook table at their hooks.  Modules start later, without the
- * lock (module.c).
+ * The start: reads the settings, creates the recording, finds the images, starts the
+ * built-in profilers, and then points the hook table at their hooks.  Modules start
+ * later, without the lock (module.c).
  */
 #include "module/start.h"
 
@@ -26,8 +26,8 @@
 
 #include <shim/banned.h>
 
-/* Whether the program has privileges that its user lacks.  Such a user must not see into the
- * program. */
+/* Whether the program has privileges that its user lacks.  Such a user must not see
+ * into the program. */
 static bool is_privileged(void)
 {
 	bool differs = true;

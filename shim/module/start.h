@@ -9,8 +9,8 @@
 /* Whether SHIM_PROFILE has modules.  May be called before shim has started. */
 bool start_wants_modules(void);
 
-/* Starts a built-in profiler before main.  Returns the result of builtin_start; -3 also without
- * memory. */
+/* Starts a built-in profiler before main.  Returns the result of builtin_start; -3 also
+ * without memory. */
 int start_builtin(const char *profile);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The system calls of shim.  Every system call is in one of the files sys*.c,
- * so that a test can replace these files and let the n-th call fail.  Functions return 0 or a value,
- * or -errno; errno itself stays untouched.
+ * The system calls of shim.  Every system call is in one of the files sys*.c, so that a
+ * test can replace these files and let the n-th call fail.  Functions return 0 or a
+ * value, or -errno; errno itself stays untouched.
  */
 #ifndef SHIM_SYS_H
 #define SHIM_SYS_H

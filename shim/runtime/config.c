@@ -1,6 +1,6 @@
 /*
- * Reads the settings from the environment: from libc's, or, before libc's constructor has run,
- * from the stack, where the kernel has stored it.
+ * Reads the settings from the environment: from libc's, or, before libc's constructor
+ * has run, from the stack, where the kernel has stored it.
  */
 #include "runtime/config.h"
 
@@ -13,8 +13,8 @@
 #include <shim/banned.h>
 
 extern char **environ;
-/* glibc lets it point to what the kernel has stored: the number of arguments, the arguments,
- * a NULL, and the environment. */
+/* glibc lets it point to what the kernel has stored: the number of arguments, the
+ * arguments, a NULL, and the environment. */
 extern void *__libc_stack_end __attribute__((weak));
 
 /* The kernel limits all arguments to 6 MiB, so there are fewer than this. */

@@ -28,8 +28,8 @@ static bool starts_builtins;
 
 /* --- handles --- */
 
-/* Whether the list is newest first and has only handles in use.  Falling serials also exclude
- * a cycle. */
+/* Whether the list is newest first and has only handles in use.  Falling serials also
+ * exclude a cycle. */
 static __attribute__((unused)) bool list_is_whole(void)
 {
 	uint64_t serial = UINT64_MAX;
@@ -233,18 +233,18 @@ static uint8_t data_flags_of(uint32_t mask)
 	bool result = mask & SHIM_ENABLE_FUNCTION_RETVAL;
 
 	if (mask & SHIM_ENABLE_FRAME_INFO)
-		return (arguments ? 0 : HANDLE_TELLS_ENTER_FRAME) |
-		       (result ? 0 : HANDLE_TELLS_LEAVE_FRAME);
+		return (arguments ? 0 : HANDLE_DATA_ENTER_FRAME) |
+		       (result ? 0 : HANDLE_DATA_LEAVE_FRAME);
 	return (arguments ? HANDLE_DATA_ARGUMENTS : 0) |
 	       (result ? HANDLE_DATA_RESULT : 0);
 }
 
-void handle_set_tells(struct shim_profiler_handle *handle)
+void handle_set_data_flags(struct shim_profiler_handle *handle)
 {
 	const uint32_t mask = handle->mask;
 	uint8_t data_flags = 0;
 
-	if (handle->asking && handle->fast[0])
+	if (handle->deferred && handle->fast[0])
 		data_flags = HANDLE_DATA_ARGUMENTS;
 	else if (handle->slow[0] || handle->slow[1] || handle->slow[2])
 		data_flags = data_flags_of(mask);
@@ -268,8 +268,8 @@ bool handle_retire(struct shim_profiler_handle *handle)
 	return true;
 }
 
-/* The pins of all tasks that share a record.  The record's own counter would be wrong: several
- * tasks would change it without atomic instructions (row P-17). */
+/* The pins of all tasks that share a record.  The record's own counter would be wrong:
+ * several tasks would change it without atomic instructions (row P-17). */
 static uint32_t shared_pins[SHIM_PROFILERS_MAX];
 
 static uint32_t count_pins(const struct thread *thread, unsigned number)
@@ -489,8 +489,8 @@ static void disable_profiler(struct shim_profiler_handle *handle,
 		 name, how);
 }
 
-/* Whether the callback of @guard will not return if the thread continues at @sp.  A callback
- * on the callback stack is below every @sp on another stack. */
+/* Whether the callback of @guard will not return if the thread continues at @sp.  A
+ * callback on the callback stack is below every @sp on another stack. */
 static bool is_below(const struct thread *self, const struct guard *guard,
 		     uintptr_t sp)
 {
@@ -598,9 +598,10 @@ bool events_has_room(struct thread *self)
 }
 
 /*
- * A handler of the program may run on the alternate signal stack.  After a switch to another
- * stack, the kernel regards the alternate stack as unused, and the frame of the next signal
- * would overwrite that of the handler.  So signals stay blocked until the return.
+ * A handler of the program may run on the alternate signal stack.  After a switch to
+ * another stack, the kernel regards the alternate stack as unused, and the frame of the
+ * next signal would overwrite that of the handler.  So signals stay blocked until the
+ * return.
  */
 static int call_on(char *memory, int (*call)(void *), void *argument)
 {

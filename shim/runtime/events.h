@@ -1,10 +1,10 @@
 /*
  * The handles of profilers, and how an event reaches them.
  *
- * Handles form a list, newest first, which readers walk without a lock.  A handle's memory
- * is never unmapped.  A thread pins a handle while it runs the profiler's code: it increments
- * a plain counter of its own.  A thread that removes the handle waits until these counters
- * are 0 (thread_wait); then shim may reuse the memory.
+ * Handles form a list, newest first, which readers walk without a lock.  A handle's
+ * memory is never unmapped.  A thread pins a handle while it runs the profiler's code:
+ * it increments a plain counter of its own.  A thread that removes the handle waits
+ * until these counters are 0 (thread_wait); then shim may reuse the memory.
  */
 #ifndef SHIM_EVENTS_H
 #define SHIM_EVENTS_H
@@ -27,8 +27,8 @@ enum handle_status { /* row P-59 */
 enum handle_data {
 	HANDLE_DATA_ARGUMENTS = 1, /* without the frame */
 	HANDLE_DATA_RESULT = 2,
-	HANDLE_TELLS_ENTER_FRAME = 4, /* without the arguments */
-	HANDLE_TELLS_LEAVE_FRAME = 8, /* without the result */
+	HANDLE_DATA_ENTER_FRAME = 4, /* without the arguments */
+	HANDLE_DATA_LEAVE_FRAME = 8, /* without the result */
 };
 
 struct shim_profiler_handle {
@@ -53,7 +53,7 @@ struct shim_profiler_handle {
 	/* ELT hooks of one generation (elt.c) */
 	shim_function_hook fast[3];
 	shim_frame_hook frame[2];
-	shim_deferred_hook asking;	 /* of a fast enter hook, or NULL */
+	shim_deferred_hook deferred;	 /* of a fast enter hook, or NULL */
 	shim_function_hook restarted[2]; /* fast hooks after hooks were off */
 	shim_function_hook_with_info slow[3];
 	void (*elt2[3])(void);
@@ -77,8 +77,8 @@ struct shim_profiler_handle {
 #undef SHIM_DEFINE_EVENT
 };
 
-/* For each event, the number of handles with a callback.  If it is 0, the event costs a load
- * and a branch. */
+/* For each event, the number of handles with a callback.  If it is 0, the event costs a
+ * load and a branch. */
 struct events_counts {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters) uint32_t name;
 #include <shim/events.def>
@@ -96,7 +96,7 @@ handle_get_status(const struct shim_profiler_handle *handle)
 }
 
 /* Computes handle->data_flags after the mask or the hooks have changed. */
-void handle_set_tells(struct shim_profiler_handle *handle);
+void handle_set_data_flags(struct shim_profiler_handle *handle);
 
 /* The contexts of callbacks in events.def. */
 enum event_context { EVENT_THREAD, EVENT_QUIET, EVENT_SIGNAL };
@@ -154,8 +154,8 @@ enum audience { AUDIENCE_ALL, AUDIENCE_BUILTIN, AUDIENCE_MODULES };
  * handles are in use. */
 struct shim_profiler_handle *handle_create(struct shim_profiler *profiler);
 
-/* Raises to @handle the events that came before it was ready.  Called before main, on main's
- * thread. */
+/* Raises to @handle the events that came before it was ready.  Called before main, on
+ * main's thread. */
 void events_catch_up(struct shim_profiler_handle *handle);
 
 /* Between events_start_builtins(true) and (false), new profilers are part of shim. */
@@ -172,8 +172,8 @@ void handle_free(struct shim_profiler_handle *handle);
 /* Whether the calling thread is in a callback or slow hook of @handle. */
 bool handle_is_current(const struct shim_profiler_handle *handle);
 
-/* Removes the callbacks of all modules, then calls their cleanup callbacks.  Called at the end
- * of the process. */
+/* Removes the callbacks of all modules, then calls their cleanup callbacks.  Called at
+ * the end of the process. */
 void events_finish(void);
 
 struct shim_profiler_handle *events_first(void);
@@ -254,8 +254,8 @@ void events_thread_threw(const struct module *module);
 			   EVENT_ARGUMENTS(one_->profiler, ##__VA_ARGS__)); \
 	} while (0)
 
-/* Meanwhile the handle at the cursor may be freed and become a new handle at the head of the
- * list.  So the serials tell which handles the loop has passed. */
+/* Meanwhile the handle at the cursor may be freed and become a new handle at the head
+ * of the list.  So the serials tell which handles the loop has passed. */
 #define RAISE_TO(audience, event, ...) \
 	do { \
 		uint64_t passed_ = UINT64_MAX; \

@@ -1,6 +1,7 @@
 /*
- * Keeps shim's signals out of the kernel's signal masks, and stores for each thread which of
- * them the program has blocked.  So the program sees the masks that it has set.
+ * Keeps shim's signals out of the kernel's signal masks, and stores for each thread
+ * which of them the program has blocked.  So the program sees the masks that it has
+ * set.
  */
 #include "runtime/hidden_signals.h"
 

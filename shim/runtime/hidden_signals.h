@@ -1,8 +1,8 @@
 /*
- * Signals of shim, and the program's view of them: the signals of runtime/kept_signals.h and
- * the sampler's signal (sample.h).  The kernel's mask of a thread never has them.  If a thread
- * blocks all signals, the kernel blocks all except these, and shim shows the thread a mask
- * with all signals.
+ * Signals of shim, and the program's view of them: the signals of
+ * runtime/kept_signals.h and the sampler's signal (sample.h).  The kernel's mask of a
+ * thread never has them.  If a thread blocks all signals, the kernel blocks all except
+ * these, and shim shows the thread a mask with all signals.
  */
 #ifndef SHIM_HIDDEN_SIGNALS_H
 #define SHIM_HIDDEN_SIGNALS_H
@@ -50,8 +50,8 @@ int hidden_thread_begins(uint64_t blocked);
 uint64_t hidden_mask_handler(int signal, uint64_t blocked);
 uint64_t hidden_masks_handler(int signal);
 
-/* After setjmp has filled a jmp_buf with a mask, and before longjmp uses it.  libc stores the
- * kernel's mask, which lacks the hidden signals. */
+/* After setjmp has filled a jmp_buf with a mask, and before longjmp uses it.  libc
+ * stores the kernel's mask, which lacks the hidden signals. */
 void hidden_jump_saved(void *buffer);
 void hidden_jump_taken(const void *buffer);
 

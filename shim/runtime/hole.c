@@ -1,7 +1,7 @@
 /*
- * Handles SIGBUS for files of the recording that another process has truncated.  The handler
- * maps zeroed private memory from the page of the fault to the end of the mapping.  Then the
- * program repeats the store.
+ * Handles SIGBUS for files of the recording that another process has truncated.  The
+ * handler maps zeroed private memory from the page of the fault to the end of the
+ * mapping.  Then the program repeats the store.
  */
 #include "runtime/hole.h"
 

@@ -1,8 +1,8 @@
 /*
- * Files of the recording that another process truncates.  The mapping then has a hole, and the
- * next store would end the program by SIGBUS.  shim handles that signal
- * (runtime/kept_signals.h): it maps private memory, which reads as zero, over a hole in a file
- * of the recording.  The log has one line for each file.
+ * Files of the recording that another process truncates.  The mapping then has a hole,
+ * and the next store would end the program by SIGBUS.  shim handles that signal
+ * (runtime/kept_signals.h): it maps private memory, which reads as zero, over a hole in
+ * a file of the recording.  The log has one line for each file.
  */
 #ifndef SHIM_HOLE_H
 #define SHIM_HOLE_H

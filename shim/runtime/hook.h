@@ -26,8 +26,8 @@ enum plan_event {
 
 struct plan_entry {
 	enum plan_kind kind;
-	bool asks;	 /* a fast hook with a deferred hook */
-	bool raw;	 /* its leave hook also runs for PLAN_UNWINDING */
+	bool has_deferred; /* a fast hook with a deferred hook */
+	bool raw;	   /* its leave hook also runs for PLAN_UNWINDING */
 	bool tail_calls; /* it has a tailcall hook; else its leave hook runs */
 	int filter, mapper; /* slots in the filter cache, or -1 */
 	struct shim_profiler_handle *handle;
@@ -51,7 +51,7 @@ static inline bool frame_answers(const struct thread *self)
 	const struct arch_frame *frame = self->frame;
 	const struct plan_entry *entry = frame ? frame->entry : NULL;
 
-	return entry && (entry->kind == PLAN_SLOW || entry->asks);
+	return entry && (entry->kind == PLAN_SLOW || entry->has_deferred);
 }
 
 /* The profiler whose slow, ELT2 or ELT1 hook @self is in, or NULL. */

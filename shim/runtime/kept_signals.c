@@ -1,6 +1,6 @@
 /*
- * Signals whose handler is shim's.  shim stores the handlers that the program sets for them,
- * and calls them for signals that shim has not caused.
+ * Signals whose handler is shim's.  shim stores the handlers that the program sets for
+ * them, and calls them for signals that shim has not caused.
  */
 #include "runtime/kept_signals.h"
 
@@ -154,8 +154,9 @@ void kept_set(int signal, const struct sigaction *action,
 
 typedef void (*plain_handler)(int signal);
 
-/* Runs the program's handler as the kernel would: blocks the signals that the action blocks.
- * It leaves shim's signals unblocked, because the handler's code may raise them. */
+/* Runs the program's handler as the kernel would: blocks the signals that the action
+ * blocks.  It leaves shim's signals unblocked, because the handler's code may raise
+ * them. */
 static void call_handler(int signal, const struct sys_action *action,
 			 siginfo_t *info, ucontext_t *context)
 {
@@ -199,8 +200,8 @@ void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
 		kept_end_program(signal);
 }
 
-/* Leaves the signal pending and blocked.  It arrives when the thread unblocks it or waits for
- * it. */
+/* Leaves the signal pending and blocked.  It arrives when the thread unblocks it or
+ * waits for it. */
 static void keep_pending(int signal, siginfo_t *info, ucontext_t *context)
 {
 	*(uint64_t *)&context->uc_sigmask |= hidden_bit(signal);

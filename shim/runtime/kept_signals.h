@@ -1,8 +1,9 @@
 /*
- * Signals whose handler is shim's: SIGTRAP for traps (coverage/sigtrap.h) and SIGBUS for holes
- * (hole.h).  shim stores the handlers that the program sets for them, and calls them for
- * signals that shim has not caused.  runtime/hidden_signals.h stores which of these signals the
- * program blocks: the kernel would end a program that raises a blocked SIGTRAP or SIGBUS.
+ * Signals whose handler is shim's: SIGTRAP for traps (coverage/sigtrap.h) and SIGBUS
+ * for holes (hole.h).  shim stores the handlers that the program sets for them, and
+ * calls them for signals that shim has not caused.  runtime/hidden_signals.h stores
+ * which of these signals the program blocks: the kernel would end a program that raises
+ * a blocked SIGTRAP or SIGBUS.
  */
 #ifndef SHIM_KEPT_SIGNALS_H
 #define SHIM_KEPT_SIGNALS_H
@@ -33,8 +34,9 @@ void kept_set(int signal, const struct sigaction *action,
 void kept_swap(int signal, const struct sys_action *action,
 	       struct sys_action *before);
 
-/* For the handler: passes a signal to the program that a process has sent (si_code <= 0), or
- * that the processor has raised.  @again: the instruction that raised it will run again. */
+/* For the handler: passes a signal to the program that a process has sent (si_code <=
+ * 0), or that the processor has raised.  @again: the instruction that raised it will
+ * run again. */
 void kept_take_sent(int signal, siginfo_t *info, ucontext_t *context);
 void kept_take_raised(int signal, siginfo_t *info, ucontext_t *context,
 		      bool again);

@@ -1,6 +1,7 @@
 /*
- * The landing pads that run on a thread.  They form a list, because a destructor in a landing
- * pad may throw and catch exceptions of its own.  A stack pointer identifies each.
+ * The landing pads that run on a thread.  They form a list, because a destructor in a
+ * landing pad may throw and catch exceptions of its own.  A stack pointer identifies
+ * each.
  */
 #include "runtime/landings.h"
 
@@ -10,8 +11,8 @@
 
 /* The largest distance between a landing pad's frame and its call of __cxa_begin_catch. */
 #define CALL_DISTANCE 4096
-/* Frames with a larger distance are on different stacks, unless both are on the thread's own
- * stack. */
+/* Frames with a larger distance are on different stacks, unless both are on the
+ * thread's own stack. */
 #define STACK_DISTANCE (256u << 10)
 
 __thread uint8_t landings_count;

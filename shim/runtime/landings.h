@@ -1,7 +1,7 @@
 /*
- * The landing pads that a thread runs: code that cleans up while an exception, or the end of a
- * thread, unwinds a function.  Some compilers call leave hooks in landing pads.  Such a call
- * means unwinding, not a return.
+ * The landing pads that a thread runs: code that cleans up while an exception, or the
+ * end of a thread, unwinds a function.  Some compilers call leave hooks in landing
+ * pads.  Such a call means unwinding, not a return.
  */
 #ifndef SHIM_LANDINGS_H
 #define SHIM_LANDINGS_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The number of nested landing pads (a destructor throws in turn).  A deeper one replaces the
- * oldest. */
+/* The number of nested landing pads (a destructor throws in turn).  A deeper one
+ * replaces the oldest. */
 #define LANDINGS_MAX 8
 
 struct landing {

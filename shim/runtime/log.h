@@ -1,6 +1,6 @@
 /*
- * The log of shim, a part of the recording.  Lines that come before the recording exists wait
- * for it.
+ * The log of shim, a part of the recording.  Lines that come before the recording
+ * exists wait for it.
  */
 #ifndef SHIM_LOG_H
 #define SHIM_LOG_H

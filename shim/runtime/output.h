@@ -1,6 +1,6 @@
 /*
- * Fills a caller's buffer, for all public functions (rows C-7 to C-28).  A function checks its
- * arguments before it writes anything.
+ * Fills a caller's buffer, for all public functions (rows C-7 to C-28).  A function
+ * checks its arguments before it writes anything.
  */
 #ifndef SHIM_OUTPUT_H
 #define SHIM_OUTPUT_H
@@ -36,8 +36,8 @@ static inline uint32_t output_count(uint64_t all, uint32_t count,
 }
 
 /*
- * Copies @size bytes of text, including the NUL of the last string.  If the text does not fit,
- * it cuts the text between two characters and adds a NUL.
+ * Copies @size bytes of text, including the NUL of the last string.  If the text does
+ * not fit, it cuts the text between two characters and adds a NUL.
  */
 static inline void output_text(const char *text, size_t size, uint32_t count,
 			       uint32_t *total, char *buffer)

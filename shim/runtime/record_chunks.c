@@ -1,6 +1,6 @@
 /*
- * The profilers' files.  A file grows by chunks: each is allocated on the disk, then mapped,
- * and stays mapped as long as the process lives.
+ * The profilers' files.  A file grows by chunks: each is allocated on the disk, then
+ * mapped, and stays mapped as long as the process lives.
  */
 #include "runtime/record.h"
 

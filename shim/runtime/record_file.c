@@ -1,6 +1,6 @@
 /*
- * Files of the recording.  shim allocates blocks before it maps them: a store into a hole of
- * a file on a full disk would raise SIGBUS in the program.
+ * Files of the recording.  shim allocates blocks before it maps them: a store into a
+ * hole of a file on a full disk would raise SIGBUS in the program.
  */
 #include "runtime/record_file.h"
 

@@ -1,7 +1,7 @@
 /*
- * Files of the recording.  shim opens a file by name, allocates and maps it, and closes it at
- * once: it has no open descriptor while the program runs.  When shim opens a file again, it
- * checks that it has created this file.
+ * Files of the recording.  shim opens a file by name, allocates and maps it, and closes
+ * it at once: it has no open descriptor while the program runs.  When shim opens a file
+ * again, it checks that it has created this file.
  */
 #ifndef SHIM_RECORD_FILE_H
 #define SHIM_RECORD_FILE_H

@@ -109,8 +109,9 @@ static struct shim_lost_thread *find_slot(uint32_t tid)
 	return last;
 }
 
-/* The calling thread's slot in own_slot_meta, which makes counting fast: without a recording,
- * every call is a loss.  (A task that shares the thread's data counts as the thread.) */
+/* The calling thread's slot in own_slot_meta, which makes counting fast: without a
+ * recording, every call is a loss.  (A task that shares the thread's data counts as the
+ * thread.) */
 static __thread struct shim_lost_thread *own_slot;
 static __thread const struct shim_meta *own_slot_meta;
 

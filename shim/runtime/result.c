@@ -1,6 +1,6 @@
 /*
- * Names and texts of results.  The table includes results of the CLR that shim never returns,
- * because a module's init function may return any of them.
+ * Names and texts of results.  The table includes results of the CLR that shim never
+ * returns, because a module's init function may return any of them.
  */
 #include <shim/clr.h>
 #include <shim/shim.h>

@@ -1,9 +1,9 @@
 /*
- * Threads of shim and of modules: those of shim_thread_create, the thread that
- * waits for profilers to detach, and the thread that serves `profrun ctl`.
+ * Threads of shim and of modules: those of shim_thread_create, the thread that waits
+ * for profilers to detach, and the thread that serves `profrun ctl`.
  *
- * libc's pthread_create creates them, because their code calls libc.  They block all signals
- * except SIGTRAP and two signals of libc.
+ * libc's pthread_create creates them, because their code calls libc.  They block all
+ * signals except SIGTRAP and two signals of libc.
  */
 #ifndef SHIM_RUNTIME_THREADS_H
 #define SHIM_RUNTIME_THREADS_H
@@ -15,9 +15,10 @@
 
 struct module;
 
-/* Runs call(argument) on a new thread, which belongs to @module, or to shim if @module is
- * NULL.  A @stack_size of 0 means libc's default.  When the function returns, the thread has
- * its record.  Returns 0 or -errno.  The caller must not hold the state lock. */
+/* Runs call(argument) on a new thread, which belongs to @module, or to shim if @module
+ * is NULL.  A @stack_size of 0 means libc's default.  When the function returns, the
+ * thread has its record.  Returns 0 or -errno.  The caller must not hold the state
+ * lock. */
 int runtime_thread_start(void (*call)(void *argument), void *argument,
 			 size_t stack_size, struct module *module,
 			 const char *name);

@@ -23,8 +23,8 @@ void *shim_memory_map(size_t size)
 	return sys_map(size, &memory) < 0 ? NULL : memory;
 }
 
-/* The kernel may refuse, because the program has locked the memory or has forbidden the call.
- * Then it overwrites only words that are not zero, which allocates no page. */
+/* The kernel may refuse, because the program has locked the memory or has forbidden the
+ * call.  Then it overwrites only words that are not zero, which allocates no page. */
 void shim_memory_discard(void *memory, size_t size)
 {
 	uint64_t *word = memory;

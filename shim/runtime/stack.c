@@ -1,7 +1,7 @@
 /*
- * Finds the bounds of the stack that the calling task runs on.  libc does not know the stacks
- * of coroutines and of raw clone, so the kernel is the source: its mappings, and its
- * alternate signal stack.
+ * Finds the bounds of the stack that the calling task runs on.  libc does not know the
+ * stacks of coroutines and of raw clone, so the kernel is the source: its mappings, and
+ * its alternate signal stack.
  */
 #include "arch.h"
 #include "os/maps.h"
@@ -77,8 +77,8 @@ static int find_bounds_of_thread(void *argument)
 	return 0;
 }
 
-/* A thread's own stack contains libc's control block.  The first thread's contains the bytes
- * of AT_RANDOM.  It stays mapped while the thread runs. */
+/* A thread's own stack contains libc's control block.  The first thread's contains the
+ * bytes of AT_RANDOM.  It stays mapped while the thread runs. */
 bool stack_is_own(uintptr_t low, uintptr_t high)
 {
 	static uintptr_t cached;

@@ -28,8 +28,8 @@ TOPIC(starting, bool *runs);
 /* shim cannot take the lock to start; raised instead of @starting. */
 TOPIC(start_failed, void);
 
-/* Takes the lock and returns the result of work(argument); -EPERM without a call of @work if
- * system calls are forbidden.  The holder of the lock may call it again. */
+/* Takes the lock and returns the result of work(argument); -EPERM without a call of
+ * @work if system calls are forbidden.  The holder of the lock may call it again. */
 int state_slowly(int (*work)(void *argument), void *argument);
 
 /* Does the same in a signal handler that has all signals blocked.  It makes no system call
@@ -51,8 +51,8 @@ bool state_is_held(void);
 #define ASSERT_LOCKED() SHIM_ASSERT(state_is_protected())
 
 #ifdef SHIM_ASSERTIONS
-/* Whether the calling thread holds the lock or needs no lock.  It needs none before shim has
- * started, and when system calls are forbidden and the owner is unknown. */
+/* Whether the calling thread holds the lock or needs no lock.  It needs none before
+ * shim has started, and when system calls are forbidden and the owner is unknown. */
 bool state_is_protected(void);
 #else
 static inline bool state_is_protected(void)

@@ -9,8 +9,8 @@
  *
  *     SUBSCRIBE(thread_came, start_timer);
  *
- * NOTIFY(thread_came, thread) calls all subscribers, those of lower rooms first.  The linker
- * makes the list, so every subscription exists before the first event.
+ * NOTIFY(thread_came, thread) calls all subscribers, those of lower rooms first.  The
+ * linker makes the list, so every subscription exists before the first event.
  */
 #ifndef SHIM_SUBSCRIBE_H
 #define SHIM_SUBSCRIBE_H

@@ -120,7 +120,7 @@ static int make_record(void *argument)
 	thread->hook_depth = 0;
 	thread->module = NULL;
 	thread->dispatching = 0;
-	thread->asking = NULL;
+	thread->pending_answer = NULL;
 	for (unsigned i = 0; i < SHIM_PROFILERS_MAX; i++) {
 		thread->pins[i] = 0;
 		/* A store would allocate a page that is not in use yet. */

@@ -79,8 +79,8 @@ struct thread {
 	/* landings_count of them are used */
 	struct landing landings[LANDINGS_MAX];
 	/* the answer whose filter or mapper the thread runs, or NULL */
-	struct filter_answer *asking;
-	uintptr_t asking_sp;	     /* the stack pointer of that call */
+	struct filter_answer *pending_answer;
+	uintptr_t pending_answer_sp; /* the stack pointer of that call */
 	struct values_space *values; /* of its slow hooks */
 	uint32_t hook_depth;	     /* of slow hooks in handlers (nested.h) */
 	struct hook_level outer_levels[HOOK_LEVELS]; /* the interrupted ones */

@@ -32,7 +32,7 @@ void plan_leave(void)
 {
 }
 
-void plan_asking_enter(void);
+void plan_deferred_enter(void);
 void plan_inspecting_enter(void);
 void plan_inspecting_leave(void);
 
@@ -40,7 +40,7 @@ void plan_inspecting_enter(void)
 {
 }
 
-void plan_asking_enter(void)
+void plan_deferred_enter(void)
 {
 }
 

@@ -384,10 +384,10 @@ Test(elt, asking_hooks_are_set_like_the_others)
 		     SHIM_E_INVALIDARG));
 	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, asking),
 		     SHIM_OK));
-	cr_expect(handle->asking == asking);
+	cr_expect(handle->deferred == asking);
 	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, NULL),
 		     SHIM_OK));
-	cr_expect(handle->asking == NULL);
+	cr_expect(handle->deferred == NULL);
 	state_start();
 	state_begin_main();
 	cr_expect(eq(int, shim_profiler_set_deferred_hook(handle, asking),

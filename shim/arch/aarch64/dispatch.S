@@ -277,12 +277,12 @@
 	SLOW_HOOK plan_inspecting_leave, 1, 1
 	SLOW_HOOK plan_inspecting_tailcall, 2, 1
 	SLOW_HOOK plan_inspecting_unwinding, LAYOUT_UNWINDING, 1
-	SLOW_HOOK plan_asking_enter, 0, 1
+	SLOW_HOOK plan_deferred_enter, 0, 1
 
 /*
  * shim_hook_defer(function, site), at the end of a fast enter hook: the program's frame
  * and the callee-saved registers are as they were at the call of that hook.
  */
 	FUNCTION shim_hook_defer
-	b	plan_asking_enter
+	b	plan_deferred_enter
 	END	shim_hook_defer

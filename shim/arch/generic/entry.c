@@ -69,7 +69,7 @@ void plan_slow_enter(void *function, void *site);
 void plan_slow_leave(void *function, void *site);
 void plan_slow_tailcall(void *function, void *site);
 void plan_inspecting_enter(void *function, void *site);
-void plan_asking_enter(void *function, void *site);
+void plan_deferred_enter(void *function, void *site);
 void plan_inspecting_leave(void *function, void *site);
 
 #define SLOW_HOOK(name, number) \
@@ -130,7 +130,7 @@ SLOW_HOOK(plan_slow_enter, 0)
 SLOW_HOOK(plan_slow_leave, 1)
 SLOW_HOOK(plan_slow_tailcall, 2)
 SLOW_HOOK(plan_inspecting_enter, 0)
-SLOW_HOOK(plan_asking_enter, 0)
+SLOW_HOOK(plan_deferred_enter, 0)
 SLOW_HOOK(plan_inspecting_leave, 1)
 
 void shim_hook_defer(uintptr_t function, const void *site);
@@ -138,7 +138,7 @@ void shim_hook_defer(uintptr_t function, const void *site);
 __attribute__((visibility("default"))) void shim_hook_defer(uintptr_t function,
 							    const void *site)
 {
-	plan_asking_enter((void *)function, (void *)site);
+	plan_deferred_enter((void *)function, (void *)site);
 }
 
 /* --- functions for which a port has stubs that jump --- */

@@ -434,9 +434,9 @@ load_floating:
 	SLOW_FUNCTION plan_inspecting_leave, 1, 1
 	SLOW_FUNCTION plan_inspecting_tailcall, 2, 1
 	SLOW_FUNCTION plan_inspecting_unwinding, LAYOUT_UNWINDING, 1
-	SLOW_FUNCTION unknown_asking_enter, 0, 1
+	SLOW_FUNCTION unknown_deferred_enter, 0, 1
 	LOOKING_FUNCTION plan_inspecting_enter, unknown_enter
-	LOOKING_FUNCTION plan_asking_enter, unknown_asking_enter
+	LOOKING_FUNCTION plan_deferred_enter, unknown_deferred_enter
 
 /*
  * shim_hook_defer(function, site), at the end of a fast enter hook: the program's frame
@@ -447,7 +447,7 @@ load_floating:
 shim_hook_defer:
 	.cfi_startproc
 	_CET_ENDBR
-	jmp	plan_asking_enter
+	jmp	plan_deferred_enter
 	.cfi_endproc
 	.size	shim_hook_defer, .-shim_hook_defer
 
