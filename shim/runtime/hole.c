@@ -9,7 +9,6 @@
 #include "os/sys.h"
 #include "runtime/kept_signals.h"
 #include "runtime/log.h"
-#include "runtime/record.h"
 #include "runtime/state.h"
 
 #include <stdint.h>
@@ -88,7 +87,7 @@ static void log_once(struct mapping *of)
 	if (__atomic_exchange_n(&first_mapping(of)->is_logged, true,
 				__ATOMIC_RELAXED))
 		return;
-	record_is_short(of->name, (const void *)of->start);
+	NOTIFY(file_shortened, of->name, (const void *)of->start);
 }
 
 /* Maps private memory from the page of @address to mapping->end.  Another thread may do the

@@ -407,7 +407,8 @@ int record_start(void)
 	return r;
 }
 
-void record_is_short(const char *name, const void *memory)
+/* Async. */
+static void log_shortened(const char *name, const void *memory)
 {
 	bool is_meta = memory == meta;
 
@@ -420,6 +421,8 @@ void record_is_short(const char *name, const void *memory)
 	if (is_meta && (config.dir[0] != '/' || !write_log_file()))
 		log_give_up();
 }
+
+SUBSCRIBE(file_shortened, log_shortened);
 
 /* Writes into the parent's log, the only log that the child can reach. */
 static void log_to_parent(void)

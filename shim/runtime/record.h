@@ -19,10 +19,6 @@ int record_fork(void);
 /* In a forked child without a recording: the child writes nothing into the parent's. */
 void record_give_up(void);
 
-/* Logs that another process has truncated the file @name, which is mapped at @memory.
- * Async. */
-void record_is_short(const char *name, const void *memory);
-
 /* Counts @calls of a thread that has no file. */
 void record_lose(enum shim_lost cause, uint64_t calls);
 /* Logs the cause of @error (-errno or a reason of trust.h) once, and returns it. */
