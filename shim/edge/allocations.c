@@ -96,7 +96,7 @@ static const struct allocator early_allocator = {
 static struct allocator next;
 static bool found;
 
-static void resolve(void)
+static void find_allocator(void)
 {
 	static bool resolving;
 
@@ -108,35 +108,35 @@ static void resolve(void)
 	__atomic_store_n(&found, true, __ATOMIC_RELEASE);
 }
 
-static inline const struct allocator *behind(void)
+static inline const struct allocator *next_allocator(void)
 {
 	if (__builtin_expect(!__atomic_load_n(&found, __ATOMIC_ACQUIRE), 0))
-		resolve();
+		find_allocator();
 	return __builtin_expect(found, 1) ? &next : &early_allocator;
 }
 
 /* --- calls that raise events --- */
 
-/* The frame that called the next allocator; 0 outside of calls.  Calls from frames
- * below it come from the allocator itself and raise no events. */
-static __thread uintptr_t inside;
+/* The frame that has called the next allocator; 0 outside of calls.  Calls from frames
+ * below come from the allocator itself and raise no events. */
+static __thread uintptr_t frame_of_next;
 
 #define HERE	    ((uintptr_t)__builtin_frame_address(0))
-#define IS_INSIDE() (HERE < inside)
+#define IS_INSIDE() (HERE < frame_of_next)
 
-#define BEHIND(call) \
+#define CALL_NEXT(call) \
 	({ \
-		uintptr_t outer_ = inside; \
-		__typeof__(behind()->call) result_; \
+		uintptr_t outer_ = frame_of_next; \
+		__typeof__(next_allocator()->call) result_; \
 \
-		inside = HERE; \
-		result_ = behind()->call; \
-		inside = outer_; \
+		frame_of_next = HERE; \
+		result_ = next_allocator()->call; \
+		frame_of_next = outer_; \
 		result_; \
 	})
 
-static void *got(void *pointer, size_t size, size_t alignment,
-		 enum shim_allocation_kind kind)
+static void *report_got(void *pointer, size_t size, size_t alignment,
+			enum shim_allocation_kind kind)
 {
 	if (pointer && !IS_INSIDE() && !is_early(pointer))
 		allocations_got(pointer, size, alignment, kind);
@@ -149,7 +149,8 @@ static void *no_memory(void)
 	return NULL;
 }
 
-/* The code of operator new, and of the one with an alignment; new[] calls them. */
+/* The code of operator new, and of operator new with an alignment; new[] calls these
+ * two. */
 static struct {
 	uintptr_t low, size;
 } news[2];
@@ -157,105 +158,109 @@ static struct {
 #define CALLER	      ((uintptr_t)__builtin_return_address(0))
 #define IS_NEW(which) (CALLER - news[which].low < news[which].size)
 
-static void *told_malloc(size_t size)
+static void *watched_malloc(size_t size)
 {
-	return got(BEHIND(malloc(size)), size, 0,
-		   __builtin_expect(IS_NEW(0), 0) ? SHIM_ALLOCATION_NEW :
-						    SHIM_ALLOCATION_MALLOC);
+	return report_got(CALL_NEXT(malloc(size)), size, 0,
+			  __builtin_expect(IS_NEW(0), 0) ?
+				  SHIM_ALLOCATION_NEW :
+				  SHIM_ALLOCATION_MALLOC);
 }
 
-/* The product does not overflow: the allocator would have returned NULL. */
-static void *told_calloc(size_t count, size_t size)
+/* If the product overflows, the allocator has returned NULL, and the size is not used. */
+static void *watched_calloc(size_t count, size_t size)
 {
-	return got(BEHIND(calloc(count, size)), count * size, 0,
-		   SHIM_ALLOCATION_CALLOC);
+	return report_got(CALL_NEXT(calloc(count, size)), count * size, 0,
+			  SHIM_ALLOCATION_CALLOC);
 }
 
-static void *told_realloc(void *pointer, size_t size)
+static void *watched_realloc(void *pointer, size_t size)
 {
 	struct allocations_change change;
 	void *moved;
 
 	if (!pointer)
-		return got(BEHIND(realloc(NULL, size)), size, 0,
-			   SHIM_ALLOCATION_REALLOC);
+		return report_got(CALL_NEXT(realloc(NULL, size)), size, 0,
+				  SHIM_ALLOCATION_REALLOC);
 	if (is_early(pointer))
 		return no_memory();
 	if (IS_INSIDE())
-		return behind()->realloc(pointer, size);
+		return next_allocator()->realloc(pointer, size);
 	allocations_change_begins(&change, pointer);
-	moved = BEHIND(realloc(pointer, size));
+	moved = CALL_NEXT(realloc(pointer, size));
 	allocations_changed(&change, moved, size);
 	return moved;
 }
 
-/* Avoids the allocator's own function: it may call realloc through a wrapper or
- * directly. */
-static void *told_reallocarray(void *pointer, size_t count, size_t size)
+/* Does not call the allocator's reallocarray, because it may call realloc through the
+ * wrapper or directly. */
+static void *watched_reallocarray(void *pointer, size_t count, size_t size)
 {
 	size_t all;
 
 	if (__builtin_mul_overflow(count, size, &all))
 		return no_memory();
-	return told_realloc(pointer, all);
+	return watched_realloc(pointer, all);
 }
 
-static void told_free(void *pointer)
+static void watched_free(void *pointer)
 {
 	if (!pointer || is_early(pointer))
 		return;
 	if (!IS_INSIDE()) {
-		uintptr_t outer = inside;
+		uintptr_t outer = frame_of_next;
 
 		allocations_gives(pointer);
-		inside = HERE;
-		behind()->free(pointer);
-		inside = outer;
+		frame_of_next = HERE;
+		next_allocator()->free(pointer);
+		frame_of_next = outer;
 	} else {
-		behind()->free(pointer);
+		next_allocator()->free(pointer);
 	}
 }
 
-static int told_posix_memalign(void **pointer, size_t alignment, size_t size)
+static int watched_posix_memalign(void **pointer, size_t alignment, size_t size)
 {
-	int result = behind()->posix_memalign ?
-			     BEHIND(posix_memalign(pointer, alignment, size)) :
+	int result = next_allocator()->posix_memalign ?
+			     CALL_NEXT(
+				     posix_memalign(pointer, alignment, size)) :
 			     ENOMEM;
 
 	if (result == 0)
-		got(*pointer, size, alignment, SHIM_ALLOCATION_ALIGNED);
+		report_got(*pointer, size, alignment, SHIM_ALLOCATION_ALIGNED);
 	return result;
 }
 
-#define TOLD_ALIGNED(name) \
-	static void *told_##name(size_t alignment, size_t size) \
+#define WATCHED_ALIGNED(name) \
+	static void *watched_##name(size_t alignment, size_t size) \
 	{ \
-		return behind()->name ? \
-			       got(BEHIND(name(alignment, size)), size, \
-				   alignment, \
-				   IS_NEW(1) ? SHIM_ALLOCATION_NEW : \
-					       SHIM_ALLOCATION_ALIGNED) : \
+		return next_allocator()->name ? \
+			       report_got(CALL_NEXT(name(alignment, size)), \
+					  size, alignment, \
+					  IS_NEW(1) ? \
+						  SHIM_ALLOCATION_NEW : \
+						  SHIM_ALLOCATION_ALIGNED) : \
 			       no_memory(); \
 	}
 
-TOLD_ALIGNED(aligned_alloc)
-TOLD_ALIGNED(memalign)
+WATCHED_ALIGNED(aligned_alloc)
+WATCHED_ALIGNED(memalign)
 
-#define TOLD_PAGES(name) \
-	static void *told_##name(size_t size) \
+#define WATCHED_PAGES(name) \
+	static void *watched_##name(size_t size) \
 	{ \
-		return behind()->name ? got(BEHIND(name(size)), size, 4096, \
-					    SHIM_ALLOCATION_ALIGNED) : \
-					no_memory(); \
+		return next_allocator()->name ? \
+			       report_got(CALL_NEXT(name(size)), size, 4096, \
+					  SHIM_ALLOCATION_ALIGNED) : \
+			       no_memory(); \
 	}
 
-TOLD_PAGES(valloc)
-TOLD_PAGES(pvalloc)
+WATCHED_PAGES(valloc)
+WATCHED_PAGES(pvalloc)
 
 /* --- the wrappers: each jumps through this table --- */
 
 static struct allocator active = {
-#define BEGIN(name) .name = told_##name,
+#define BEGIN(name) .name = watched_##name,
 	EACH(BEGIN)
 #undef BEGIN
 };
@@ -336,13 +341,13 @@ static void find_news(void)
 	}
 }
 
-static void pass_by(void)
+static void bypass_wrappers(void)
 {
 	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
 
 	/* free() of the early memory must not reach the allocator. */
-	if (behind() == &early_allocator || early_used)
+	if (next_allocator() == &early_allocator || early_used)
 		return;
 #define PASS(name) \
 	functions[count++] = (struct got_slots_function){ #name, (void *)name, \
@@ -354,8 +359,8 @@ static void pass_by(void)
 	got_slots_bypass(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
-/* GOT slots lead to the wrappers again. */
-static void open_doors(void)
+/* Points GOT slots at the wrappers again. */
+static void use_wrappers(void)
 {
 	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
@@ -363,19 +368,19 @@ static void open_doors(void)
 #define OPEN(name) \
 	functions[count++] = (struct got_slots_function){ #name, (void *)name, \
 							  (void *)name }; \
-	__atomic_store_n(&active.name, told_##name, __ATOMIC_RELEASE);
+	__atomic_store_n(&active.name, watched_##name, __ATOMIC_RELEASE);
 	EACH(OPEN)
 #undef OPEN
 	got_slots_bypass(SLOTS_ALLOCATIONS, functions, is_first_malloc());
 }
 
-static void get_ready(void)
+static void prepare_events(void)
 {
 	find_news();
 	if (!is_first_malloc())
 		log_line("%s",
-			 "the program has a malloc of its own: its allocations "
-			 "are not recorded");
+			 "the program has its own malloc: shim does not record "
+			 "its allocations");
 }
 
 void edge_allocations_decide(bool is_last_chance)
@@ -386,20 +391,20 @@ void edge_allocations_decide(bool is_last_chance)
 		return;
 	decided = true;
 	if (!allocations_raise_events()) {
-		pass_by();
+		bypass_wrappers();
 		return;
 	}
 	got_slots_use_wrappers(SLOTS_ALLOCATIONS);
-	get_ready();
+	prepare_events();
 }
 
-/* The wrappers come first: from here on a call may raise its event or not. */
+/* The wrappers come first.  Until the last step, a call may raise its event or not. */
 static void begin_late(void)
 {
 	if (!allocations_wait_for_late())
 		return;
-	open_doors();
-	get_ready();
+	use_wrappers();
+	prepare_events();
 	allocations_begin_late();
 }
 
@@ -407,5 +412,5 @@ SUBSCRIBE(module_attached, begin_late);
 
 void edge_allocations_resolve(void)
 {
-	behind();
+	next_allocator();
 }

@@ -1,6 +1,6 @@
 /*
- * The functions that code built with -fsanitize-coverage calls: gcc's trace-pc and
- * clang's trace-pc-guard with pc-table.
+ * The functions that code built with -fsanitize-coverage calls: gcc's trace-pc, and
+ * clang's trace-pc-guard with pc-table.  They pass the calls to the room coverage.
  */
 #include "edge/edge.h"
 

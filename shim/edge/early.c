@@ -4,12 +4,12 @@
  * Some code of the program runs before libc and shim are ready.  IFUNC resolvers run
  * while the loader relocates objects: shim may not be relocated yet, and thread-local
  * storage is not initialized.  The functions of .preinit_array and the constructors of
- * libraries with -z initfirst run before libc has started.  This file keeps such calls
- * and repeats them when the profilers have started; calls that do not fit are counted
- * as lost.
+ * libraries with -z initfirst run before libc has started.  This file stores such
+ * calls, and repeats them after the profilers have started.  It counts calls that do
+ * not fit as lost.
  *
- * Until is_relocated(), code may use only what needs no relocation: the data of this
- * file, addressed relative to the program counter.
+ * Until is_relocated() is true, code may use only data that needs no relocation: the
+ * data of this file, addressed relative to the program counter.
  */
 #include "edge/edge.h"
 
@@ -27,7 +27,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* Called by arch/.../dispatch.S; returns the hook to call, or NULL if there is none yet. */
+/* Called by arch/.../dispatch.S.  Returns the hook to call, or NULL before the start. */
 HIDDEN void *edge_early(uintptr_t function, const void *site, unsigned event);
 
 typedef void (*hook_function)(uintptr_t function, const void *site);
@@ -45,13 +45,15 @@ static bool is_relocated(void)
 	return relocated == &here;
 }
 
-/* The loader initializes thread-local storage last, over its previous content. */
+/* The loader initializes thread-local storage after relocation, and overwrites its previous
+ * content. */
 static bool has_thread_data(void)
 {
 	return sys_has_thread_pointer() && marked == MARK;
 }
 
-/* Starting opens modules, if any are wanted; they may use all of libc. */
+/* Whether shim can start.  If SHIM_PROFILE has modules, libc must be complete, because
+ * modules may call all of it. */
 static bool may_start(void)
 {
 	static bool is_complete;
@@ -72,82 +74,83 @@ struct call {
 	bool leaves;
 };
 
-/* Also limits the depth: each open call has a frame when the calls are repeated. */
+/* Also limits the depth: during the repetition, each open call has a frame. */
 #define CALLS_MAX 1024
 
 static struct call calls[CALLS_MAX];
-static uint32_t count, open; /* entries of calls; entered and not left */
+static uint32_t kept_count,
+	open_count; /* entries of calls; entered and not left */
 static uint32_t lost_depth;
 static uint64_t lost;
 
-/* Reserves room for the leave of each kept call. */
+/* Whether the call fits.  Leaves room for the leave of each open call. */
 static bool has_room(bool leaves)
 {
 	if (leaves)
 		return lost_depth == 0;
-	return lost_depth == 0 && count + open + 2 <= CALLS_MAX;
+	return lost_depth == 0 && kept_count + open_count + 2 <= CALLS_MAX;
 }
 
-static void keep(uintptr_t function, const void *site, bool leaves)
+static void keep_call(uintptr_t function, const void *site, bool leaves)
 {
 	if (!has_room(leaves)) {
 		lost += leaves ? 0 : 1;
 		lost_depth += leaves ? -1u : 1;
 		return;
 	}
-	if (leaves && open == 0)
+	if (leaves && open_count == 0)
 		return; /* the call began before the first hook */
-	open += leaves ? -1u : 1;
-	calls[count].function = function;
-	calls[count].site = site;
-	calls[count++].leaves = leaves;
+	open_count += leaves ? -1u : 1;
+	calls[kept_count].function = function;
+	calls[kept_count].site = site;
+	calls[kept_count++].leaves = leaves;
 }
 
-/* --- repeating them --- */
+/* --- repeating kept calls --- */
 
-static uint32_t next;
+static uint32_t next_kept;
 
-static void call(const struct call *call)
+static void call_hook(const struct call *call)
 {
 	hook_function hook = (hook_function)hook_table_hook(call->leaves);
 
 	hook(call->function, call->site);
 }
 
-/* Repeats a call and its callees, each in a frame of its own, as the first time. */
-static __attribute__((noinline)) void call_again(void)
+/* Repeats a call and its callees, each in a frame of its own, as the program made them. */
+static __attribute__((noinline)) void repeat_call(void)
 {
-	call(&calls[next++]);
-	while (next < count && !calls[next].leaves)
-		call_again();
-	if (next < count)
-		call(&calls[next++]);
-	/* Prevents a tail call: the frame must last until the leave hook returns. */
+	call_hook(&calls[next_kept++]);
+	while (next_kept < kept_count && !calls[next_kept].leaves)
+		repeat_call();
+	if (next_kept < kept_count)
+		call_hook(&calls[next_kept++]);
+	/* Prevents a tail call: the frame must exist until the leave hook returns. */
 	__asm__ volatile("");
 }
 
 void edge_early_again(void)
 {
-	if (count == 0 && lost == 0)
+	if (kept_count == 0 && lost == 0)
 		return;
 	if (state_get() == STATE_RUNNING) {
-		while (next < count)
-			call_again();
+		while (next_kept < kept_count)
+			repeat_call();
 		record_lose(SHIM_LOST_OTHER, lost);
 		if (lost > 0)
 			log_line("%s",
-				 "calls were made before libc had begun, "
-				 "more than are kept until then: the rest "
-				 "is lost");
+				 "the program made more calls before libc "
+				 "was ready than shim can store: some of "
+				 "these calls are lost");
 	}
-	count = next = 0;
+	kept_count = next_kept = 0;
 	lost = 0;
 }
 
 void *edge_early(uintptr_t function, const void *site, unsigned event)
 {
 	if (!may_start()) {
-		keep(function, site, event != 0);
+		keep_call(function, site, event != 0);
 		return NULL;
 	}
 	if (config_is_complete())

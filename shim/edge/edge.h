@@ -1,5 +1,5 @@
 /*
- * What the files of edge/, which wrap libc functions, share.
+ * Functions that the files of edge/ share.  Each file wraps functions of libc.
  */
 #ifndef SHIM_EDGE_H
 #define SHIM_EDGE_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts all of shim, once: in the constructor, or at the first call of a hook if libc
- * is ready by then. */
+/* Starts shim, once: in the constructor, or at the first call of a hook if libc is ready by
+ * then. */
 void edge_start(void);
-/* Repeats the calls of hooks from before the profilers started. */
+/* Repeats the calls of hooks that came before the profilers started. */
 void edge_early_again(void);
 
-/* Look up the libc functions of each file; called in the constructor. */
+/* Each looks up the libc functions of one file.  Called in the constructor. */
 void edge_allocations_resolve(void);
 void edge_exec_resolve(void);
 void edge_images_resolve(void);
@@ -28,48 +28,50 @@ void edge_signals_resolve(void);
 void edge_thread_resolve(void);
 void edge_waits_resolve(void);
 
-/* Called in the constructor, when shim has started or is off. */
+/* Starts monitor(3).  Called in the constructor, after shim has started or is off. */
 void edge_monitor_load(void);
 
-/* The number of dlclose calls; a symbol found before the last one may be unmapped. */
+/* The number of dlclose calls.  A symbol found before the last call may be unmapped. */
 uint32_t edge_closes(void);
 
-/* Profilers have been set up: decides whether allocations raise events.  If none has
- * enabled them by the last chance, calls bypass the wrappers from now on. */
+/* Called after profilers have been set up: decides whether allocations raise events.  If no
+ * profiler has enabled them by the last chance, calls bypass the wrappers. */
 void edge_allocations_decide(bool is_last_chance);
 
-/* The same for locks. */
+/* Does the same for locks. */
 void edge_locks_decide(bool is_last_chance);
 
-/* The main thread begins.  The calling thread is about to unwind all of its stack.
- * The calling thread has named itself. */
+/* The main thread begins. */
 void edge_thread_main(void);
+/* The calling thread is about to unwind all of its stack. */
 void edge_thread_unwinds(void);
+/* The calling thread has set its own name. */
 void edge_thread_named(const char *name);
 
-/* The process is about to end.  Only destructors of the program's objects will still
- * run.  Both raise their event; further calls do nothing. */
+/* The process is about to end.  Raises runtime_shutdown_begin once. */
 void edge_shutdown_begins(void);
+/* Only destructors of the program's objects will still run.  Raises runtime_shutdown_end
+ * once. */
 void edge_shutdown_ends(void);
 
-/* The process is about to execute another program.  exec has failed. */
+/* The process is about to execute another program. */
 void edge_exec_ends(void);
+/* exec has failed. */
 void edge_exec_goes_on(void);
 
-/* @set, or @copy without the signals that must not be blocked. */
+/* Returns @set; or @copy, filled with @set without shim's signals, if @set has any. */
 const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy);
 
-/*
- * Signals that profilers have enabled (edge/caught_signals.c).  edge_asked_is: whether
- * @signal is one.  edge_asked_set: the program's sigaction for one; @set installs an
- * action in the kernel.  edge_asked_load: catches all that are enabled by now.
- */
+/* Signals that profilers have enabled (edge/caught_signals.c). */
 typedef int (*edge_action_setter)(int signal, const struct sigaction *action,
 				  struct sigaction *before);
-bool edge_asked_is(int signal);
-int edge_asked_set(int signal, const struct sigaction *action,
-		   struct sigaction *before, edge_action_setter set);
-void edge_asked_load(void);
+/* Whether shim catches @signal for a profiler. */
+bool edge_caught_is(int signal);
+/* The program's sigaction for such a signal.  @set installs an action in the kernel. */
+int edge_caught_set(int signal, const struct sigaction *action,
+		    struct sigaction *before, edge_action_setter set);
+/* Catches all signals that are enabled now. */
+void edge_caught_load(void);
 
 #define EDGE __attribute__((visibility("default")))
 

@@ -1,5 +1,6 @@
 /*
- * The events at the end of the process: raised once, whichever way it ends.
+ * The events at the end of the process.  shim raises each event once, for every kind of
+ * end that it sees.
  */
 #include "edge/edge.h"
 
@@ -12,7 +13,7 @@
 
 #include <shim/banned.h>
 
-/* True once for each @done; false in a vfork child, which shares the memory. */
+/* True once for each @done.  False in a vfork child, which shares its parent's memory. */
 static bool is_first(bool *done)
 {
 	struct shim_meta *meta = record_meta();

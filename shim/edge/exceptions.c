@@ -2,12 +2,13 @@
  * C++ exceptions: throws, catches, and the frames they unwind.
  *
  * The wrappers of the C++ library's functions are stubs (arch/.../edge.S) that jump to
- * the real ones, so that an unwinder finds no frame of shim.  An object may have a C++
- * library that only it can see.  There is then no definition after shim's, and the
- * search begins at the calling object, as the dynamic linker's would without shim.
+ * the library's functions, so that an unwinder finds no frame of shim.  An object may
+ * have a C++ library that only this object can see.  Then shim finds no definition
+ * after its own, and begins the search at the calling object, as the dynamic linker
+ * would without shim.
  *
  * The unwinder calls the personality routine for every frame.  When the routine reports
- * a landing pad in a frame, all deeper frames are gone.  _Unwind_GetCFA then returns
+ * a landing pad in a frame, all deeper frames have ended.  _Unwind_GetCFA then returns
  * the stack pointer that the frame had at its call.
  */
 #define _GNU_SOURCE
@@ -38,11 +39,12 @@
 struct function {
 	const char *name;
 	const char *library;
-	void *real; /* the definition after shim's; NULL if there is none */
+	void *real; /* the definition after shim's, or NULL */
 };
 
-/* A definition found for a caller.  Valid until the program closes a library. */
-struct code_cache_entry {
+/* A definition that shim has found for a caller.  Valid until the program closes a
+ * library. */
+struct cached_definition {
 	uint32_t is_busy;
 	uint32_t closes;
 	const struct function *function;
@@ -50,58 +52,58 @@ struct code_cache_entry {
 	void *real;
 };
 
-static struct code_cache_entry personalities[256];
+static struct cached_definition cached_definitions[256];
 
-static struct code_cache_entry *place_of(const struct function *function,
-					 const void *caller)
+static struct cached_definition *entry_of(const struct function *function,
+					  const void *caller)
 {
 	uintptr_t hash = ((uintptr_t)caller >> 1) ^ ((uintptr_t)function >> 3);
 
-	return &personalities[(hash ^ hash >> 8) % 256];
+	return &cached_definitions[(hash ^ hash >> 8) % 256];
 }
 
-static bool begin_use(struct code_cache_entry *place)
+static bool lock_entry(struct cached_definition *place)
 {
 	return __atomic_exchange_n(&place->is_busy, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
-static void end_use(struct code_cache_entry *place)
+static void unlock_entry(struct cached_definition *place)
 {
 	__atomic_store_n(&place->is_busy, 0, __ATOMIC_RELEASE);
 }
 
-static void *recall(const struct function *function, const void *caller)
+static void *load_cached(const struct function *function, const void *caller)
 {
-	struct code_cache_entry *place = place_of(function, caller);
+	struct cached_definition *place = entry_of(function, caller);
 	void *real = NULL;
 
-	if (!begin_use(place))
+	if (!lock_entry(place))
 		return NULL;
 	if (place->function == function && place->caller == caller &&
 	    place->closes == edge_closes())
 		real = place->real;
-	end_use(place);
+	unlock_entry(place);
 	return real;
 }
 
-static void remember(const struct function *function, const void *caller,
-		     void *real, uint32_t closes)
+static void store_cached(const struct function *function, const void *caller,
+			 void *real, uint32_t closes)
 {
-	struct code_cache_entry *place = place_of(function, caller);
+	struct cached_definition *place = entry_of(function, caller);
 
-	if (!begin_use(place))
+	if (!lock_entry(place))
 		return;
 	place->function = function;
 	place->caller = caller;
 	place->real = real;
 	place->closes = closes;
-	end_use(place);
+	unlock_entry(place);
 }
 
 static void *find_from(const struct function *function, const void *caller)
 {
 	uint32_t closes = edge_closes();
-	void *real = recall(function, caller);
+	void *real = load_cached(function, caller);
 
 	if (real)
 		return real;
@@ -110,7 +112,7 @@ static void *find_from(const struct function *function, const void *caller)
 	if (!real)
 		real = lookup_beside(function->library, function->name);
 	if (real)
-		remember(function, caller, real, closes);
+		store_cached(function, caller, real, closes);
 	return real;
 }
 
@@ -122,9 +124,10 @@ static void *find_definition(struct function *function, const void *caller)
 }
 
 /* Ends the program as ld.so does if a symbol is missing. */
-static void missing(void)
+static void end_program(void)
 {
-	log_line("%s", "no C++ library where a program throws");
+	log_line("%s", "the program throws an exception, but shim finds no C++ "
+		       "library: the program ends");
 	log_give_up();
 	_exit(127);
 }
@@ -133,11 +136,12 @@ static void *find_or_end(struct function *function, const void *caller)
 {
 	void *real = find_definition(function, caller);
 
-	return real ? real : (void *)missing;
+	return real ? real : (void *)end_program;
 }
 
-/* Exceptions that a profiler throws in a callback raise no events. */
-static bool is_told(void)
+/* Whether exceptions raise events.  An exception that a profiler throws in a callback
+ * does not. */
+static bool raises_events(void)
 {
 	return state_get() == STATE_RUNNING &&
 	       !(thread_current && thread_current->guard);
@@ -148,12 +152,12 @@ static bool is_told(void)
 #define GNU   0x474e5543432b2b00ull /* "GNUCC++" */
 #define CLANG 0x434c4e47432b2b00ull /* "CLNGC++" */
 
-/* The offset of the unwinder's header in the C++ library's header, which it ends. */
+/* The offset of the unwinder's header, which is the end of the C++ library's header. */
 #define GNU_HEADER   80
 #define CLANG_HEADER 96
 
 /* The thrown object, which follows the header; for std::rethrow_exception, the object
- * of the original exception.  NULL for exceptions of other languages. */
+ * of the original exception; NULL for exceptions of other languages. */
 static const void *object_of(const struct _Unwind_Exception *exception)
 {
 	uint64_t class = exception->exception_class;
@@ -191,7 +195,7 @@ static struct function globals_function = { "__cxa_get_globals",
 static struct function type_function = { "__cxa_current_exception_type",
 					 "libstdc++.so.6", NULL };
 
-/* Called by the stubs. */
+/* The stubs call these functions, and jump to the function that they return. */
 HIDDEN void *edge_throws(const void *object, const void *type, void *destructor,
 			 const void *caller);
 HIDDEN void *edge_rethrows(long a, long b, long c, const void *caller);
@@ -203,12 +207,12 @@ void *edge_throws(const void *object, const void *type, void *destructor,
 		  const void *caller)
 {
 	(void)destructor;
-	if (is_told())
+	if (raises_events())
 		RAISE(exception_throw, object, type);
 	return find_or_end(&throw_function, caller);
 }
 
-static void tell_rethrow(const void *caller)
+static void raise_rethrow(const void *caller)
 {
 	void **(*globals)(void) = (void **(*)(void))find_definition(
 		&globals_function, caller);
@@ -223,8 +227,8 @@ static void tell_rethrow(const void *caller)
 void *edge_rethrows(long a, long b, long c, const void *caller)
 {
 	(void)a, (void)b, (void)c;
-	if (is_told() && events_counts.exception_throw > 0)
-		tell_rethrow(caller);
+	if (raises_events() && events_counts.exception_throw > 0)
+		raise_rethrow(caller);
 	return find_or_end(&rethrow_function, caller);
 }
 
@@ -235,7 +239,7 @@ void *edge_catches(const struct _Unwind_Exception *exception, long b, long c,
 	frame_exits_caught(SHIM_CALLER_SP);
 	if (landings_count > 0)
 		landings_caught(SHIM_CALLER_SP);
-	if (is_told())
+	if (raises_events())
 		RAISE(exception_catcher_enter, object_of(exception));
 	return find_or_end(&begin_function, caller);
 }
@@ -243,24 +247,24 @@ void *edge_catches(const struct _Unwind_Exception *exception, long b, long c,
 void *edge_caught(long a, long b, long c, const void *caller)
 {
 	(void)a, (void)b, (void)c;
-	if (is_told())
+	if (raises_events())
 		RAISE(exception_catcher_leave);
 	return find_or_end(&end_function, caller);
 }
 
 /* --- clauses --- */
 
-static bool clauses;
+static bool clauses_enabled;
 
 enum shim_result
 shim_profiler_enable_clauses(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
-	__atomic_store_n(&clauses, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&clauses_enabled, true, __ATOMIC_RELEASE);
 	return SHIM_OK;
 }
 
-/* Functions of the unwinder that the program uses. */
+/* Functions of the program's unwinder. */
 static _Unwind_Word (*get_cfa)(struct _Unwind_Context *);
 static _Unwind_Ptr (*get_ip)(struct _Unwind_Context *);
 static _Unwind_Word (*get_gr)(struct _Unwind_Context *, int);
@@ -297,8 +301,8 @@ static struct lsda find_table(uintptr_t table, uintptr_t start)
 }
 
 /* The personality routine has set the landing pad and the filter in @context. */
-static void tell_clause(_Unwind_Action actions, const void *object,
-			struct _Unwind_Context *context)
+static void raise_clause(_Unwind_Action actions, const void *object,
+			 struct _Unwind_Context *context)
 {
 	enum shim_clause type = actions & _UA_HANDLER_FRAME ?
 					SHIM_CLAUSE_CATCH :
@@ -314,7 +318,7 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 	filter = (int64_t)get_gr(context, __builtin_eh_return_data_regno(1));
 	table = find_table((uintptr_t)get_table(context), start);
 	number = lsda_number(&table, get_ip(context), (int32_t)filter);
-	/* A part of a function that the compiler split off has its own table. */
+	/* A part that the compiler has split off a function has its own table. */
 	whole = start ? info_whole(start) : 0;
 	if (whole != start && unwind_code(whole, &address) == whole &&
 	    number >= 0) {
@@ -327,7 +331,7 @@ static void tell_clause(_Unwind_Action actions, const void *object,
 
 /* --- unwinding --- */
 
-/* Assumed if the unwind tables do not give the size. */
+/* The size of a frame, in bytes, if the unwind tables do not have it. */
 #define FRAME_SIZE_MAX 65536
 
 typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
@@ -335,7 +339,8 @@ typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
 					   struct _Unwind_Exception *exception,
 					   struct _Unwind_Context *context);
 
-static struct function cxx = { "__gxx_personality_v0", "libstdc++.so.6", NULL };
+static struct function cxx_personality = { "__gxx_personality_v0",
+					   "libstdc++.so.6", NULL };
 static struct function c = { "__gcc_personality_v0", "libgcc_s.so.1", NULL };
 
 static uintptr_t get_register(void *context, int number)
@@ -353,9 +358,9 @@ static uintptr_t find_end(struct _Unwind_Context *context, uintptr_t sp)
 	return end > sp ? end : sp + FRAME_SIZE_MAX;
 }
 
-static void land(_Unwind_Action actions,
-		 const struct _Unwind_Exception *exception,
-		 struct _Unwind_Context *context)
+static void begin_landing_pad(_Unwind_Action actions,
+			      const struct _Unwind_Exception *exception,
+			      struct _Unwind_Context *context)
 {
 	const void *object = actions & _UA_FORCE_UNWIND ? NULL :
 							  object_of(exception);
@@ -369,16 +374,16 @@ static void land(_Unwind_Action actions,
 	if (plan_landed())
 		landings_begin(sp, find_end(context, sp));
 	RAISE(frames_unwound, sp);
-	if (__atomic_load_n(&clauses, __ATOMIC_ACQUIRE) && is_told() &&
-	    events_counts.exception_clause > 0)
-		tell_clause(actions, object, context);
+	if (__atomic_load_n(&clauses_enabled, __ATOMIC_ACQUIRE) &&
+	    raises_events() && events_counts.exception_clause > 0)
+		raise_clause(actions, object, context);
 }
 
-static _Unwind_Reason_Code run(struct function *function, int version,
-			       _Unwind_Action actions,
-			       _Unwind_Exception_Class class,
-			       struct _Unwind_Exception *exception,
-			       struct _Unwind_Context *context)
+static _Unwind_Reason_Code run_personality(struct function *function,
+					   int version, _Unwind_Action actions,
+					   _Unwind_Exception_Class class,
+					   struct _Unwind_Exception *exception,
+					   struct _Unwind_Context *context)
 {
 	_Unwind_Reason_Code result;
 	personality real;
@@ -394,7 +399,7 @@ static _Unwind_Reason_Code run(struct function *function, int version,
 		edge_thread_unwinds();
 	result = real(version, actions, class, exception, context);
 	if ((actions & _UA_CLEANUP_PHASE) && result == _URC_INSTALL_CONTEXT)
-		land(actions, exception, context);
+		begin_landing_pad(actions, exception, context);
 	return result;
 }
 
@@ -410,7 +415,8 @@ _Unwind_Reason_Code __gxx_personality_v0(int version, _Unwind_Action actions,
 					 struct _Unwind_Exception *exception,
 					 struct _Unwind_Context *context)
 {
-	return run(&cxx, version, actions, class, exception, context);
+	return run_personality(&cxx_personality, version, actions, class,
+			       exception, context);
 }
 
 _Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
@@ -418,5 +424,5 @@ _Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
 					 struct _Unwind_Exception *exception,
 					 struct _Unwind_Context *context)
 {
-	return run(&c, version, actions, class, exception, context);
+	return run_personality(&c, version, actions, class, exception, context);
 }

@@ -51,8 +51,8 @@ static void raise_executing(const char *path)
 	errno = before;
 }
 
-/* exec has returned, so it failed. */
-static int failed(int result)
+/* Called after exec has returned, which means that it has failed. */
+static int after_failed_exec(int result)
 {
 	int error = errno;
 
@@ -74,29 +74,32 @@ EDGE int execve(const char *path, char *const arguments[],
 		char *const environment[])
 {
 	raise_executing(path);
-	return failed(real_execve ? real_execve(path, arguments, environment) :
-				    missing());
+	return after_failed_exec(
+		real_execve ? real_execve(path, arguments, environment) :
+			      missing());
 }
 
 EDGE int execvpe(const char *file, char *const arguments[],
 		 char *const environment[])
 {
 	raise_executing(file);
-	return failed(real_execvpe ?
-			      real_execvpe(file, arguments, environment) :
-			      missing());
+	return after_failed_exec(
+		real_execvpe ? real_execvpe(file, arguments, environment) :
+			       missing());
 }
 
 EDGE int execv(const char *path, char *const arguments[])
 {
 	raise_executing(path);
-	return failed(real_execv ? real_execv(path, arguments) : missing());
+	return after_failed_exec(real_execv ? real_execv(path, arguments) :
+					      missing());
 }
 
 EDGE int execvp(const char *file, char *const arguments[])
 {
 	raise_executing(file);
-	return failed(real_execvp ? real_execvp(file, arguments) : missing());
+	return after_failed_exec(real_execvp ? real_execvp(file, arguments) :
+					       missing());
 }
 
 EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
@@ -108,20 +111,22 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 	text_add(&text, "/proc/self/fd/");
 	text_add_number(&text, (uint64_t)(unsigned)fd);
 	raise_executing(path);
-	return failed(real_fexecve ? real_fexecve(fd, arguments, environment) :
-				     missing());
+	return after_failed_exec(
+		real_fexecve ? real_fexecve(fd, arguments, environment) :
+			       missing());
 }
 
 EDGE int execveat(int directory, const char *path, char *const arguments[],
 		  char *const environment[], int flags)
 {
 	raise_executing(path);
-	return failed(real_execveat ? real_execveat(directory, path, arguments,
-						    environment, flags) :
-				      missing());
+	return after_failed_exec(
+		real_execveat ? real_execveat(directory, path, arguments,
+					      environment, flags) :
+				missing());
 }
 
-/* --- arguments one by one: into an array on the stack, as libc does --- */
+/* --- single arguments, copied to an array on the stack, as in libc --- */
 
 static size_t count_rest(va_list arguments)
 {
@@ -132,7 +137,8 @@ static size_t count_rest(va_list arguments)
 	return count;
 }
 
-/* The caller's arguments are on the same stack and as large as the array. */
+/* The array fits on the stack, because the caller's arguments are there and have the
+ * same size. */
 #define GATHER(array, first) \
 	va_list list_; \
 	size_t count_; \
@@ -218,7 +224,7 @@ EDGE int posix_spawnp(pid_t *pid, const char *file,
 	return result;
 }
 
-/* shim's own code may not call these two, so they are defined under other names. */
+/* shim's own code must not call system and popen, so the wrappers have other names in C. */
 EDGE int run_command(const char *command) __asm__("system");
 
 int run_command(const char *command)

@@ -3,8 +3,8 @@
  *
  * dlopen depends on its caller: the caller's object gives the search path for a name
  * without a slash (RPATH, RUNPATH), and its directory is $ORIGIN.  So the wrapper of
- * dlopen is a stub that jumps.  It jumps to a function of shim only if the caller makes
- * no difference and a profiler needs the result.  Otherwise shim notices a new object
+ * dlopen is a stub that jumps.  It jumps to a function of shim only if the result does
+ * not depend on the caller and a profiler needs it.  Otherwise shim finds a new object
  * at the first call in it (shim_image_note).
  */
 #define _GNU_SOURCE
@@ -39,14 +39,14 @@ typedef void *(*space_opener)(Lmid_t space, const char *path, int flags);
 static opener real_dlopen;
 static space_opener real_dlmopen;
 static int (*real_dlclose)(void *handle);
-static uint32_t closes;
+static uint32_t close_count;
 
 /* --- does the result depend on the caller? --- */
 
 struct search {
 	uintptr_t caller;
 	bool is_first;
-	bool is_free;
+	bool ignores_caller;
 };
 
 static bool contains(const struct dl_phdr_info *object, uintptr_t address)
@@ -77,31 +77,33 @@ static bool has_tag(const struct dl_phdr_info *object, ElfW(Sxword) tag,
 	return false;
 }
 
-/* The RPATH of an object also applies to the objects that it loaded.  The program's
+/* Clears @ignores_caller if the object's search path affects the result.  The RPATH of
+ * an object also applies to the objects that it has loaded.  The program's RPATH
  * applies to all objects, including shim. */
-static int look_at(struct dl_phdr_info *object, size_t size, void *argument)
+static int check_search_path(struct dl_phdr_info *object, size_t size,
+			     void *argument)
 {
 	const ElfW(Xword) any = ~(ElfW(Xword))0;
 	struct search *search = argument;
 
 	(void)size;
 	if (!search->is_first && has_tag(object, DT_RPATH, any))
-		search->is_free = false;
+		search->ignores_caller = false;
 	search->is_first = false;
 	if (contains(object, search->caller) &&
 	    (has_tag(object, DT_RPATH, any) ||
 	     has_tag(object, DT_RUNPATH, any) ||
 	     has_tag(object, DT_FLAGS_1, DF_1_NODEFLIB)))
-		search->is_free = false;
+		search->ignores_caller = false;
 	return 0;
 }
 
-static bool is_free(const char *path, const void *caller)
+static bool ignores_caller(const char *path, const void *caller)
 {
 	struct search search = {
 		.caller = (uintptr_t)caller,
 		.is_first = true,
-		.is_free = true,
+		.ignores_caller = true,
 	};
 	bool has_slash = false;
 
@@ -111,8 +113,8 @@ static bool is_free(const char *path, const void *caller)
 		has_slash |= *at == '/';
 	}
 	if (!has_slash)
-		dl_iterate_phdr(look_at, &search);
-	return search.is_free;
+		dl_iterate_phdr(check_search_path, &search);
+	return search.ignores_caller;
 }
 
 /* --- opening --- */
@@ -125,9 +127,9 @@ static bool is_watched(const char *path, int flags)
 		 events_counts.image_loaded));
 }
 
-/* True if it took the loader's message, so that the program's dlerror() would return
- * none. */
-static bool tell_failure(const char *path)
+/* Raises image_failed.  True if it has taken the loader's message, so that the
+ * program's dlerror() would return NULL. */
+static bool raise_failed(const char *path)
 {
 	char copy[512];
 	struct text text;
@@ -142,12 +144,13 @@ static bool tell_failure(const char *path)
 	return true;
 }
 
-/* The second failure leaves a message for the program's dlerror(). */
+/* After a failure it calls dlopen again: the second failure leaves a message for the
+ * program's dlerror(). */
 static void *open_watched(const char *path, int flags)
 {
 	void *handle = real_dlopen(path, flags);
 
-	if (!handle && tell_failure(path))
+	if (!handle && raise_failed(path))
 		handle = real_dlopen(path, flags);
 	if (handle)
 		open_look_again();
@@ -158,7 +161,7 @@ static void *open_watched_in(Lmid_t space, const char *path, int flags)
 {
 	void *handle = real_dlmopen(space, path, flags);
 
-	if (!handle && tell_failure(path))
+	if (!handle && raise_failed(path))
 		handle = real_dlmopen(space, path, flags);
 	if (handle)
 		open_look_again();
@@ -183,7 +186,7 @@ void *edge_opens(const char *path, int flags, long unused, const void *caller)
 		return (void *)real_dlopen;
 	coverage_prepare();
 	RAISE(image_loading, path);
-	if (is_free(path, caller))
+	if (ignores_caller(path, caller))
 		return (void *)open_watched;
 	image_opening(true);
 	return (void *)real_dlopen;
@@ -202,7 +205,7 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 		return (void *)real_dlmopen;
 	coverage_prepare();
 	RAISE(image_loading, path);
-	if (is_free(path, caller))
+	if (ignores_caller(path, caller))
 		return (void *)open_watched_in;
 	image_opening(true);
 	return (void *)real_dlmopen;
@@ -210,9 +213,10 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 
 /* --- closing --- */
 
-/* A handle is the loader's link map of the object.  The program itself is the first one
- * and stays.  No image_unloading without an image_loaded before it (row P-66). */
-static void tell_unloading(const struct link_map *object)
+/* Raises image_unloading, if the modules got image_loaded (row P-66).  @object is the
+ * handle: the loader's link map.  The first object of the list is the program, which is
+ * never unloaded. */
+static void raise_unloading(const struct link_map *object)
 {
 	shim_image image;
 
@@ -230,14 +234,14 @@ EDGE int dlclose(void *handle)
 		edge_images_resolve();
 	if (state_get() != STATE_RUNNING)
 		return real_dlclose(handle);
-	/* An image that is unloaded before shim sees it would never be recorded. */
+	/* Without this scan, shim would not record an image that is unloaded now. */
 	if (image_is_unseen())
 		image_look_again();
 	if (events_counts.image_unloading > 0)
-		tell_unloading(handle);
+		raise_unloading(handle);
 	image_closing(1);
 	result = real_dlclose(handle);
-	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&close_count, 1, __ATOMIC_ACQ_REL);
 	code_closed();
 	code_cache_closed();
 	image_closing(0);
@@ -248,7 +252,7 @@ EDGE int dlclose(void *handle)
 
 uint32_t edge_closes(void)
 {
-	return __atomic_load_n(&closes, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&close_count, __ATOMIC_ACQUIRE);
 }
 
 void edge_images_resolve(void)

@@ -1,6 +1,6 @@
 /*
- * Wrappers of functions that leave frames without a leave hook: longjmp and its
- * variants, and coroutine switches, which leave a whole stack.
+ * Wrappers of functions that end frames without a leave hook: longjmp and its variants,
+ * and coroutine switches, which leave a whole stack.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -96,8 +96,8 @@ static void (*real_makecontext)(ucontext_t *context, void (*call)(void),
 __attribute__((visibility("hidden"))) void *
 edge_context_switched(ucontext_t *context, unsigned which);
 
-/* Removes shim's signals from a mask that the program may have changed. */
-static void keep_open(ucontext_t *context)
+/* Removes shim's signals from the mask of a context, which the program may have changed. */
+static void unblock_hidden(ucontext_t *context)
 {
 	uint64_t *mask = (uint64_t *)&context->uc_sigmask;
 	uint64_t ours = *mask & hidden_signals();
@@ -112,7 +112,7 @@ void *edge_context_switched(ucontext_t *context, unsigned which)
 {
 	if (!real_switchers[which])
 		real_switchers[which] = lookup_real(switchers[which]);
-	keep_open(context);
+	unblock_hidden(context);
 	RAISE(stack_switched, ARCH_CONTEXT_SP(context));
 	return real_switchers[which];
 }

@@ -1,6 +1,7 @@
 /*
- * Functions of libc that use the sampler's signal themselves (sampling/sample_signal.c):
- * those that change the ids of all threads, and those that create a thread of libc.
+ * Wrappers of libc functions that use the sampler's signal themselves
+ * (sampling/sample_signal.c): functions that change the ids of all threads, and
+ * functions that create a thread of libc.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -51,7 +52,7 @@ CHANGES_IDS(setresgid, (gid_t a, gid_t b, gid_t c), (a, b, c))
 CHANGES_IDS(setgroups, (size_t count, const gid_t *groups), (count, groups))
 CHANGES_IDS(initgroups, (const char *user, gid_t group), (user, group))
 
-/* Pointers to structs are passed on as they are. */
+/* Pointers to structs are void pointers here, because the wrappers only pass them on. */
 #define MAY_CREATE_THREAD(name, parameters, arguments) \
 	EDGE int name parameters; \
 \

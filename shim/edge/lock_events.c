@@ -1,7 +1,7 @@
 /*
- * Events of locks, raised for waits that edge/mutex.c reports.  Whether locks raise
- * events is decided once, when profilers are set up; only a module that is attached
- * later changes that.
+ * Raises events for the waits that edge/mutex.c reports.  shim decides once, after
+ * profilers have been set up, whether locks raise events.  Only a module that is
+ * attached later changes that.
  */
 #include "edge/lock_events.h"
 
@@ -14,7 +14,7 @@
 
 #include <shim/banned.h>
 
-enum mode { UNDECIDED, TELLING, IGNORING };
+enum mode { UNDECIDED, RAISING, IGNORING };
 
 static enum mode mode;
 static bool is_requested;
@@ -29,7 +29,7 @@ bool locks_decide(bool is_last_chance)
 	enum mode now = get_mode();
 
 	if (now == UNDECIDED && is_requested)
-		now = TELLING;
+		now = RAISING;
 	else if (now == UNDECIDED && is_last_chance)
 		now = IGNORING;
 	__atomic_store_n(&mode, now, __ATOMIC_RELEASE);
@@ -43,21 +43,21 @@ bool locks_wait_for_late(void)
 
 void locks_begin_late(void)
 {
-	__atomic_store_n(&mode, TELLING, __ATOMIC_RELEASE);
+	__atomic_store_n(&mode, RAISING, __ATOMIC_RELEASE);
 }
 
-bool locks_are_told(void)
+bool locks_raise_events(void)
 {
-	return get_mode() == TELLING;
+	return get_mode() == RAISING;
 }
 
 /* False in the callbacks, slow hooks and threads of a profiler. */
-static bool is_told(void)
+static bool raises_event(void)
 {
 	const struct thread *self = thread_current;
 	uint32_t state = self ? thread_get_state(self) : 0;
 
-	return get_mode() == TELLING && (state & THREAD_NOT_THE_PROGRAM) == 0;
+	return get_mode() == RAISING && (state & THREAD_NOT_THE_PROGRAM) == 0;
 }
 
 /* --- raising the events --- */
@@ -68,7 +68,7 @@ void locks_wait_begins(struct shim_lock *lock, const volatile void *address,
 	*lock = (struct shim_lock){ .address = (uintptr_t)address,
 				    .mutex = (uintptr_t)mutex,
 				    .kind = kind };
-	if (!is_told())
+	if (!raises_event())
 		return;
 	lock->began = clock_read();
 	RAISE(lock_contention, lock);
@@ -93,7 +93,7 @@ void locks_failed(const volatile void *address, enum shim_lock_kind kind,
 				  .kind = kind,
 				  .error = error };
 
-	if (!is_told())
+	if (!raises_event())
 		return;
 	lock.ended = clock_read();
 	RAISE(lock_failed, &lock);
@@ -115,7 +115,7 @@ enum shim_result shim_profiler_enable_locks(struct shim_profiler_handle *handle)
 
 /* --- the holder of a lock --- */
 
-/* libc's headers declare the fields that name it. */
+/* The thread id of the lock's holder, 0 if unknown.  libc's headers declare the fields. */
 static uint32_t read_holder(const struct shim_lock *lock)
 {
 #ifdef __GLIBC__

@@ -7,23 +7,25 @@
 #include <shim/locks.h>
 #include <stdbool.h>
 
-/* Around the call that waits.  @error is its result, 0 if it got the lock. */
+/* Before the call that waits. */
 void locks_wait_begins(struct shim_lock *lock, const volatile void *address,
 		       enum shim_lock_kind kind, const void *mutex);
+/* After the call that waits.  @error is its result, 0 if the thread got the lock. */
 void locks_wait_ended(struct shim_lock *lock, int error);
 
 /* A call failed without waiting. */
 void locks_failed(const volatile void *address, enum shim_lock_kind kind,
 		  int error);
 
-/* Profilers have been set up: decides whether locks raise events.  True if decided: a
- * profiler has enabled them, or this was the last chance. */
+/* Called after profilers have been set up: decides whether locks raise events.  True if
+ * it has decided: a profiler has enabled locks, or this was the last chance. */
 bool locks_decide(bool is_last_chance);
 
-/* Whether a profiler has enabled locks after that decision; raises their events from
- * now on; whether locks raise events. */
+/* Whether a profiler has enabled locks after that decision. */
 bool locks_wait_for_late(void);
+/* Lets locks raise events from now on. */
 void locks_begin_late(void);
-bool locks_are_told(void);
+/* Whether locks raise events. */
+bool locks_raise_events(void);
 
 #endif

@@ -34,13 +34,14 @@ void edge_mappings_resolve(void)
 	next_sbrk = lookup_real("sbrk");
 }
 
-/* False in the callbacks, slow hooks and threads of a profiler. */
-static bool is_told(void)
+/* Whether calls raise events.  False in the callbacks, slow hooks and threads of a
+ * profiler. */
+static bool raises_events(void)
 {
 	return allocations_raise_events() && allocations_are_the_programs();
 }
 
-/* Makes the system call; used before libc's function is found. */
+/* Makes the system call, for calls before libc's function is found. */
 static long call_system(long number, long a, long b, long c, long d, long e,
 			long f)
 {
@@ -66,7 +67,7 @@ EDGE void *mmap(void *address, size_t size, int protection, int flags, int fd,
 {
 	void *mapped = map(address, size, protection, flags, fd, offset);
 
-	if (__builtin_expect(is_told(), 0) && mapped != MAP_FAILED)
+	if (__builtin_expect(raises_events(), 0) && mapped != MAP_FAILED)
 		mappings_got((uintptr_t)mapped, size, protection, flags);
 	return mapped;
 }
@@ -79,9 +80,10 @@ EDGE void *mmap64(void *address, size_t size, int protection, int flags, int fd,
 
 EDGE int munmap(void *address, size_t size)
 {
-	/* Raised for any memory.  The kernel refuses an address that is not aligned. */
-	if (__builtin_expect(is_told(), 0) && (uintptr_t)address % 4096 == 0 &&
-	    size != 0)
+	/* The event covers any memory.  The kernel refuses an address that is not
+	 * aligned. */
+	if (__builtin_expect(raises_events(), 0) &&
+	    (uintptr_t)address % 4096 == 0 && size != 0)
 		mappings_give((uintptr_t)address, size);
 	if (next_munmap)
 		return next_munmap(address, size);
@@ -98,7 +100,7 @@ static void *remap(void *address, size_t size, size_t new_size, int flags,
 				   (long)new_size, flags, (long)new_address, 0);
 }
 
-/* With size 0, it maps the same memory a second time. */
+/* If @size is 0, mremap maps the same memory a second time. */
 EDGE void *mremap(void *address, size_t size, size_t new_size, int flags, ...)
 {
 	struct mappings_change change = { .is_known = false };
@@ -110,7 +112,7 @@ EDGE void *mremap(void *address, size_t size, size_t new_size, int flags, ...)
 		new_address = va_arg(more, void *);
 		va_end(more);
 	}
-	if (!__builtin_expect(is_told(), 0))
+	if (!__builtin_expect(raises_events(), 0))
 		return remap(address, size, new_size, flags, new_address);
 	if (size != 0)
 		mappings_change_begins(&change, (uintptr_t)address, size);
@@ -134,7 +136,7 @@ EDGE void *sbrk(intptr_t change)
 		return (void *)-1;
 	}
 	before = next_sbrk(change);
-	if (__builtin_expect(is_told(), 0) && change != 0 &&
+	if (__builtin_expect(raises_events(), 0) && change != 0 &&
 	    before != (void *)-1)
 		mappings_break_moved((uintptr_t)before,
 				     (uintptr_t)before + (uintptr_t)change);
@@ -151,7 +153,8 @@ EDGE int brk(void *end)
 		return -1;
 	}
 	result = next_brk(end);
-	if (__builtin_expect(is_told(), 0) && result == 0 && before != end)
+	if (__builtin_expect(raises_events(), 0) && result == 0 &&
+	    before != end)
 		mappings_break_moved((uintptr_t)before, (uintptr_t)end);
 	return result;
 }

@@ -1,10 +1,10 @@
 /*
- * monitor(3), and the functions that code compiled with -pg calls.  Both fill the same
- * gmon.out, and libc writes none.
+ * The functions of monitor(3), and the functions that code compiled with -pg calls.
+ * Both fill the same gmon.out, and libc writes no gmon.out.
  *
- * When shim is off, libc's functions run as without shim.  Functions that a program may
- * define under the same name are stubs (arch/.../edge.S), which jump to the definition
- * after shim's if there is one.
+ * When shim is off, libc's functions run as without shim.  A program may define some
+ * functions under the same name: for these the wrapper is a stub (arch/.../edge.S),
+ * which jumps to the definition after shim's if there is one.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -24,7 +24,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* The definitions after shim's, which the stubs jump to; NULL if there is none. */
+/* The definitions after shim's, which the stubs jump to, or NULL. */
 HIDDEN void *edge_monitor_next[5];
 enum { NEXT_MONITOR, NEXT_SIGNAL, NEXT_HITS, NEXT_MCOUNT, NEXT_FENTRY };
 
@@ -36,7 +36,7 @@ static struct {
 	void (*clean)(void);
 } real;
 
-static int answer(int r)
+static int set_errno(int r)
 {
 	if (r >= 0)
 		return r;
@@ -63,7 +63,7 @@ static int start_traditional(char *low, char *high, char *buffer, size_t size)
 }
 
 /* Sorts the program's own array by decreasing addresses (row T-23). */
-static void sort(struct monitor_args *ranges, size_t count)
+static void sort_descending(struct monitor_args *ranges, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		for (size_t n = i;
@@ -87,7 +87,7 @@ static int start_extended(struct monitor_args *ranges, size_t count)
 		return -EINVAL;
 	if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
 		return -EAGAIN;
-	sort(ranges, count);
+	sort_descending(ranges, count);
 	for (size_t i = 0; i < count; i++)
 		wishes[i] = (struct monitor_wish){ (uintptr_t)ranges[i].lowpc,
 						   (uintptr_t)ranges[i].highpc,
@@ -98,7 +98,7 @@ static int start_extended(struct monitor_args *ranges, size_t count)
 	return r;
 }
 
-/* A caller without a declaration passes -1 as 32 bits. */
+/* Whether @low is -1.  A caller without a declaration passes -1 as 32 bits. */
 static bool is_minus_one(char *low)
 {
 	return (uint32_t)(uintptr_t)low == UINT32_MAX &&
@@ -109,14 +109,14 @@ static bool is_minus_one(char *low)
 int edge_monitor(char *low, char *high, char *buffer, size_t size, size_t last)
 {
 	if (is_off())
-		return answer(-ENOSYS);
+		return set_errno(-ENOSYS);
 	if (!low)
-		return answer(monitor_stop());
+		return set_errno(monitor_stop());
 	if (!is_minus_one(low))
-		return answer(start_traditional(low, high, buffer, size));
+		return set_errno(start_traditional(low, high, buffer, size));
 	if (high || last)
-		return answer(-EINVAL);
-	return answer(
+		return set_errno(-EINVAL);
+	return set_errno(
 		start_extended((struct monitor_args *)(void *)buffer, size));
 }
 
@@ -139,14 +139,15 @@ int edge_monitor_hits(const void *pc, unsigned int count)
 	return !is_off() && monitor_add((uintptr_t)pc, count) == 0 ? 0 : -1;
 }
 
-/* --- functions that libc has, too --- */
+/* --- functions that libc also has --- */
 
 EDGE int monstartup(char *low, char *high)
 {
 	if (!is_off())
-		return answer(monitor_start((uintptr_t)low, (uintptr_t)high));
+		return set_errno(
+			monitor_start((uintptr_t)low, (uintptr_t)high));
 	if (!real.monstartup)
-		return answer(-ENOSYS);
+		return set_errno(-ENOSYS);
 	real.monstartup(low, high);
 	return 0;
 }
@@ -154,17 +155,17 @@ EDGE int monstartup(char *low, char *high)
 EDGE int moncontrol(int mode)
 {
 	if (!is_off())
-		return answer(monitor_control(mode != 0));
+		return set_errno(monitor_control(mode != 0));
 	if (!real.moncontrol)
-		return answer(-ENOSYS);
+		return set_errno(-ENOSYS);
 	real.moncontrol(mode);
 	return 0;
 }
 
-/* A call of __monstartup before shim started: the first library that is initialized
- * calls __gmon_start__ of a program that was compiled with -pg. */
+/* A call of __monstartup before shim has started.  In a program that was compiled with
+ * -pg, the first library that is initialized calls __gmon_start__. */
 static struct {
-	bool is_over, is_asked;
+	bool is_over, is_requested;
 	unsigned long low, high;
 } early;
 
@@ -172,7 +173,7 @@ EDGE void __monstartup(unsigned long low, unsigned long high);
 EDGE void __monstartup(unsigned long low, unsigned long high)
 {
 	if (!early.is_over) {
-		early.is_asked = true;
+		early.is_requested = true;
 		early.low = low;
 		early.high = high;
 		return;
@@ -192,7 +193,7 @@ EDGE void _mcleanup(void)
 		real.clean();
 }
 
-/* --- processors without stubs for these --- */
+/* --- wrappers for processors without stubs --- */
 
 #ifndef ARCH_HAS_MONITOR_ENTRIES
 
@@ -238,7 +239,7 @@ EDGE void __fentry__(void)
 
 /* --- start --- */
 
-static void establish(int signal)
+static void install_handler(int signal)
 {
 	struct sigaction action = { .sa_flags = SA_RESTART };
 
@@ -247,7 +248,7 @@ static void establish(int signal)
 }
 
 /* Finds definitions of the program. */
-static void find_others(void)
+static void find_program_definitions(void)
 {
 	edge_monitor_next[NEXT_MONITOR] = lookup_real("monitor");
 	edge_monitor_next[NEXT_SIGNAL] = lookup_real("monitor_signal");
@@ -256,7 +257,7 @@ static void find_others(void)
 
 void edge_monitor_resolve(void)
 {
-	find_others();
+	find_program_definitions();
 	real.monstartup = (void (*)(char *, char *))lookup_real("monstartup");
 	real.moncontrol = (void (*)(int))lookup_real("moncontrol");
 	real.start = (void (*)(unsigned long, unsigned long))lookup_real(
@@ -270,9 +271,9 @@ void edge_monitor_load(void)
 		edge_monitor_next[NEXT_MCOUNT] = lookup_real("_mcount");
 		edge_monitor_next[NEXT_FENTRY] = lookup_real("__fentry__");
 	} else {
-		monitor_load(establish);
+		monitor_load(install_handler);
 	}
 	early.is_over = true;
-	if (early.is_asked)
+	if (early.is_requested)
 		__monstartup(early.low, early.high);
 }

@@ -1,15 +1,15 @@
 /*
- * Wrappers of the functions that take locks.  A call tries to take the lock first.  If
- * it has to wait, it raises events before and after the wait.
+ * Wrappers of the functions that take locks.  A call first tries to take the lock.  If
+ * it must wait, it raises events before and after the wait.
  *
  * Each wrapper is one load and a jump.  A call through a GOT slot costs less: the slot
- * leads to the function that tries, or to libc if no profiler has enabled locks
- * (dispatch/got_slots.h).  The result, errno, and cancellation are as in libc: a case
- * that trying would answer differently goes to libc at once.
+ * leads to the function that tries; or to libc, if no profiler has enabled locks
+ * (dispatch/got_slots.h).  The result, errno, and cancellation are as in libc: if a try
+ * would have another result than libc's function, the call goes to libc at once.
  *
  * libc has two versions of condition variables.  Both have the same size and begin as
- * zeros, but they do not mix.  So all functions of condition variables have wrappers,
- * which call the newer version.
+ * zeros, but one version cannot handle the other's variables.  So all functions of
+ * condition variables have wrappers, which call the newer version.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -77,7 +77,7 @@ typedef const struct timespec *deadline;
 	F(int, cnd_wait, (cnd_t * l, mtx_t * m), (l, m)) \
 	F(int, cnd_timedwait, (cnd_t * l, mtx_t * m, deadline t), (l, m, t))
 
-/* Wrapped only to call the same version of condition variables. */
+/* These have wrappers only to call the same version of condition variables. */
 #define EACH_OTHER(F) \
 	F(int, pthread_cond_init, \
 	  (pthread_cond_t * l, const pthread_condattr_t *a), (l, a)) \
@@ -107,7 +107,7 @@ static int of_c11(int result)
 					 EINVAL;
 }
 
-/* The last holder died with the lock, and the caller has it now. */
+/* EOWNERDEAD: the last holder ended without unlocking, and the caller has the lock now. */
 static int of_pthread(int result)
 {
 	return result == EOWNERDEAD ? 0 : result;
@@ -121,8 +121,8 @@ static int of_semaphore(int result)
 /* --- calls that raise events: they try, wait, or fail --- */
 
 /*
- * WAIT(name, ...) defines the call that has to wait.  ASK(name, ...) defines the call
- * of libc without trying; it does not wait, and may fail.
+ * WAIT(name, ...) defines the call that has to wait.  DIRECT(name, ...) defines the
+ * call of libc without a try; it does not wait, and may fail.
  */
 #define WAIT(kind, mutex, outcome, name, parameters, arguments) \
 	static COLD int wait_##name parameters \
@@ -136,8 +136,8 @@ static int of_semaphore(int result)
 		return result; \
 	}
 
-#define ASK(kind, outcome, name, parameters, arguments) \
-	static int ask_##name parameters \
+#define DIRECT(kind, outcome, name, parameters, arguments) \
+	static int direct_##name parameters \
 	{ \
 		int result = next.name arguments; \
 \
@@ -148,12 +148,12 @@ static int of_semaphore(int result)
 		return result; \
 	}
 
-/* If @tries is false it calls libc at once: libc checks its arguments first, or is
- * faster. */
+/* If @tries is false, the function calls libc at once: libc checks its arguments first,
+ * or is faster. */
 #define TRY(kind, outcome, busy, tried, tries, name, parameters, arguments) \
 	WAIT(kind, NULL, outcome, name, parameters, arguments) \
-	ASK(kind, outcome, name, parameters, arguments) \
-	static LINE int told_##name parameters \
+	DIRECT(kind, outcome, name, parameters, arguments) \
+	static LINE int watched_##name parameters \
 	{ \
 		int result; \
 \
@@ -166,11 +166,11 @@ static int of_semaphore(int result)
 			if (outcome(result) == 0) \
 				return result; \
 		} \
-		return ask_##name arguments; \
+		return direct_##name arguments; \
 	}
 
 #define ONLY_TRY(kind, outcome, name, parameters, arguments) \
-	static int told_##name parameters \
+	static int watched_##name parameters \
 	{ \
 		int result = next.name arguments; \
 \
@@ -193,8 +193,9 @@ static bool is_time(deadline time)
 #define KIND_ROBUST 16
 #define KIND_SHARED 128
 
-/* glibc's trylock leaves a robust mutex locked if it refuses it as not recoverable; the
- * next call would wait for ever. */
+/* Whether a robust mutex is free.  A try would be wrong: if a robust mutex is not
+ * recoverable, glibc's trylock refuses it but leaves it locked, and the next call would
+ * wait for ever. */
 static bool looks_free(const pthread_mutex_t *mutex)
 {
 	return (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) &
@@ -203,15 +204,15 @@ static bool looks_free(const pthread_mutex_t *mutex)
 #endif
 
 /*
- * Whether to call libc without trying.  While the process has one thread, libc takes a
- * free mutex faster than it tries one, and no other thread can take it in between.  A
- * robust mutex is never tried; if another thread takes a free one in between, the wait
- * raises no event.
+ * Whether to call libc without a try.  While the process has one thread, libc's lock of
+ * a free mutex is faster than its trylock, and no other thread can take the mutex in
+ * between.  shim never tries a robust mutex; if another thread takes a free one in
+ * between, the wait raises no event.
  */
-static inline bool is_asked(const void *lock)
+static inline bool use_libc(const void *lock)
 {
 #ifdef __GLIBC__
-	const pthread_mutex_t *mutex = lock; /* mtx_t is one, too */
+	const pthread_mutex_t *mutex = lock; /* mtx_t has the same layout */
 	int kind = mutex->__data.__kind;
 
 	if (__builtin_expect(kind & KIND_ROBUST, 0))
@@ -240,9 +241,9 @@ static int try_mutex(pthread_mutex_t *mutex)
 }
 
 /*
- * A timed call whose time is over is a try: it takes a free lock, and returns ETIMEDOUT
- * for another without a system call.  In libc it is as fast as rdlock; tryrdlock is
- * slower.
+ * Whether to try by a timed call.  A timed call whose time is over takes a free lock,
+ * and returns ETIMEDOUT for another lock without a system call.  In libc it is as fast
+ * as rdlock; tryrdlock is slower.
  */
 static bool reads_by_time;
 
@@ -259,8 +260,8 @@ try_read(pthread_rwlock_t *lock)
 	return result == ETIMEDOUT || result == EDEADLK ? EBUSY : result;
 }
 
-/* Both functions must be of one library: a library that wraps one of them to count the
- * locks held would miss some. */
+/* Both functions must belong to one library: a library that wraps only one of them, to
+ * count held locks, would count wrongly. */
 static void choose_tries(void)
 {
 	Dl_info locks, times;
@@ -281,10 +282,10 @@ static void choose_tries(void)
 	TRY(SHIM_LOCK_WRITE, of_pthread, EBUSY, next.pthread_rwlock_trywrlock, \
 	    plain, name, parameters, arguments)
 
-MUTEX(!is_asked(l), pthread_mutex_lock, (pthread_mutex_t * l), (l))
-MUTEX(!is_asked(l), pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t),
+MUTEX(!use_libc(l), pthread_mutex_lock, (pthread_mutex_t * l), (l))
+MUTEX(!use_libc(l), pthread_mutex_timedlock, (pthread_mutex_t * l, deadline t),
       (l, t))
-MUTEX(is_clock(c) && !is_asked(l), pthread_mutex_clocklock,
+MUTEX(is_clock(c) && !use_libc(l), pthread_mutex_clocklock,
       (pthread_mutex_t * l, clockid_t c, deadline t), (l, c, t))
 ONLY_TRY(SHIM_LOCK_MUTEX, of_pthread, pthread_mutex_trylock,
 	 (pthread_mutex_t * l), (l))
@@ -310,14 +311,14 @@ TRY(SHIM_LOCK_SPIN, of_pthread, EBUSY, next.pthread_spin_trylock, true,
 ONLY_TRY(SHIM_LOCK_SPIN, of_pthread, pthread_spin_trylock,
 	 (pthread_spinlock_t * l), (l))
 
-TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l),
+TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !use_libc(l),
     mtx_lock, (mtx_t * l), (l))
-TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !is_asked(l),
+TRY(SHIM_LOCK_MUTEX, of_c11, thrd_busy, next.mtx_trylock, !use_libc(l),
     mtx_timedlock, (mtx_t * l, deadline t), (l, t))
 ONLY_TRY(SHIM_LOCK_MUTEX, of_c11, mtx_trylock, (mtx_t * l), (l))
 
-/* Calls of semaphores return errors in errno, and are cancellation points even if they
- * do not wait. */
+/* Functions of semaphores return errors in errno, and are cancellation points even if
+ * they do not wait. */
 static inline int try_semaphore(sem_t *l)
 {
 	int *error = &errno, before = *error;
@@ -335,15 +336,15 @@ static inline int try_semaphore(sem_t *l)
 #define SEMAPHORE(tries, name, parameters, arguments) \
 	WAIT(SHIM_LOCK_SEMAPHORE, NULL, of_semaphore, name, parameters, \
 	     arguments) \
-	ASK(SHIM_LOCK_SEMAPHORE, of_semaphore, name, parameters, arguments) \
-	static int told_##name parameters \
+	DIRECT(SHIM_LOCK_SEMAPHORE, of_semaphore, name, parameters, arguments) \
+	static int watched_##name parameters \
 	{ \
 		int error = tries ? try_semaphore(l) : EINVAL; \
 \
 		if (__builtin_expect(error == 0, 1)) \
 			return 0; \
 		return error == EAGAIN ? wait_##name arguments : \
-					 ask_##name arguments; \
+					 direct_##name arguments; \
 	}
 
 SEMAPHORE(true, sem_wait, (sem_t * l), (l))
@@ -354,7 +355,7 @@ ONLY_TRY(SHIM_LOCK_SEMAPHORE, of_semaphore, sem_trywait, (sem_t * l), (l))
 
 #define CONDITION(outcome, name, parameters, arguments) \
 	WAIT(SHIM_LOCK_CONDITION, m, outcome, name, parameters, arguments) \
-	static int told_##name parameters \
+	static int watched_##name parameters \
 	{ \
 		return wait_##name arguments; \
 	}
@@ -391,40 +392,41 @@ static struct functions active = {
 #undef BEGIN
 };
 
-#define DOOR(result, name, parameters, arguments) \
+#define WRAPPER(result, name, parameters, arguments) \
 	EDGE result name parameters; \
 	result name parameters \
 	{ \
 		return active.name arguments; \
 	}
-EACH(DOOR)
-#undef DOOR
+EACH(WRAPPER)
+#undef WRAPPER
 
-#define OPEN(name, to) __atomic_store_n(&active.name, to, __ATOMIC_RELEASE)
+#define SET_ACTIVE(name, to) \
+	__atomic_store_n(&active.name, to, __ATOMIC_RELEASE)
 
-/* Finds all of them before it opens one: they call each other. */
+/* Finds all functions before it stores one in the table, because they call each other. */
 void edge_locks_resolve(void)
 {
 #define FIND(result, name, parameters, arguments) \
 	next.name = (result(*) parameters)lookup_real(#name);
 	EACH(FIND)
 #undef FIND
-#define OPEN_NEXT(result, name, parameters, arguments) \
+#define SET_NEXT(result, name, parameters, arguments) \
 	if (next.name) \
-		OPEN(name, next.name);
-	EACH(OPEN_NEXT)
-#undef OPEN_NEXT
+		SET_ACTIVE(name, next.name);
+	EACH(SET_NEXT)
+#undef SET_NEXT
 }
 
 /* --- whether they raise events --- */
 
-static bool is_ours(void)
+static bool shim_is_first(void)
 {
 	return lookup_first("pthread_mutex_lock") == (void *)pthread_mutex_lock;
 }
 
-/* Lets all GOT slots bypass the wrappers, to the functions in their table. */
-static void pass_by(void)
+/* Points all GOT slots at the functions in the wrappers' table. */
+static void bypass_wrappers(void)
 {
 	struct got_slots_function functions[SLOTS_FUNCTIONS] = { 0 };
 	unsigned count = 0;
@@ -435,7 +437,7 @@ static void pass_by(void)
 	};
 	EACH(PASS)
 #undef PASS
-	got_slots_bypass(SLOTS_LOCKS, functions, is_ours());
+	got_slots_bypass(SLOTS_LOCKS, functions, shim_is_first());
 }
 
 static bool is_complete(void)
@@ -445,25 +447,25 @@ static bool is_complete(void)
 #undef HAS
 }
 
-static void listen(void)
+static void raise_events(void)
 {
 	if (!is_complete()) {
-		log_line(
-			"%s",
-			"the C library lacks some kinds of locks: they are not "
-			"recorded");
+		log_line("%s",
+			 "the C library lacks some functions of locks: shim "
+			 "records no locks");
 		return;
 	}
-	/* A sanitizer's functions call shim's. */
-	if (!is_ours())
+	/* The functions of a sanitizer call shim's functions. */
+	if (!shim_is_first())
 		log_line("%s",
 			 "the program defines lock functions of its own: shim "
 			 "sees only calls that they pass on to libc");
 	choose_tries();
-#define OPEN_TOLD(result, name, parameters, arguments) OPEN(name, told_##name);
-	EACH_TRIED(OPEN_TOLD)
-	EACH_CONDITION(OPEN_TOLD)
-#undef OPEN_TOLD
+#define SET_WATCHED(result, name, parameters, arguments) \
+	SET_ACTIVE(name, watched_##name);
+	EACH_TRIED(SET_WATCHED)
+	EACH_CONDITION(SET_WATCHED)
+#undef SET_WATCHED
 }
 
 void edge_locks_decide(bool is_last_chance)
@@ -473,18 +475,18 @@ void edge_locks_decide(bool is_last_chance)
 	if (decided || !locks_decide(is_last_chance))
 		return;
 	decided = true;
-	if (locks_are_told())
-		listen();
-	pass_by();
+	if (locks_raise_events())
+		raise_events();
+	bypass_wrappers();
 }
 
-/* The wrappers come first: from here on a call may raise its events or not. */
+/* The wrappers come first.  Until the last step, a call may raise its events or not. */
 static void begin_late(void)
 {
 	if (!locks_wait_for_late())
 		return;
-	listen();
-	pass_by();
+	raise_events();
+	bypass_wrappers();
 	locks_begin_late();
 }
 

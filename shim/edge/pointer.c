@@ -1,6 +1,7 @@
 /*
  * Thread pointers that the program moves (ARCH_SET_FS).  shim and libc find their
- * thread-local storage by them.  While any is moved, shim records no calls.
+ * thread-local storage by the thread pointer.  While the pointer of any thread is
+ * moved, shim records no calls.
  */
 #include "edge/edge.h"
 
@@ -24,7 +25,7 @@
 static struct {
 	uintptr_t from, to;
 } moved[MOVED_MAX];
-static bool is_told;
+static bool is_logged;
 
 __attribute__((visibility("hidden"))) long
 edge_syscall_pointer(long number, long code, unsigned long address);
@@ -38,8 +39,8 @@ static int find_moved(uintptr_t to)
 	return -1;
 }
 
-/* Adds the calling thread's; -1 if there are too many. */
-static int note_moved(uintptr_t from, uintptr_t to)
+/* Stores the calling thread's move and returns its index; -1 if the table is full. */
+static int add_moved(uintptr_t from, uintptr_t to)
 {
 	for (int i = 0; i < MOVED_MAX; i++) {
 		uintptr_t none = 0;
@@ -60,18 +61,19 @@ static long set_pointer(uintptr_t address)
 			   0);
 }
 
-static long leave(uintptr_t from, uintptr_t to)
+static long move_away(uintptr_t from, uintptr_t to)
 {
-	int i = note_moved(from, to);
+	int i = add_moved(from, to);
 	long r;
 
-	if (!__atomic_exchange_n(&is_told, true, __ATOMIC_RELAXED))
-		log_line("%s",
-			 "the program changes a thread pointer: no calls are "
-			 "recorded until it is restored");
+	if (!__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
+		log_line(
+			"%s",
+			"the program changes a thread pointer: shim records no "
+			"calls until the program restores it");
 	hooks_switch_pause(true);
 	r = set_pointer(to);
-	/* Without an entry the move back goes unnoticed, so the pause stays. */
+	/* Without an entry, shim would not see the move back, so the pause goes on. */
 	if (r < 0 && i >= 0) {
 		__atomic_store_n(&moved[i].from, 0, __ATOMIC_RELEASE);
 		hooks_switch_pause(false);
@@ -80,7 +82,7 @@ static long leave(uintptr_t from, uintptr_t to)
 }
 
 /* Uses no thread-local storage while the pointer is moved. */
-static long move(uintptr_t to)
+static long move_pointer(uintptr_t to)
 {
 	uintptr_t now = 0;
 	long r = sys_pass_on(SYS_arch_prctl, ARCH_GET_FS, (long)&now, 0, 0, 0,
@@ -91,7 +93,7 @@ static long move(uintptr_t to)
 		return set_pointer(to);
 	i = find_moved(now);
 	if (i < 0)
-		return leave(now, to);
+		return move_away(now, to);
 	r = set_pointer(to);
 	if (r < 0)
 		return r;
@@ -107,7 +109,7 @@ static long move(uintptr_t to)
 long edge_syscall_pointer(long number, long code, unsigned long address)
 {
 	long r = code == ARCH_SET_FS ?
-			 move(address) :
+			 move_pointer(address) :
 			 sys_pass_on(number, code, (long)address, 0, 0, 0, 0);
 
 	if (r >= 0)

@@ -1,6 +1,6 @@
 /*
  * Wrappers for processes: fork and its variants, exits that skip the exit handlers, and
- * the calls by which a program forbids itself, and so shim, system calls.
+ * the calls by which a program forbids system calls, which also affects shim.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -36,7 +36,7 @@
 
 /* --- fork --- */
 
-static int begin_again(void *unused)
+static int record_child(void *unused)
 {
 	(void)unused;
 	if (record_fork() == 0)
@@ -44,8 +44,8 @@ static int begin_again(void *unused)
 	return 0;
 }
 
-/* The sampler's signal would restart for ever a fork that takes longer than a
- * period. */
+/* Blocks the sampler's signal: it would restart a fork that takes longer than a period
+ * again and again. */
 static void before_fork(void)
 {
 	sample_signal_block(true);
@@ -53,14 +53,15 @@ static void before_fork(void)
 	state_fork_begins();
 }
 
-static void in_parent(void)
+static void after_fork_in_parent(void)
 {
 	state_fork_ended();
 	sample_signal_block(false);
 }
 
-/* Profilers of the child let go of the parent's data, and get no further event. */
-static void give_up(const char *reason)
+/* Ends the recording in a child.  The child's profilers release the parent's data, and
+ * get no further event. */
+static void stop_recording(const char *reason)
 {
 	log_line("a forked child is not recorded: %s", reason);
 	record_give_up();
@@ -71,27 +72,30 @@ static void give_up(const char *reason)
 	sys_forbid();
 }
 
-static void in_child(void)
+static void after_fork_in_child(void)
 {
 	bool is_whole = state_forked();
 
 	if (state_get() != STATE_RUNNING)
 		return;
 	if (!is_whole) {
-		give_up("another thread was in the middle of something");
+		stop_recording(
+			"another thread was changing shim's data during the "
+			"fork");
 		return;
 	}
 	thread_forked();
-	if (state_slowly(begin_again, NULL) < 0) {
-		give_up("signals cannot be blocked");
+	if (state_slowly(record_child, NULL) < 0) {
+		stop_recording("signals cannot be blocked");
 		return;
 	}
 	RAISE(forked);
-	/* After profilers have let go of the parent's data. */
+	/* Comes after profilers have released the parent's data. */
 	sample_forked();
 }
 
-/* Every fork that goes through libc runs this, daemon and forkpty too. */
+/* libc calls these functions at every fork that goes through libc, also by daemon and
+ * forkpty. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void),
 			     void (*child)(void), void *object)
 	__attribute__((weak));
@@ -109,13 +113,14 @@ pid_t _Fork(void)
 	before_fork();
 	pid = real_Fork();
 	if (pid == 0)
-		in_child();
+		after_fork_in_child();
 	else
-		in_parent();
+		after_fork_in_parent();
 	return pid;
 }
 
-/* Called by arch/.../edge.S for syscall(SYS_fork) and a clone that copies the memory. */
+/* Called by arch/.../edge.S for syscall(SYS_fork), and for a clone that copies the
+ * memory. */
 HIDDEN long edge_syscall_fork(long number, long a, long b, long c, long d,
 			      long e);
 
@@ -126,9 +131,9 @@ long edge_syscall_fork(long number, long a, long b, long c, long d, long e)
 	before_fork();
 	result = sys_pass_on(number, a, b, c, d, e, 0);
 	if (result == 0)
-		in_child();
+		after_fork_in_child();
 	else
-		in_parent();
+		after_fork_in_parent();
 	if (result < 0) {
 		errno = (int)-result;
 		return -1;
@@ -154,8 +159,8 @@ void edge_vfork_before(void)
 	RAISE(tls_shared, 1);
 }
 
-/* Ends the calls that the child made: their frames are below the one that vfork returns
- * to (arch/.../edge.S). */
+/* Ends the calls that the child has made.  Their frames are below the frame that vfork
+ * returns to (arch/.../edge.S). */
 long edge_vfork_after(long result)
 {
 	frame_exits_unwound(SHIM_CALLER_SP + 16, NULL, false);
@@ -181,7 +186,7 @@ static int start_copied(void *argument)
 {
 	struct start *start = argument;
 
-	in_child();
+	after_fork_in_child();
 	return start->call(start->argument);
 }
 
@@ -203,13 +208,13 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 		before_fork();
 		result = real_clone(start_copied, stack, flags, &start,
 				    parent_tid, tls, child_tid);
-		in_parent();
+		after_fork_in_parent();
 		return result;
 	}
 	if (flags & CLONE_SETTLS)
 		return real_clone(call, stack, flags, argument, parent_tid, tls,
 				  child_tid);
-	/* Stays set: shim does not learn when that task ends. */
+	/* The bit stays set, because shim does not see the end of that task. */
 	if (thread_current) {
 		thread_current->state |= THREAD_SHARED;
 		thread_current->roomy_size = 0;
@@ -221,7 +226,7 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 
 /* --- exits --- */
 
-/* NULL if it may not be written: a vfork child exits with its parent's memory. */
+/* The meta of this process; NULL in a vfork child, which runs with its parent's memory. */
 static struct shim_meta *own_meta(void)
 {
 	struct shim_meta *meta = record_meta();
@@ -231,7 +236,7 @@ static struct shim_meta *own_meta(void)
 	return meta;
 }
 
-static void note_end(enum shim_end end, int status)
+static void write_end(enum shim_end end, int status)
 {
 	struct shim_meta *meta = own_meta();
 
@@ -245,7 +250,7 @@ static void note_end(enum shim_end end, int status)
 
 void edge_exec_ends(void)
 {
-	note_end(SHIM_END_EXEC, 0);
+	write_end(SHIM_END_EXEC, 0);
 }
 
 void edge_exec_goes_on(void)
@@ -271,7 +276,7 @@ EDGE void _exit(int status)
 	if (!real_exit_now)
 		real_exit_now = (exit_function)lookup_real("_exit");
 	edge_shutdown_ends();
-	note_end(SHIM_END_EXIT, status);
+	write_end(SHIM_END_EXIT, status);
 	real_exit_now(status);
 }
 
@@ -293,7 +298,7 @@ EDGE void quick_exit(int status)
 	if (!real_quick_exit)
 		real_quick_exit = (exit_function)lookup_real("quick_exit");
 	edge_shutdown_begins();
-	note_end(SHIM_END_EXIT, status);
+	write_end(SHIM_END_EXIT, status);
 	real_quick_exit(status);
 }
 
@@ -303,7 +308,7 @@ EDGE void abort(void)
 		real_abort = (abort_function)lookup_real("abort");
 	edge_shutdown_begins();
 	monitor_finish();
-	note_end(SHIM_END_ABORT, 0);
+	write_end(SHIM_END_ABORT, 0);
 	real_abort();
 }
 
@@ -330,7 +335,7 @@ static void close_system(void)
 	coverage_give_up("the program restricts its system calls");
 	log_line("%s",
 		 "the program restricts its system calls (seccomp): shim makes "
-		 "no more of its own, and new call paths may be lost");
+		 "no more system calls, and new call paths may be lost");
 	sys_forbid();
 }
 
@@ -390,5 +395,6 @@ void edge_process_resolve(void)
 	real_quick_exit = (exit_function)lookup_real("quick_exit");
 	real_abort = (abort_function)lookup_real("abort");
 	if (__register_atfork)
-		__register_atfork(before_fork, in_parent, in_child, NULL);
+		__register_atfork(before_fork, after_fork_in_parent,
+				  after_fork_in_child, NULL);
 }

@@ -1,10 +1,10 @@
 /*
- * Hides shim's signals from the program.  The wrappers remove them from the masks and
- * sets that the kernel gets.  An action that the program sets for one is stored and
- * used when the program sends that signal.  The program reads back what it has set
- * (runtime/hidden_signals.h).  The sampler's signal is one that libc keeps for itself
- * and refuses to the program.  While shim has no signals, each wrapper costs one
- * comparison.
+ * Hides shim's signals from the program.  The wrappers remove these signals from the
+ * masks and sets that the kernel gets.  If the program sets an action for such a
+ * signal, shim stores the action and uses it when the program sends the signal.  The
+ * program reads back the masks and actions that it has set (runtime/hidden_signals.h).
+ * The sampler's signal is reserved by libc, which refuses it to the program.  While
+ * shim has no signals, each wrapper costs one comparison.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -52,19 +52,20 @@ static struct {
 		 (void)0 : \
 		 (void)(*(void **)&real.name = lookup_real(symbol)))
 
-static int hidden(void)
+static int get_sampler_signal(void)
 {
 	return __atomic_load_n(&sample_signal, __ATOMIC_ACQUIRE);
 }
 
-/* The part of a set that the kernel reads: all signals. */
+/* The first word of a set, which has all signals of the kernel. */
 static uint64_t *bits_of(sigset_t *set)
 {
 	return (uint64_t *)set;
 }
 
-/* @copy, set to @set without shim's signals; @set itself if it has none of them. */
-static const sigset_t *without(const sigset_t *set, sigset_t *copy)
+/* Returns @copy, filled with @set without shim's signals; @set itself if it has none of
+ * them. */
+static const sigset_t *without_hidden(const sigset_t *set, sigset_t *copy)
 {
 	uint64_t bits = hidden_signals();
 
@@ -77,7 +78,7 @@ static const sigset_t *without(const sigset_t *set, sigset_t *copy)
 
 const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy)
 {
-	return without(set, copy);
+	return without_hidden(set, copy);
 }
 
 static uint64_t hidden_in(const sigset_t *set)
@@ -85,8 +86,9 @@ static uint64_t hidden_in(const sigset_t *set)
 	return *bits_of((sigset_t *)set) & hidden_signals();
 }
 
-/* Changes a set from the kernel to what the program may see. */
-static void show(sigset_t *set, uint64_t hidden_ones)
+/* Changes a set from the kernel to the program's view, which has @hidden_ones of shim's
+ * signals. */
+static void show_program_view(sigset_t *set, uint64_t hidden_ones)
 {
 	uint64_t ours = hidden_signals();
 
@@ -96,7 +98,8 @@ static void show(sigset_t *set, uint64_t hidden_ones)
 
 /* --- actions --- */
 
-/* Takes two steps, so one thread at a time runs it. */
+/* Sets the action, then lets the sampler watch it.  One thread at a time does these two
+ * steps. */
 static int set_watched(int signal, const struct sigaction *action,
 		       struct sigaction *before)
 {
@@ -104,7 +107,7 @@ static int set_watched(int signal, const struct sigaction *action,
 	bool begun;
 	int result;
 
-	if (!action || hidden() == 0)
+	if (!action || get_sampler_signal() == 0)
 		return real.sigaction(signal, action, before);
 	begun = syscall_restart_set_begin(&mask);
 	result = real.sigaction(signal, action, before);
@@ -132,13 +135,13 @@ static int set_action(int signal, const struct sigaction *action,
 	old = action ? hidden_mask_handler(signal, ours) :
 		       hidden_masks_handler(signal);
 	if (before)
-		show(&before->sa_mask, old);
+		show_program_view(&before->sa_mask, old);
 	return result;
 }
 
-/* Sets the action in the kernel, without shim's signals. */
-static int set_any(int signal, const struct sigaction *action,
-		   struct sigaction *before)
+/* Sets the program's action, without shim's signals in its mask. */
+static int set_program_action(int signal, const struct sigaction *action,
+			      struct sigaction *before)
 {
 	if (hidden_signals() == 0)
 		return real.sigaction(signal, action, before);
@@ -157,13 +160,14 @@ EDGE int sigaction(int signal, const struct sigaction *action,
 		errno = ENOSYS;
 		return -1;
 	}
-	if (edge_asked_is(signal))
-		return edge_asked_set(signal, action, before, set_any);
-	return set_any(signal, action, before);
+	if (edge_caught_is(signal))
+		return edge_caught_set(signal, action, before,
+				       set_program_action);
+	return set_program_action(signal, action, before);
 }
 
-/* sigset() also blocks or unblocks the signal.  True if it was blocked: SIG_HOLD. */
-static bool hold(int signal, bool is_held)
+/* Blocks or unblocks the signal, as sigset() does for SIG_HOLD.  True if it was blocked. */
+static bool set_blocked(int signal, bool is_held)
 {
 	sigset_t set = { { 0 } }, before = { { 0 } };
 
@@ -176,13 +180,14 @@ static bool hold(int signal, bool is_held)
 #define FLAGS_sysv_signal ((int)SA_RESETHAND | SA_NODEFER)
 #define FLAGS_sigset	  0
 
-/* Whether shim's handler is installed for it. */
+/* Whether shim has a handler for @signal. */
 static bool is_caught(int signal)
 {
-	return edge_asked_is(signal) || kept_is_on(signal);
+	return edge_caught_is(signal) || kept_is_on(signal);
 }
 
-/* @alone: false for sigset(). */
+/* Sets the program's handler for a signal that shim catches.  @alone: false for
+ * sigset(). */
 static handler set_caught_handler(int signal, handler call, int flags,
 				  bool alone)
 {
@@ -196,12 +201,12 @@ static handler set_caught_handler(int signal, handler call, int flags,
 	if (call == SIG_ERR ||
 	    sigaction(signal, call == SIG_HOLD ? NULL : &action, &before) != 0)
 		return SIG_ERR;
-	was_held = !alone && hold(signal, call == SIG_HOLD);
+	was_held = !alone && set_blocked(signal, call == SIG_HOLD);
 	return was_held ? SIG_HOLD : before.sa_handler;
 }
 
-/* The older functions; libc's versions call its own sigaction. */
-/* @alone: one thread at a time; false for sigset(), which also changes the mask. */
+/* The older functions need wrappers, because libc's versions call libc's own sigaction.
+ * @alone: one thread at a time; false for sigset(), which also changes the mask. */
 #define HANDLER_SETTER(name, symbol, alone) \
 	{ \
 		handler before; \
@@ -216,7 +221,7 @@ static handler set_caught_handler(int signal, handler call, int flags,
 		if (is_caught(signal_)) \
 			return set_caught_handler(signal_, call, FLAGS_##name, \
 						  alone); \
-		if (hidden() == 0) \
+		if (get_sampler_signal() == 0) \
 			return real.name(signal_, call); \
 		begun = (alone) && syscall_restart_set_begin(&mask); \
 		before = real.name(signal_, call); \
@@ -283,7 +288,7 @@ int siginterrupt(int signal_, int flag)
 		action.sa_flags |= flag ? 0 : SA_RESTART;
 		return sigaction(signal_, &action, NULL);
 	}
-	if (hidden() == 0 || !real.siginterrupt)
+	if (get_sampler_signal() == 0 || !real.siginterrupt)
 		return real.siginterrupt ? real.siginterrupt(signal_, flag) :
 					   -1;
 	begun = syscall_restart_set_begin(&mask);
@@ -297,13 +302,13 @@ int siginterrupt(int signal_, int flag)
 
 /* --- masks --- */
 
-/* A callback in the sampler's handler may set again the mask that it read, which lacks
- * shim's signal.  The signal stays blocked, or the next sample would interrupt this
- * one.  libc would unblock it. */
+/* Whether a callback in the sampler's handler sets a mask.  It may be the mask that it
+ * has read, which lacks shim's signal, and libc would unblock the signal.  shim keeps
+ * it blocked: otherwise the next sample would interrupt this sample. */
 static bool is_in_sample(int how, const sigset_t *set)
 {
-	return how == SIG_SETMASK && set && hidden() && thread_current &&
-	       thread_current->sample_context;
+	return how == SIG_SETMASK && set && get_sampler_signal() &&
+	       thread_current && thread_current->sample_context;
 }
 
 static int set_mask_in_sample(const sigset_t *set, sigset_t *before)
@@ -311,7 +316,7 @@ static int set_mask_in_sample(const sigset_t *set, sigset_t *before)
 	uint64_t mask = *bits_of((sigset_t *)set), old = 0;
 	long r;
 
-	mask = (mask & ~hidden_signals()) | hidden_bit(hidden());
+	mask = (mask & ~hidden_signals()) | hidden_bit(get_sampler_signal());
 	r = sys_pass_on(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask,
 			(long)&old, sizeof(mask), 0, 0);
 	if (before) {
@@ -321,9 +326,9 @@ static int set_mask_in_sample(const sigset_t *set, sigset_t *before)
 	return (int)-r;
 }
 
-/* Notes which of shim's signals the program blocks.  Called last: a signal that this
- * unblocks may arrive. */
-static void change(int how, const sigset_t *set)
+/* Stores which of shim's signals the program blocks.  Called last, because a signal
+ * that this unblocks may arrive at once. */
+static void store_blocked(int how, const sigset_t *set)
 {
 	uint64_t blocked = hidden_blocked();
 
@@ -344,7 +349,7 @@ static int set_mask(int (*set_real)(int, const sigset_t *, sigset_t *), int how,
 
 	if (hidden_signals() == 0) {
 		result = set_real(how, set, before);
-		/* shim has signals since then; the call may have blocked them. */
+		/* If shim has got signals meanwhile, the call may have blocked them. */
 		if (set && hidden_signals() != 0)
 			hidden_thread_begins(0);
 		return result;
@@ -354,13 +359,14 @@ static int set_mask(int (*set_real)(int, const sigset_t *, sigset_t *), int how,
 	if (is_in_sample(how, set))
 		result = set_mask_in_sample(&given, before);
 	else
-		result = set_real(how, set ? without(&given, &copy) : NULL,
+		result = set_real(how,
+				  set ? without_hidden(&given, &copy) : NULL,
 				  before);
 	if (result != 0)
 		return result;
-	show(before, hidden_blocked());
+	show_program_view(before, hidden_blocked());
 	if (set)
-		change(how, &given);
+		store_blocked(how, &given);
 	return result;
 }
 
@@ -388,19 +394,21 @@ EDGE int sigpending(sigset_t *set)
 
 	FIND(sigpending, "sigpending");
 	result = real.sigpending ? real.sigpending(set) : -1;
-	/* The kernel keeps a pending SIGBUS (runtime/kept_signals.c). */
+	/* A pending SIGBUS is pending in the kernel (runtime/kept_signals.c). */
 	if (result == 0)
-		show(set,
-		     hidden_pending() | (*bits_of(set) & hidden_bit(SIGBUS)));
+		show_program_view(set, hidden_pending() | (*bits_of(set) &
+							   hidden_bit(SIGBUS)));
 	return result;
 }
 
 /* --- waiting --- */
 
-/* SIGBUS stays in the set: a thread that waits for it gets it, blocked or not. */
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
+/* Removes shim's signals except SIGBUS: a thread that waits for SIGBUS gets it, blocked
+ * or not. */
+static const sigset_t *without_hidden_but_sigbus(const sigset_t *set,
+						 sigset_t *copy)
 {
-	const sigset_t *rest = without(set, copy);
+	const sigset_t *rest = without_hidden(set, copy);
 
 	if (rest == copy)
 		*bits_of(copy) |= *bits_of((sigset_t *)set) &
@@ -408,8 +416,9 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 	return rest;
 }
 
-/* A thread that waits for SIGTRAP alone gets it; shim stops using it. */
-static void wait_for(const sigset_t *set)
+/* Ends shim's use of SIGTRAP if the program waits for SIGTRAP alone, so that the
+ * program gets it. */
+static void release_sigtrap(const sigset_t *set)
 {
 	if (set && sigtrap_is_on() &&
 	    *bits_of((sigset_t *)set) == hidden_bit(SIGTRAP))
@@ -425,8 +434,8 @@ EDGE int signalfd(int fd, const sigset_t *set, int flags)
 		errno = ENOSYS;
 		return -1;
 	}
-	wait_for(set);
-	return real.signalfd(fd, without_ours(set, &copy), flags);
+	release_sigtrap(set);
+	return real.signalfd(fd, without_hidden_but_sigbus(set, &copy), flags);
 }
 
 EDGE int sigwait(const sigset_t *set, int *signal_)
@@ -436,8 +445,8 @@ EDGE int sigwait(const sigset_t *set, int *signal_)
 	FIND(sigwait, "sigwait");
 	if (!real.sigwait)
 		return ENOSYS;
-	wait_for(set);
-	return real.sigwait(without_ours(set, &copy), signal_);
+	release_sigtrap(set);
+	return real.sigwait(without_hidden_but_sigbus(set, &copy), signal_);
 }
 
 EDGE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
@@ -449,8 +458,8 @@ EDGE int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 		errno = ENOSYS;
 		return -1;
 	}
-	wait_for(set);
-	return real.sigwaitinfo(without_ours(set, &copy), info);
+	release_sigtrap(set);
+	return real.sigwaitinfo(without_hidden_but_sigbus(set, &copy), info);
 }
 
 EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
@@ -463,11 +472,12 @@ EDGE int sigtimedwait(const sigset_t *set, siginfo_t *info,
 		errno = ENOSYS;
 		return -1;
 	}
-	wait_for(set);
-	return real.sigtimedwait(without_ours(set, &copy), info, timeout);
+	release_sigtrap(set);
+	return real.sigtimedwait(without_hidden_but_sigbus(set, &copy), info,
+				 timeout);
 }
 
-/* --- the same as raw system calls, from arch/.../edge.S --- */
+/* --- raw system calls of the program, from arch/.../edge.S --- */
 
 #if defined(SYS_rt_sigprocmask) && defined(SYS_rt_sigaction)
 
@@ -489,7 +499,7 @@ static long raw_mask(int how, uintptr_t set, uintptr_t before, size_t size)
 		return r;
 	old = (old & ~hidden_signals()) | (hidden_blocked() & hidden_signals());
 	if (set)
-		change(how, &signals);
+		store_blocked(how, &signals);
 	return before ? sys_poke((void *)before, &old, sizeof(old)) : 0;
 }
 
@@ -564,7 +574,7 @@ EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 	if (hidden_signals() == 0 || real.sigaltstack(NULL, &old) != 0)
 		return real.sigaltstack(stack, before);
 	ours = sample_is_our_stack(old.ss_sp);
-	/* The program knows of no stack, so there is none to disable. */
+	/* The program does not know shim's stack, so there is no stack to disable. */
 	if (ours && stack && (stack->ss_flags & SS_DISABLE))
 		stack = NULL;
 	if (real.sigaltstack(stack, before) != 0)
@@ -574,7 +584,7 @@ EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 	return 0;
 }
 
-/* Runs in the constructor, because signal handlers call some of them. */
+/* Runs in the constructor, because signal handlers may call some of these functions. */
 void edge_signals_resolve(void)
 {
 	FIND(sigaction, "sigaction");

@@ -1,6 +1,7 @@
 /*
- * The start of shim: in a constructor, or earlier, at the first hooked call
- * (edge/early.c).  Also the start and return of main, and regular exits.
+ * The start of shim: in its constructor, or earlier, at the first hooked call
+ * (edge/early.c).  Modules may call all of libc, so they start only after libc is
+ * ready.  Also the start and return of main, and regular exits.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -37,12 +38,12 @@ HIDDEN void *edge_start_main(void *program);
 HIDDEN void *edge_main_begins(void);
 HIDDEN int edge_main_returned(int status);
 
-/* If set, the stub calls main instead of jumping to it, so it has a frame below it. */
+/* If set, the stub calls main, and so has a frame below it.  Otherwise it jumps to main. */
 HIDDEN bool edge_main_is_awaited;
 
 static void *program_main;
 
-/* Stores the program's main; returns libc's __libc_start_main.  All its versions are
+/* Stores the program's main.  Returns libc's __libc_start_main, whose versions are all
  * the same function. */
 void *edge_start_main(void *program)
 {
@@ -65,7 +66,7 @@ void *edge_main_begins(void)
 	edge_allocations_decide(true);
 	edge_locks_decide(true);
 	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
-	/* A constructor may have enabled it. */
+	/* A constructor may have enabled coverage. */
 	coverage_scan_new();
 	coverage_watch_loader();
 	prefetch_new_images();
@@ -82,8 +83,8 @@ int edge_main_returned(int status)
 
 /* --- the end --- */
 
-/* Runs after the program's exit handlers: it was registered before them. */
-static void note_exit(int status, void *unused)
+/* Runs after the program's exit handlers, because it was registered before them. */
+static void write_exit(int status, void *unused)
 {
 	struct shim_meta *meta = record_meta();
 
@@ -99,14 +100,14 @@ static void note_exit(int status, void *unused)
 
 /* --- constructor and destructor --- */
 
-/* Functions of glibc; without them shim sees an exit only by _exit. */
+/* Functions of glibc.  Without them, shim sees an exit only by _exit. */
 extern int on_exit(void (*call)(int, void *), void *argument)
 	__attribute__((weak));
 extern int __cxa_at_quick_exit(void (*call)(void *), void *object)
 	__attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-static void end_quickly(void *unused)
+static void raise_shutdown_end(void *unused)
 {
 	(void)unused;
 	edge_shutdown_ends();
@@ -125,7 +126,7 @@ static void try_module(void)
 	_exit(is_found ? 0 : 1);
 }
 
-static void start(void)
+static void start_all(void)
 {
 	bool started_early = state_get() != STATE_LOADED;
 
@@ -151,13 +152,14 @@ static void start(void)
 			log_speak();
 		return;
 	}
-	/* Finds objects that were loaded since, or were not ready then. */
+	/* Finds objects that were loaded after the early start, or were not ready
+	 * then. */
 	if (started_early)
 		image_look_again();
 	if (on_exit)
-		on_exit(note_exit, NULL);
+		on_exit(write_exit, NULL);
 	if (__cxa_at_quick_exit)
-		__cxa_at_quick_exit(end_quickly, __dso_handle);
+		__cxa_at_quick_exit(raise_shutdown_end, __dso_handle);
 	callspec_prepare();
 	edge_thread_main();
 	module_start();
@@ -167,10 +169,10 @@ static void start(void)
 	coverage_begin_at_start();
 	prefetch_new_images();
 	image_raise_pending();
-	edge_asked_load();
+	edge_caught_load();
 	edge_monitor_load();
 	hidden_thread_begins(0);
-	/* Samples the program's constructors, too. */
+	/* Starts the timer now, so that samples include the program's constructors. */
 	if (sample_is_wanted())
 		thread_get();
 	control_start();
@@ -181,12 +183,12 @@ void edge_start(void)
 	static bool begun;
 
 	if (__atomic_exchange_n(&begun, true, __ATOMIC_ACQ_REL)) {
-		/* Another thread is starting shim, or this one is and starts a
-		 * profiler right now. */
+		/* Another thread is starting shim; or this thread is, and has called
+		 * a hook in the code of a profiler that it starts. */
 		state_start();
 		return;
 	}
-	start();
+	start_all();
 	edge_early_again();
 }
 

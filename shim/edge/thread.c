@@ -1,11 +1,11 @@
 /*
  * Wrappers for threads, and the events of their life.  A thread begins in a stub of
- * shim (arch/.../edge.S).  The stub jumps to the program's function, or calls it if a
- * profiler wants the event thread_stopping.  A thread ends in the last round of its
- * destructors.
+ * shim (arch/.../edge.S).  The stub jumps to the program's function; or calls it, if a
+ * profiler wants the event thread_stopping.  For shim a thread ends in the last round
+ * of its destructors.
  *
  * Threads that libc creates for itself, and threads created by raw system calls, get a
- * record at their first event, but raise none of the events below.
+ * record at their first event, but shim raises none of the events below for them.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -31,20 +31,20 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* --- what a new thread gets from its creator --- */
+/* --- the data that a new thread gets from its creator --- */
 
 struct start {
-	uint32_t taken;
+	uint32_t is_claimed;
 	void *(*call)(void *argument);
 	void *argument;
 	/* The stack, if the program has chosen it; 0 otherwise. */
 	uintptr_t stack_low;
 	size_t stack_size;
-	/* the creator's hidden signals, runtime/hidden_signals.h */
+	/* the hidden signals that the creator blocks (runtime/hidden_signals.h) */
 	uint64_t blocked;
 };
 
-/* One entry for each thread that has been created and has not begun. */
+/* The pool has an entry for each thread that was created and has not begun. */
 struct pool {
 	struct pool *next;
 	struct start starts[64];
@@ -52,34 +52,35 @@ struct pool {
 
 static struct pool first_pool;
 
-static struct start *take_from(struct pool *pool)
+static struct start *claim_from(struct pool *pool)
 {
 	for (unsigned i = 0; i < 64; i++) {
 		struct start *start = &pool->starts[i];
 
-		if (__atomic_load_n(&start->taken, __ATOMIC_RELAXED) == 0 &&
-		    __atomic_exchange_n(&start->taken, 1, __ATOMIC_ACQUIRE) ==
-			    0)
+		if (__atomic_load_n(&start->is_claimed, __ATOMIC_RELAXED) ==
+			    0 &&
+		    __atomic_exchange_n(&start->is_claimed, 1,
+					__ATOMIC_ACQUIRE) == 0)
 			return start;
 	}
 	return NULL;
 }
 
-static struct start *take_start(void)
+static struct start *claim_start(void)
 {
 	struct pool *more, *next = NULL;
 	struct start *start;
 
 	for (struct pool *pool = &first_pool; pool;
 	     pool = __atomic_load_n(&pool->next, __ATOMIC_ACQUIRE)) {
-		start = take_from(pool);
+		start = claim_from(pool);
 		if (start)
 			return start;
 	}
 	more = shim_memory_map(sizeof(*more));
 	if (!more)
 		return NULL;
-	more->starts[0].taken = 1;
+	more->starts[0].is_claimed = 1;
 	do {
 		next = __atomic_load_n(&first_pool.next, __ATOMIC_ACQUIRE);
 		more->next = next;
@@ -89,16 +90,17 @@ static struct start *take_start(void)
 	return &more->starts[0];
 }
 
-static void give_back(struct start *start)
+static void release_start(struct start *start)
 {
-	__atomic_store_n(&start->taken, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&start->is_claimed, 0, __ATOMIC_RELEASE);
 }
 
-/* --- its events, each once --- */
+/* --- the events of a thread, each once --- */
 
 static pthread_t (*real_self)(void);
 
-/* A thread of the program between its thread_started and its thread_exited. */
+/* Whether @self is a thread of the program between its thread_started and its
+ * thread_exited. */
 static bool is_alive(const struct thread *self)
 {
 	return self && state_get() == STATE_RUNNING &&
@@ -106,25 +108,26 @@ static bool is_alive(const struct thread *self)
 		       THREAD_STARTED;
 }
 
-static void note_started(struct thread *self)
+static void set_started(struct thread *self)
 {
 	if (real_self)
 		self->pthread = (uintptr_t)real_self();
 	self->state |= THREAD_STARTED;
 }
 
-static void begin(uintptr_t stack_low)
+static void raise_started(uintptr_t stack_low)
 {
 	struct thread *self = thread_get();
 
 	if (!self || (self->state & (THREAD_STARTED | THREAD_OWN)))
 		return;
 	self->least_stack_low = stack_low;
-	note_started(self);
+	set_started(self);
 	RAISE(thread_started, self->id);
 }
 
-/* Each profiler gets its thread_started when it is ready (events_catch_up). */
+/* Each profiler gets thread_started of the main thread when the profiler is ready
+ * (events_catch_up). */
 void edge_thread_main(void)
 {
 	struct thread *self;
@@ -133,14 +136,14 @@ void edge_thread_main(void)
 		return;
 	self = thread_get();
 	if (self)
-		note_started(self);
+		set_started(self);
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h))
 		if (!h->waits)
 			events_catch_up(h);
 }
 
-static void stop(void)
+static void raise_stopping(void)
 {
 	struct thread *self = thread_current;
 
@@ -152,17 +155,18 @@ static void stop(void)
 
 void edge_thread_unwinds(void)
 {
-	stop();
+	raise_stopping();
 }
 
-static void end(void)
+static void raise_ended(void)
 {
 	struct thread *self = thread_current;
 
 	if (!is_alive(self))
 		return;
 	RAISE(thread_stopped, self->id);
-	/* Set before the event: from then on lists of threads lack this one. */
+	/* The state is set before the event, so that lists of threads lack this thread
+	 * during the event. */
 	__atomic_store_n(&self->state, self->state | THREAD_ENDED,
 			 __ATOMIC_SEQ_CST);
 	RAISE(thread_exited, self->id);
@@ -173,7 +177,7 @@ static void end(void)
 
 struct begun {
 	void *argument;
-	uint64_t is_watched; /* the function's return */
+	uint64_t is_watched; /* the stub must see the function's return */
 };
 
 HIDDEN void *edge_thread_begins(struct start *start, struct begun *begun);
@@ -190,20 +194,20 @@ void *edge_thread_begins(struct start *start, struct begun *begun)
 	if (stack_low == 0 && start->stack_size != 0)
 		stack_low = arch_thread_pointer() - start->stack_size;
 	begun->argument = start->argument;
-	give_back(start);
+	release_start(start);
 	hidden_thread_begins(blocked);
-	begin(stack_low);
+	raise_started(stack_low);
 	begun->is_watched = events_counts.thread_stopping > 0;
 	return (void *)call;
 }
 
 void edge_thread_returned(void)
 {
-	stop();
+	raise_stopping();
 }
 
-/* The stub's personality routine: when the unwinder calls it, all frames of the program
- * are gone. */
+/* The stub's personality routine.  When the unwinder calls it, all frames of the
+ * program have ended. */
 HIDDEN _Unwind_Reason_Code edge_thread_personality(
 	int version, _Unwind_Action actions, _Unwind_Exception_Class class,
 	struct _Unwind_Exception *exception, struct _Unwind_Context *context);
@@ -218,7 +222,7 @@ _Unwind_Reason_Code edge_thread_personality(int version, _Unwind_Action actions,
 	(void)exception;
 	(void)context;
 	if ((actions & _UA_FORCE_UNWIND) && (actions & _UA_CLEANUP_PHASE)) {
-		stop();
+		raise_stopping();
 		frame_exits_ended();
 	}
 	return _URC_CONTINUE_UNWIND;
@@ -234,8 +238,9 @@ static c11_creator real_c11_create;
 static int (*real_getstack)(const pthread_attr_t *attributes, void **low,
 			    size_t *size);
 
-/* Notes the stack's lower end: the memory below may belong to the same mapping. */
-static void note_stack(struct start *start, const pthread_attr_t *attributes)
+/* Stores the bounds of the stack.  Memory below the stack may belong to the same
+ * mapping, so the mapping does not tell the lower end. */
+static void store_stack(struct start *start, const pthread_attr_t *attributes)
 {
 	void *low = NULL;
 	size_t size = 0;
@@ -249,19 +254,19 @@ static void note_stack(struct start *start, const pthread_attr_t *attributes)
 		start->stack_low = (uintptr_t)low;
 }
 
-static struct start *prepare(const pthread_attr_t *attributes,
-			     void *(*call)(void *), void *argument)
+static struct start *prepare_start(const pthread_attr_t *attributes,
+				   void *(*call)(void *), void *argument)
 {
 	struct start *start;
 
 	if (state_get() != STATE_RUNNING)
 		return NULL;
-	start = take_start();
+	start = claim_start();
 	if (start) {
 		start->call = call;
 		start->argument = argument;
 		start->blocked = hidden_blocked();
-		note_stack(start, attributes);
+		store_stack(start, attributes);
 	}
 	return start;
 }
@@ -269,7 +274,7 @@ static struct start *prepare(const pthread_attr_t *attributes,
 EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			void *(*call)(void *), void *argument)
 {
-	struct start *start = prepare(attributes, call, argument);
+	struct start *start = prepare_start(attributes, call, argument);
 	int result;
 
 	if (!real_create)
@@ -281,14 +286,14 @@ EDGE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	result = real_create(thread, attributes, edge_thread_start, start);
 	sample_signal_keep();
 	if (result != 0)
-		give_back(start);
+		release_start(start);
 	return result;
 }
 
 /* The function returns an int; the stub leaves it in the same register. */
 EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 {
-	struct start *start = prepare(
+	struct start *start = prepare_start(
 		NULL, (void *(*)(void *))(void (*)(void))call, argument);
 	int result;
 
@@ -302,7 +307,7 @@ EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 		thread, (thrd_start_t)(void (*)(void))edge_thread_start, start);
 	sample_signal_keep();
 	if (result != thrd_success)
-		give_back(start);
+		release_start(start);
 	return result;
 }
 
@@ -310,7 +315,7 @@ EDGE int thrd_create(thrd_t *thread, thrd_start_t call, void *argument)
 
 static void *real_exit, *real_c11_exit;
 
-/* Called by stubs, which jump to the returned function, so that an unwinder finds no
+/* Called by stubs.  They jump to the returned function, so that an unwinder finds no
  * frame of shim. */
 HIDDEN void *edge_thread_exits(void);
 HIDDEN void *edge_c11_thread_exits(void);
@@ -319,7 +324,7 @@ void *edge_thread_exits(void)
 {
 	if (!real_exit)
 		real_exit = lookup_real("pthread_exit");
-	stop();
+	raise_stopping();
 	return real_exit;
 }
 
@@ -327,7 +332,7 @@ void *edge_c11_thread_exits(void)
 {
 	if (!real_c11_exit)
 		real_c11_exit = lookup_real("thrd_exit");
-	stop();
+	raise_stopping();
 	return real_c11_exit;
 }
 
@@ -336,15 +341,15 @@ static bool have_key;
 
 /*
  * The destructor of shim's key.  It sets the key again in every round but the last, so
- * that the program's destructors have run by then.  (In the last round, destructors of
- * keys created after shim's still run later.)
+ * that in the last round the program's destructors have run.  (Destructors of keys
+ * created after shim's key run after it in the last round.)
  */
-static void ended(void *value)
+static void destroy_key(void *value)
 {
 	uintptr_t round = (uintptr_t)value;
 
 	if (round == 1) {
-		stop();
+		raise_stopping();
 		frame_exits_ended();
 		RAISE(thread_ended);
 	}
@@ -353,13 +358,13 @@ static void ended(void *value)
 		return;
 	if (round > 1)
 		RAISE_TO(AUDIENCE_BUILTIN, thread_ended);
-	end();
+	raise_ended();
 	if (thread_current && (thread_current->state & THREAD_OWN))
 		runtime_thread_ends(thread_current);
 }
 
-/* Allocates nothing: libc stores the values of the first 32 keys in the thread itself,
- * and shim's key is one of them. */
+/* Allocates nothing: shim's key is one of the first 32, and libc stores their values in
+ * the thread itself. */
 void shim_thread_watch(void)
 {
 	if (have_key && !pthread_getspecific(key))
@@ -369,13 +374,13 @@ void shim_thread_watch(void)
 					     pthread_getspecific(key);
 }
 
-static void watch(struct thread *self)
+static void watch_new(struct thread *self)
 {
 	(void)self;
 	shim_thread_watch();
 }
 
-SUBSCRIBE(thread_came, watch);
+SUBSCRIBE(thread_came, watch_new);
 
 /* --- names --- */
 
@@ -383,8 +388,8 @@ SUBSCRIBE(thread_came, watch);
 
 static int (*real_set_name)(pthread_t thread, const char *name);
 
-/* Cuts the name to the kernel's length. */
-static void name(struct thread *thread, const char *given)
+/* Stores the name, cut to the kernel's length, and raises thread_name. */
+static void store_name(struct thread *thread, const char *given)
 {
 	char copy[NAME_SIZE] = { 0 };
 
@@ -401,7 +406,7 @@ struct search {
 	struct thread *found;
 };
 
-static bool compare(struct thread *thread, void *argument)
+static bool find_by_pthread(struct thread *thread, void *argument)
 {
 	struct search *search = argument;
 
@@ -422,9 +427,9 @@ EDGE int pthread_setname_np(pthread_t thread, const char *given)
 		return ENOSYS;
 	result = real_set_name(thread, given);
 	if (result == 0 && state_get() == STATE_RUNNING) {
-		thread_each(compare, &search);
+		thread_each(find_by_pthread, &search);
 		if (search.found)
-			name(search.found, given);
+			store_name(search.found, given);
 	}
 	return result;
 }
@@ -432,7 +437,7 @@ EDGE int pthread_setname_np(pthread_t thread, const char *given)
 void edge_thread_named(const char *given)
 {
 	if (thread_current)
-		name(thread_current, given);
+		store_name(thread_current, given);
 }
 
 void edge_thread_resolve(void)
@@ -450,6 +455,7 @@ void edge_thread_resolve(void)
 		"pthread_setname_np");
 	if (!done) {
 		done = true;
-		have_key = pthread_key_create(&key, ended) == 0 && key < 32;
+		have_key = pthread_key_create(&key, destroy_key) == 0 &&
+			   key < 32;
 	}
 }

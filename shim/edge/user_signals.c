@@ -1,6 +1,7 @@
 /*
- * The set of signals that profilers have enabled: one word of bits, which
- * signal handlers read.
+ * The set of signals that profilers have enabled.  Profilers may enable them before
+ * libc can be used, so this file only stores the set; edge/caught_signals.c catches the
+ * signals later.
  */
 #include "edge/user_signals.h"
 
@@ -10,15 +11,15 @@
 
 #include <shim/banned.h>
 
-static uint64_t registered; /* bit N: signal N */
-static void (*establish_it)(int signal);
+static uint64_t enabled_signals; /* bit N: signal N */
+static void (*catch_signal)(int signal);
 
-void user_signals_load(void (*establish)(int signal))
+void user_signals_load(void (*catch)(int signal))
 {
-	establish_it = establish;
+	catch_signal = catch;
 	for (int signal = 1; signal < 64; signal++)
-		if (registered & 1ull << signal)
-			establish(signal);
+		if (enabled_signals & 1ull << signal)
+			catch (signal);
 }
 
 enum shim_result
@@ -27,10 +28,11 @@ shim_profiler_enable_signal(struct shim_profiler_handle *handle, int signal)
 	ENTRY_INIT_OF(handle);
 	if (!shim_signal_is_free(signal))
 		return SHIM_E_INVALIDARG;
-	if (__atomic_fetch_or(&registered, 1ull << signal, __ATOMIC_ACQ_REL) &
+	if (__atomic_fetch_or(&enabled_signals, 1ull << signal,
+			      __ATOMIC_ACQ_REL) &
 	    1ull << signal)
 		return SHIM_OK;
-	if (establish_it)
-		establish_it(signal);
+	if (catch_signal)
+		catch_signal(signal);
 	return SHIM_OK;
 }

@@ -1,13 +1,14 @@
 /*
- * The signals that profilers have enabled (<shim/signals.h>); edge/caught_signals.c
- * catches them once libc can be used.
+ * The signals that profilers have enabled (<shim/signals.h>).  edge/caught_signals.c
+ * catches them after libc is ready.
  */
-#ifndef ASKED_H
-#define ASKED_H
+#ifndef SHIM_USER_SIGNALS_H
+#define SHIM_USER_SIGNALS_H
 
 #include <stdint.h>
 
-/* Calls @establish for each of them, and for each that is enabled later. */
-void user_signals_load(void (*establish)(int signal));
+/* Calls @catch for each enabled signal, and later for each signal that a profiler
+ * enables. */
+void user_signals_load(void (*catch)(int signal));
 
 #endif

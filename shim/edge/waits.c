@@ -1,8 +1,8 @@
 /*
  * Wrappers of functions that set a signal mask during a call, or for a function of the
  * program.  They remove shim's signals from the mask (runtime/hidden_signals.h),
- * because handlers may run meanwhile and hit traps.  While shim has no signals, each
- * wrapper costs one comparison.
+ * because handlers may run during the call and hit traps.  While shim has no signals,
+ * each wrapper costs one comparison.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -119,8 +119,8 @@ EDGE int epoll_pwait2(int fd, struct epoll_event *events, int count,
 
 /* --- timers with SIGEV_THREAD --- */
 
-/* libc calls the program's function in a thread that it creates with all signals
- * blocked.  There is one of these for each function and argument. */
+/* A function of the program and its argument.  libc calls it in a thread that it
+ * creates with all signals blocked. */
 struct timer_call {
 	struct timer_call *next;
 	void (*function)(union sigval value);
@@ -182,7 +182,8 @@ EDGE int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 	return result;
 }
 
-/* A traced thread stops at shim's traps, and its tracer takes them for its own. */
+/* A traced thread stops at shim's traps, and its tracer would regard them as its own
+ * traps. */
 EDGE long ptrace(enum __ptrace_request request, ...)
 {
 	static long (*real)(enum __ptrace_request, ...);
@@ -200,7 +201,7 @@ EDGE long ptrace(enum __ptrace_request request, ...)
 	return real ? real(request, a, b, c) : missing();
 }
 
-/* Runs in the constructor, because signal handlers call some of them. */
+/* Runs in the constructor, because signal handlers may call some of these functions. */
 void edge_waits_resolve(void)
 {
 	FIND(real_sigsuspend, "sigsuspend");

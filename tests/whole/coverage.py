@@ -406,7 +406,7 @@ def an_unrecorded_child_has_the_original_code():
     expect_equal((done.status, done.stdout, done.stderr), (3, '10\n', ''),
                  'the program')
     text = log_of(done.output)
-    expect('another thread was in the middle of something' in text,
+    expect("another thread was changing shim's data" in text,
            'no fork came at such a moment')
 
 
