@@ -1,7 +1,8 @@
 /*
- * monitor(3): when sets of counters begin and end, for the process or for each thread,
- * and who writes them: the functions of <mon.h>, default profiling, fork, exec and the
- * end of the process.  The sampler's handler counts in them without a lock.
+ * monitor(3): the life of sets of counters, for the process or for each thread.  The
+ * functions of <mon.h> and default profiling start and stop them; fork, exec and the
+ * end of the process write them.  The sampler's handler counts in them without a lock,
+ * so a set is freed only when no handler uses it.
  */
 #define _GNU_SOURCE
 #include "monitor/monitor.h"
@@ -30,18 +31,19 @@
 static struct monitor_flags flags;
 static struct monitor_directory directory;
 static uint32_t frequency_hz = FREQUENCY_HZ;
-static bool is_wanted;	/* -p pchist */
-static bool is_default; /* default profiling runs */
+static bool is_requested; /* by -p pchist */
+static bool is_default;	  /* default profiling runs */
 static int owner_pid;
-static shim_image last_permanent; /* later images came by dlopen */
+static shim_image last_permanent; /* images with larger ids came by dlopen */
 static struct shim_profiler_handle *handle;
 
-static struct monitor_set *shared; /* the process's, or NULL */
-static struct monitor_set *all;	   /* the threads' sets */
+static struct monitor_set *shared;	/* the set of the process, or NULL */
+static struct monitor_set *thread_sets; /* the threads' sets */
 static __thread struct monitor_set *thread_set
 	__attribute__((tls_model("initial-exec")));
-static uint64_t threads = 1; /* the number of threads seen, with the first */
-static __thread uint64_t number __attribute__((tls_model("initial-exec")));
+static uint64_t threads = 1; /* the number of threads that shim has seen */
+static __thread uint64_t thread_number
+	__attribute__((tls_model("initial-exec")));
 static uint32_t readers; /* threads that use sets without the lock */
 
 /* --- counting --- */
@@ -57,21 +59,21 @@ static struct monitor_set *current(void)
 			       __atomic_load_n(&shared, __ATOMIC_ACQUIRE);
 }
 
-static int make_own(void *unused);
+static int make_thread_set(void *unused);
 
 static bool count_at(uintptr_t pc, uint32_t count)
 {
 	struct monitor_set *set;
-	bool found = false;
+	bool default_wishes = false;
 
 	if (flags.threads && is_default && !thread_set)
-		state_slowly(make_own, NULL);
+		state_slowly(make_thread_set, NULL);
 	__atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
 	set = current();
 	if (set)
-		found = monitor_add_to(set, pc, count);
+		default_wishes = monitor_add_to(set, pc, count);
 	__atomic_sub_fetch(&readers, 1, __ATOMIC_RELEASE);
-	return found;
+	return default_wishes;
 }
 
 int monitor_add(uintptr_t pc, uint32_t count)
@@ -89,8 +91,8 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 
 /* --- sets --- */
 
-/* No reader finds @set any more.  Waits for the readers that have it; if they do not
- * finish, the set is never freed. */
+/* Frees @set, which new readers cannot find.  Waits for the readers that use it.  If
+ * they do not finish, the set is never freed. */
 static void retire(struct monitor_set *set)
 {
 	for (unsigned tries = 0; tries < 1000; tries++) {
@@ -102,17 +104,18 @@ static void retire(struct monitor_set *set)
 	}
 }
 
-/* The thread's number, in the order in which threads came. */
+/* The calling thread's number: 1 for the first thread, 2 for the next that counts ... */
 static uint64_t get_number(void)
 {
-	if (number == 0)
-		number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
-	return number;
+	if (thread_number == 0)
+		thread_number = __atomic_add_fetch(&threads, 1,
+						   __ATOMIC_RELAXED);
+	return thread_number;
 }
 
-static void put_in_place(struct monitor_set *set)
+static void install_set(struct monitor_set *set)
 {
-	struct monitor_set *before = current(), **at = &all;
+	struct monitor_set *before = current(), **at = &thread_sets;
 
 	set->counts = true;
 	if (!flags.threads) {
@@ -124,8 +127,8 @@ static void put_in_place(struct monitor_set *set)
 			at = &(*at)->next;
 		if (*at)
 			*at = before->next;
-		set->next = all;
-		all = set;
+		set->next = thread_sets;
+		thread_sets = set;
 	}
 	if (before)
 		retire(before);
@@ -144,9 +147,10 @@ static bool is_wanted_image(const struct image_entry *image, bool with_all)
 	return with_all || (image->flags & SHIM_IMAGE_PROGRAM);
 }
 
-static struct monitor_wish found[MONITOR_RANGES_MAX];
+static struct monitor_wish default_wishes[MONITOR_RANGES_MAX];
 
-/* The program comes first: its file has the set's name. */
+/* Finds the objects to profile.  The program comes first, because its file has the
+ * set's name. */
 static uint32_t find_objects(bool with_all)
 {
 	struct image_entry *const *images;
@@ -162,15 +166,15 @@ static uint32_t find_objects(bool with_all)
 		if (!is_wanted_image(image, with_all) ||
 		    !monitor_find_code(image, &low, &high, &entry))
 			continue;
-		found[count++] = (struct monitor_wish){
+		default_wishes[count++] = (struct monitor_wish){
 			.low = image->bias + low,
 			.high = image->bias + high,
 		};
 		if (image->flags & SHIM_IMAGE_PROGRAM) {
-			struct monitor_wish first = found[0];
+			struct monitor_wish first = default_wishes[0];
 
-			found[0] = found[count - 1];
-			found[count - 1] = first;
+			default_wishes[0] = default_wishes[count - 1];
+			default_wishes[count - 1] = first;
 		}
 	}
 	image_unpin();
@@ -179,11 +183,11 @@ static uint32_t find_objects(bool with_all)
 
 static void find_default(struct monitor_request *request, bool by_default)
 {
-	/* Files for prof have all objects in one: row T-7. */
+	/* A file for prof has all objects (row T-7). */
 	bool with_all = flags.all || (!by_default && !is_gmon());
 
 	*request = (struct monitor_request){
-		.wishes = found,
+		.wishes = default_wishes,
 		.count = find_objects(with_all),
 		.by_default = by_default,
 	};
@@ -193,7 +197,7 @@ static void find_default(struct monitor_request *request, bool by_default)
 		image_pin();
 		for (uint32_t n = 0; n < request->count && !is_there; n++) {
 			const struct image_entry *image = image_find(
-				found[n].low);
+				default_wishes[n].low);
 
 			is_there = image && monitor_is_named(&flags.included[i],
 							     1, image);
@@ -235,8 +239,9 @@ static int make_handle(void)
 	return 0;
 }
 
-/* The profiler that has the sampler decides its mode and its rate. */
-static int sample(bool on)
+/* Starts or stops the sampler.  If another profiler has the sampler, that profiler
+ * decides about mode and rate. */
+static int switch_sampler(bool on)
 {
 	uint32_t mode = SHIM_SAMPLE_NONE;
 
@@ -279,16 +284,16 @@ static void keep_name(struct monitor_set *set)
 		monitor_keep_name(set, name, is_gmon(), rate_hz());
 }
 
-static int go_on(struct monitor_set *set)
+static int continue_counting(struct monitor_set *set)
 {
 	set->is_stopped = false;
 	monitor_keep_done(set, false);
 	__atomic_store_n(&set->counts, true, __ATOMIC_RELAXED);
 	monitor_counts_arcs = true;
-	return sample(true);
+	return switch_sampler(true);
 }
 
-/* Later calls of monitor(3) are ignored, except that they switch on (row T-36). */
+/* Whether a call of monitor(3) only switches counting on (row T-36). */
 static bool is_ignored(const struct monitor_set *set,
 		       const struct monitor_request *request)
 {
@@ -297,8 +302,9 @@ static bool is_ignored(const struct monitor_set *set,
 	return is_default || (!flags.threads && set && !set->is_stopped);
 }
 
-/* Threads share the set, so all must give the same arguments (row T-18). */
-static bool is_others(const struct monitor_set *set)
+/* Whether another thread has started the set.  Threads share it, so all must give the
+ * same arguments (row T-18). */
+static bool is_of_other_thread(const struct monitor_set *set)
 {
 	return set && !flags.threads && !set->is_stopped &&
 	       set->starter != sys_gettid();
@@ -321,21 +327,21 @@ static int start_counting(void *argument)
 	if (r < 0)
 		return r;
 	if (set && (is_ignored(set, request) || monitor_is_like(set, request)))
-		return go_on(set);
-	if (is_others(set) && !request->by_default)
+		return continue_counting(set);
+	if (is_of_other_thread(set) && !request->by_default)
 		return -EINVAL;
 	r = monitor_make_set(&flags, request, &set);
 	if (r < 0)
 		return r;
 	set->starter = sys_gettid();
 	owner_pid = sys_getpid();
-	put_in_place(set);
-	r = go_on(set);
+	install_set(set);
+	r = continue_counting(set);
 	keep_name(set);
 	return r;
 }
 
-static int make_own(void *unused)
+static int make_thread_set(void *unused)
 {
 	struct monitor_request request;
 	struct monitor_set *set;
@@ -345,7 +351,7 @@ static int make_own(void *unused)
 		return 0;
 	find_default(&request, true);
 	if (monitor_make_set(&flags, &request, &set) == 0) {
-		put_in_place(set);
+		install_set(set);
 		keep_name(set);
 	}
 	return 0;
@@ -358,7 +364,7 @@ static void on_thread_started(struct shim_profiler *profiler,
 	(void)thread;
 	get_number();
 	if (is_default && !thread_set)
-		state_slowly(make_own, NULL);
+		state_slowly(make_thread_set, NULL);
 }
 
 int monitor_start(uintptr_t low, uintptr_t high)
@@ -397,7 +403,7 @@ int monitor_control(bool on)
 	if (on && set->is_stopped) {
 		set->is_stopped = false;
 		monitor_keep_done(set, false);
-		sample(true);
+		switch_sampler(true);
 	}
 	__atomic_store_n(&set->counts, on, __ATOMIC_RELAXED);
 	if (!flags.threads)
@@ -407,12 +413,12 @@ int monitor_control(bool on)
 
 /* --- writing; the lock is held --- */
 
-static int complain(const char *name, int r)
+static int log_failure(const char *name, int r)
 {
 	static bool is_reported;
 
 	if (r < 0 && !is_reported)
-		log_error("the profile could not be written to %s", name, r);
+		log_error("cannot write the profile to %s", name, r);
 	is_reported |= r < 0;
 	return r;
 }
@@ -427,7 +433,7 @@ static int write_set(struct monitor_set *set, bool zeroes, const char *name)
 		.rate_hz = rate_hz(),
 	};
 
-	return complain(name, monitor_write_set(set, &output));
+	return log_failure(name, monitor_write_set(set, &output));
 }
 
 static int write_one(struct monitor_set *set, bool zeroes)
@@ -435,7 +441,8 @@ static int write_one(struct monitor_set *set, bool zeroes)
 	static char name[MONITOR_PATH_SIZE];
 	int r = name_of(set, name);
 
-	return r < 0 ? complain("its name", r) : write_set(set, zeroes, name);
+	return r < 0 ? log_failure("its name", r) :
+		       write_set(set, zeroes, name);
 }
 
 struct writing {
@@ -453,7 +460,7 @@ static int write_all(void *argument)
 		return 0;
 	if (!writing->is_interrupted)
 		monitor_read_directory(&directory);
-	for (struct monitor_set *set = shared ? shared : all; set;
+	for (struct monitor_set *set = shared ? shared : thread_sets; set;
 	     set = set->next) {
 		int r = set->is_stopped ? 0 : write_one(set, writing->zeroes);
 
@@ -472,7 +479,7 @@ int monitor_write(void)
 	return state_slowly(write_all, &writing);
 }
 
-static int stop(void *unused)
+static int stop_counting(void *unused)
 {
 	struct monitor_set *set = current();
 	int r;
@@ -485,7 +492,7 @@ static int stop(void *unused)
 	set->is_stopped = true;
 	if (!flags.threads) {
 		monitor_counts_arcs = false;
-		sample(false);
+		switch_sampler(false);
 	}
 	r = write_one(set, false);
 	monitor_keep_done(set, r == 0);
@@ -494,10 +501,10 @@ static int stop(void *unused)
 
 int monitor_stop(void)
 {
-	return state_slowly(stop, NULL);
+	return state_slowly(stop_counting, NULL);
 }
 
-static void say(const char *format, uint64_t count)
+static void log_count(const char *format, uint64_t count)
 {
 	char memory[32];
 	struct text text;
@@ -508,28 +515,30 @@ static void say(const char *format, uint64_t count)
 		log_line(format, memory);
 }
 
-static void say_losses(void)
+static void log_losses(void)
 {
 	uint64_t saturated = 0;
 
 	for (uint32_t i = 0; shared && i < shared->range_count; i++)
 		saturated += shared->ranges[i].saturated;
-	say("monitor: %s samples came when their counter was full", saturated);
-	say("gmon.out: %s calls had no room in the table of arcs",
-	    monitor_lost_arcs());
+	log_count("monitor: %s samples were not counted, because their counter "
+		  "was full",
+		  saturated);
+	log_count("gmon.out: %s calls had no room in the table of arcs",
+		  monitor_lost_arcs());
 }
 
 void monitor_finish(void)
 {
 	struct writing writing = { false, false, true };
 
-	if (!shared && !all)
+	if (!shared && !thread_sets)
 		return;
 	if (state_slowly(write_all, &writing) == 0 && owner_pid == sys_getpid())
-		say_losses();
+		log_losses();
 }
 
-/* This is the last time that files can be written. */
+/* Writes the files now, because system calls will be forbidden. */
 static void on_system_closing(struct shim_profiler *profiler)
 {
 	struct writing writing = { false, true, false };
@@ -546,8 +555,8 @@ static void on_shutdown(struct shim_profiler *profiler)
 
 /* --- other processes --- */
 
-/* The counters are in the parent's recording; the child gets others. */
-static void begin_again(struct monitor_set *set)
+/* Gives a child's set new counters, because the old ones are in the parent's recording. */
+static void renew_counters(struct monitor_set *set)
 {
 	set->kept = NULL;
 	for (uint32_t i = 0; i < set->range_count; i++)
@@ -562,7 +571,7 @@ static void empty_set(struct monitor_set *set)
 {
 	set->outside = 0;
 	if (set->kept) {
-		begin_again(set);
+		renew_counters(set);
 		return;
 	}
 	for (uint32_t i = 0; i < set->range_count; i++) {
@@ -579,7 +588,8 @@ static void empty_set(struct monitor_set *set)
 	}
 }
 
-/* The counts and the other threads belong to the parent. */
+/* In a child: starts at 0, because the counts and the other threads belong to the
+ * parent. */
 static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
@@ -590,14 +600,14 @@ static void on_forked(struct shim_profiler *profiler)
 		empty_set(shared);
 	if (thread_set)
 		empty_set(thread_set);
-	all = thread_set;
+	thread_sets = thread_set;
 	if (thread_set)
 		thread_set->next = NULL;
 	monitor_forget_arcs();
 }
 
-/* Other code may be loaded at these addresses. */
-static void forget_range(struct monitor_set *set, uintptr_t low, uintptr_t high)
+/* Ends the counting in [@low, @high), because other code may be loaded there. */
+static void end_range(struct monitor_set *set, uintptr_t low, uintptr_t high)
 {
 	for (uint32_t i = 0; i < set->range_count; i++)
 		if (set->ranges[i].low < high && low < set->ranges[i].high)
@@ -609,13 +619,13 @@ struct span {
 	uintptr_t low, high;
 };
 
-static int forget(void *argument)
+static int end_ranges(void *argument)
 {
 	const struct span *span = argument;
 
-	for (struct monitor_set *set = shared ? shared : all; set;
+	for (struct monitor_set *set = shared ? shared : thread_sets; set;
 	     set = set->next)
-		forget_range(set, span->low, span->high);
+		end_range(set, span->low, span->high);
 	return 0;
 }
 
@@ -626,7 +636,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 
 	(void)profiler;
 	(void)generation;
-	state_slowly(forget, &span);
+	state_slowly(end_ranges, &span);
 }
 
 static bool has_counted(const struct monitor_set *set)
@@ -646,7 +656,8 @@ static bool has_counted(const struct monitor_set *set)
 	return false;
 }
 
-/* Makes it NAME.1, NAME.2...: the new program will use NAME. */
+/* Changes NAME to the first free of NAME.1, NAME.2 ..., because the new program will
+ * use NAME. */
 static int number_name(char name[MONITOR_PATH_SIZE])
 {
 	size_t length = text_length(name);
@@ -671,12 +682,12 @@ static int write_before_exec(void *unused)
 	static char name[MONITOR_PATH_SIZE];
 
 	(void)unused;
-	for (struct monitor_set *set = shared ? shared : all; set;
+	for (struct monitor_set *set = shared ? shared : thread_sets; set;
 	     set = set->next) {
 		if (set->is_stopped || !has_counted(set) ||
 		    name_of(set, name) < 0 || number_name(name) < 0)
 			continue;
-		/* If exec fails, counting goes on from 0. */
+		/* If exec fails, counting continues from 0. */
 		write_set(set, true, name);
 	}
 	return 0;
@@ -695,7 +706,7 @@ static void on_executing(struct shim_profiler *profiler, const char *path)
 void shim_monitor_by_default(uint32_t hz)
 {
 	frequency_hz = hz;
-	is_wanted = true;
+	is_requested = true;
 }
 
 static void find_last_permanent(void)
@@ -725,21 +736,21 @@ void monitor_load(void (*establish)(int signal))
 	monitor_remember_program();
 	monitor_read_flags(&flags);
 	monitor_read_directory(&directory);
-	/* Otherwise parent and child would overwrite each other's files. */
+	/* Without this, parent and child would overwrite each other's files. */
 	if (record_has_parent())
 		monitor_name_child();
 	find_last_permanent();
-	number = 1;
+	thread_number = 1;
 	if (flags.threads)
 		state_slowly(prepare, NULL);
 	if (flags.signal)
 		establish(flags.signal);
 	if (flags.disable_default || (directory.is_set && !directory.path[0]))
 		return;
-	if (!is_wanted && !directory.is_set && !flags.is_given)
+	if (!is_requested && !directory.is_set && !flags.is_given)
 		return;
 	r = state_slowly(start_counting, &request);
 	if (r < 0)
-		log_error("default profiling was not %s", "started", r);
+		log_error("cannot start %s", "default profiling", r);
 	is_default = r == 0;
 }

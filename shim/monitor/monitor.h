@@ -1,9 +1,9 @@
 /*
  * monitor(3): counters of samples, PROFDIR and PROFFLAGS, and the files.
  *
- * A *set* is some ranges of code with their counters: one for the process, or with
- * -threads one for each thread.  The sampler's handler changes counters, by atomic
- * operations; everything else holds the state lock.
+ * A *set* is some ranges of code with their counters.  The process has one set; with
+ * -threads, each thread has one.  The sampler's handler changes counters by atomic
+ * operations.  All other code that changes sets holds the state lock.
  */
 #ifndef SHIM_MONITOR_H
 #define SHIM_MONITOR_H
@@ -22,7 +22,7 @@ enum monitor_pids { MONITOR_PIDS_DEFAULT, MONITOR_PIDS_ON, MONITOR_PIDS_OFF };
 struct monitor_flags {
 	bool is_given; /* the variable is set */
 	bool disable_default, threads, all;
-	uint32_t step; /* bytes of code for each counter; 0: one counter */
+	uint32_t step; /* bytes of code for each counter; 0: all code */
 	int signal;    /* for -sigdump; 0: none */
 	enum monitor_pids pids;
 	const char *directory; /* from -dirname, or NULL */
@@ -31,15 +31,15 @@ struct monitor_flags {
 	uint32_t included_count, excluded_count;
 };
 
-/* Reads the variable; logs errors in it. */
+/* Reads PROFFLAGS; logs errors in it. */
 void monitor_read_flags(struct monitor_flags *flags);
-/* Whether @image, which is pinned, has one of @names: its path, the last part of that,
- * or its soname. */
+/* Whether one of @names is the path of @image, the last part of the path, or its
+ * soname.  The caller must have pinned @image. */
 struct image_entry;
 bool monitor_is_named(const char *const *names, uint32_t count,
 		      const struct image_entry *image);
 
-/* The current value of PROFDIR; @path is "" if it is empty or not set. */
+/* The current value of PROFDIR; @path is "" if the variable is empty or not set. */
 struct monitor_directory {
 	bool is_set;
 	char path[MONITOR_PATH_SIZE];
@@ -49,11 +49,11 @@ void monitor_read_directory(struct monitor_directory *directory);
 /* Stores the program's name, which the program may overwrite later. */
 void monitor_remember_program(void);
 
-/* This process is a child: its files have its process id in their names from now on. */
+/* This process is a child: from now on, the names of its files contain its process id. */
 void monitor_name_child(void);
 
-/* The name of a file, by the table of 5.2.  @thread: the thread's number with -threads,
- * else 0.  Returns 0 or -ENAMETOOLONG. */
+/* Stores the name of a file in @name, by the table of section 5.2 of the specification.
+ * @thread: the thread's number with -threads, else 0.  Returns 0 or -ENAMETOOLONG. */
 int monitor_name(const struct monitor_flags *flags,
 		 const struct monitor_directory *directory, bool is_gmon,
 		 uint64_t thread, char name[MONITOR_PATH_SIZE]);
@@ -64,8 +64,8 @@ struct monitor_range {
 	uintptr_t low, high; /* the code whose samples count */
 	uintptr_t base, end; /* the code that the counters cover */
 	uintptr_t bias;	     /* of its object */
-	uintptr_t entry;     /* entry point of the object, in its file */
-	uint64_t step;	     /* bytes for each counter; 0: by proportion */
+	uintptr_t entry;     /* the entry point of the object, in its file */
+	uint64_t step; /* bytes for each counter; 0: the program's counters */
 	uint64_t bins;
 	uint32_t width; /* of a counter: 2 or 4 */
 	void *counters;
@@ -77,10 +77,10 @@ struct monitor_range {
 struct monitor_set {
 	struct monitor_set *next; /* in the list of threads' sets */
 	size_t size;		  /* of its memory */
-	uint64_t thread;	  /* the thread's number; 0: the process's */
+	uint64_t thread;	  /* the thread's number; 0: for the process */
 	int starter;		  /* tid of the thread that started it */
 	bool counts;
-	bool is_stopped;  /* by monitor(0): written, and counts nothing */
+	bool is_stopped;  /* by monitor(0), which has written it */
 	uint64_t outside; /* samples in no range; unused if @kept is set */
 	struct shim_histogram *kept; /* its counters, in the recording */
 	uint32_t range_count;
@@ -102,7 +102,8 @@ struct monitor_request {
 	bool by_default;
 };
 
-/* 0; -EINVAL if the wished ranges are not code of loaded objects, or overlap. */
+/* Returns 0; -EINVAL if a wished range is not code of a loaded object, or if ranges
+ * overlap. */
 int monitor_check(const struct monitor_request *request);
 /* Makes a set that does not count yet.  State lock held. */
 int monitor_make_set(const struct monitor_flags *flags,
@@ -111,12 +112,12 @@ int monitor_make_set(const struct monitor_flags *flags,
 /* Whether @set has the wished ranges and counters. */
 bool monitor_is_like(const struct monitor_set *set,
 		     const struct monitor_request *request);
-/* Gives the ranges counters, in the recording if possible.  0 or -errno. */
+/* Allocates counters for the ranges, in the recording if possible.  Returns 0 or -errno. */
 int monitor_give_counters(struct monitor_set *set);
 /* Whether the counters of @range are the program's. */
 bool monitor_is_given(const struct monitor_range *range);
 void monitor_free_set(struct monitor_set *set);
-/* Adds @count at @pc; false if no range contains it.  Async. */
+/* Adds @count at @pc; false if no range contains @pc.  Async. */
 bool monitor_add_to(struct monitor_set *set, uintptr_t pc, uint32_t count);
 /* The range of an image's code and its entry point, as addresses in its file. */
 bool monitor_find_code(const struct image_entry *image, uintptr_t *low,
@@ -124,14 +125,14 @@ bool monitor_find_code(const struct image_entry *image, uintptr_t *low,
 
 /* --- the functions of <mon.h>, and default profiling: monitor.c --- */
 
-/* Called in shim's constructor.  Starts default profiling if PROFDIR, PROFFLAGS or
- * pchist (<shim/builtin.h>) request it.  @establish installs monitor_signal as the
- * handler of -sigdump's signal. */
+/* Starts default profiling if PROFDIR, PROFFLAGS or pchist (<shim/builtin.h>) request it.
+ * @establish installs monitor_signal as the handler of -sigdump's signal.  Called in shim's
+ * constructor. */
 void monitor_load(void (*establish)(int signal));
 /* Writes the files at the end of the process. */
 void monitor_finish(void);
 
-/* The functions of <mon.h>.  Return 0, the result of the function, or -errno. */
+/* The functions of <mon.h>.  Each returns 0, the result of the function, or -errno. */
 int monitor_start(uintptr_t low, uintptr_t high);
 int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
 		     bool is_wide);
@@ -142,21 +143,21 @@ int monitor_add(uintptr_t pc, uint32_t count);
 
 /* --- counters in the recording: monitor_kept.c --- */
 
-/* Puts the counters of @set into the recording; false if that is impossible. */
+/* Allocates the counters of @set in the recording; false if that is impossible. */
 bool monitor_keep(struct monitor_set *set);
-/* Stores how `profrun finish` writes the file if the program cannot; @name is its
- * current name. */
+/* Stores in the recording how to write the set's file @name, for `profrun finish` after
+ * the program was killed. */
 void monitor_keep_name(struct monitor_set *set, const char *name, bool is_gmon,
 		       uint32_t rate_hz);
-/* @done: the file is complete; otherwise more is to be written. */
+/* Stores in the recording whether the set's file is complete. */
 void monitor_keep_done(struct monitor_set *set, bool done);
 
 /* --- arcs of programs compiled with -pg: monitor_arcs.c --- */
 
 struct monitor_arc {
-	uintptr_t from, self; /* return address; address in the callee */
+	uintptr_t from, self; /* the return address; an address in the callee */
 	uint64_t calls;
-	uint64_t written; /* calls in the file being written */
+	uint64_t written; /* calls in the file that is being written */
 };
 
 /* Counts a call of the function that contains @self; it returns to @from. */
@@ -165,9 +166,9 @@ void monitor_count_arc(uintptr_t from, uintptr_t self)
 /* The arc after @arc, or the first for NULL; NULL at the end. */
 struct monitor_arc *monitor_next_arc(struct monitor_arc *arc);
 void monitor_forget_arcs(void);
-/* Calls that had no room in the table. */
+/* The number of calls that had no room in the table. */
 uint64_t monitor_lost_arcs(void);
-/* Whether calls are counted. */
+/* Whether monitor_count_arc counts calls. */
 extern bool monitor_counts_arcs __attribute__((visibility("hidden")));
 
 /* --- files: monitor_file.c --- */
@@ -176,12 +177,13 @@ extern bool monitor_counts_arcs __attribute__((visibility("hidden")));
 struct monitor_output {
 	const char *name; /* of the set's file */
 	bool is_gmon;
-	bool zeroes;   /* the written counts are subtracted */
-	bool has_arcs; /* the set is the process's */
+	bool zeroes;   /* subtract the written counts from the counters */
+	bool has_arcs; /* the set belongs to the process */
 	uint32_t rate_hz;
 };
 
-/* Returns 0, or -errno and subtracts nothing.  State lock held. */
+/* Writes the files of @set.  Returns 0; -errno if a file fails, whose counts stay.
+ * State lock held. */
 int monitor_write_set(struct monitor_set *set,
 		      const struct monitor_output *output);
 

@@ -1,9 +1,9 @@
 /*
  * Arcs (caller and callee) of a program compiled with -pg, which mcount counts.
  *
- * A table with open addressing.  A thread takes an entry by storing the return address,
- * then stores the function.  Two threads that create the same arc at the same time get
- * two entries, which readers add up.
+ * The arcs are in a table with open addressing.  A thread claims an entry by storing
+ * the return address, then stores the function.  If two threads create the same arc at
+ * the same time, they get two entries, and readers add them.
  */
 #include "monitor/monitor.h"
 
@@ -52,7 +52,7 @@ static void make_table(void)
 		sys_unmap(memory, ROOM * sizeof(*table));
 }
 
-static bool is_free(struct monitor_arc *arc, uintptr_t from)
+static bool claim(struct monitor_arc *arc, uintptr_t from)
 {
 	uintptr_t empty = 0;
 
@@ -70,7 +70,7 @@ static struct monitor_arc *find_arc(uintptr_t from, uintptr_t self)
 	for (uint32_t probe = 0; probe < PROBES; probe++, i++) {
 		struct monitor_arc *arc = &table[i % ROOM];
 
-		if (is_free(arc, from)) {
+		if (claim(arc, from)) {
 			__atomic_store_n(&arc->self, self, __ATOMIC_RELEASE);
 			return arc;
 		}

@@ -1,11 +1,12 @@
 /*
- * gmon.out and mon.out.
+ * Writes gmon.out and mon.out.
  *
- * gprof reads the addresses of one object only, so each object of a set gets a file of
- * its own.  The first (the program, if it is in the set) gets the set's name; the
- * others append the object's name.  A file gets its name when it is complete.  The file
- * is written from a copy of the counters, so it is consistent.  -sigdump subtracts
- * exactly that copy, so no sample is lost or written twice.
+ * gprof reads the addresses of one object only, so each object of a set has a file of
+ * its own.  The file of the first object (the program, if it is in the set) has the
+ * set's name; the names of the others end with the object's name.  shim gives a file
+ * its name when the file is complete.  It writes the file from a copy of the counters,
+ * so that the file is consistent.  -sigdump subtracts exactly that copy, so no sample
+ * is lost or written twice.
  */
 #include "monitor/monitor.h"
 
@@ -32,7 +33,7 @@ static struct {
 	int error; /* of the first write that failed */
 	uint64_t offset;
 	size_t used;
-	char path[MONITOR_PATH_SIZE]; /* until it is complete */
+	char path[MONITOR_PATH_SIZE]; /* its name until it is complete */
 	char buffer[32768];
 } file;
 
@@ -59,14 +60,14 @@ static int open_file(const char *name)
 	file.used = 0;
 	file.fd = sys_create(file.path, flags, 0666);
 	if (file.fd == -EEXIST) {
-		/* A process that was killed left it. */
+		/* A process that was killed has left the file. */
 		sys_remove(file.path);
 		file.fd = sys_create(file.path, flags, 0666);
 	}
 	return file.fd < 0 ? file.fd : 0;
 }
 
-/* A write beyond the limit would send the program a signal. */
+/* The kernel sends a signal to a program that writes beyond the limit. */
 static int check_limit(void)
 {
 	uint64_t limit;
@@ -95,7 +96,7 @@ static void flush(void)
 	file.used = 0;
 }
 
-static void put(const void *bytes, size_t size)
+static void write_bytes(const void *bytes, size_t size)
 {
 	const char *from = bytes;
 
@@ -106,24 +107,24 @@ static void put(const void *bytes, size_t size)
 	}
 }
 
-static void put_8(uint8_t value)
+static void write_8(uint8_t value)
 {
-	put(&value, sizeof(value));
+	write_bytes(&value, sizeof(value));
 }
 
-static void put_16(uint16_t value)
+static void write_16(uint16_t value)
 {
-	put(&value, sizeof(value));
+	write_bytes(&value, sizeof(value));
 }
 
-static void put_32(uint32_t value)
+static void write_32(uint32_t value)
 {
-	put(&value, sizeof(value));
+	write_bytes(&value, sizeof(value));
 }
 
-static void put_64(uint64_t value)
+static void write_64(uint64_t value)
 {
-	put(&value, sizeof(value));
+	write_bytes(&value, sizeof(value));
 }
 
 static int close_file(const char *name)
@@ -141,7 +142,7 @@ static int close_file(const char *name)
 
 /* --- copies of the counters of a range --- */
 
-static uint32_t load(const struct monitor_range *range, uint64_t i)
+static uint32_t load_counter(const struct monitor_range *range, uint64_t i)
 {
 	if (range->width == 2)
 		return __atomic_load_n((uint16_t *)range->counters + i,
@@ -150,8 +151,8 @@ static uint32_t load(const struct monitor_range *range, uint64_t i)
 			       __ATOMIC_RELAXED);
 }
 
-static void subtract(const struct monitor_range *range, uint64_t i,
-		     uint32_t count)
+static void subtract_counter(const struct monitor_range *range, uint64_t i,
+			     uint32_t count)
 {
 	if (range->width == 2)
 		__atomic_sub_fetch((uint16_t *)range->counters + i,
@@ -177,9 +178,9 @@ static int make_copy(const struct monitor_range *range, struct copy *copy)
 	if (r < 0)
 		return r;
 	copy->counts = memory;
-	/* Does not touch pages of zeros. */
+	/* A store of 0 would allocate a page. */
 	for (uint64_t i = 0; i < range->bins; i++) {
-		uint32_t count = load(range, i);
+		uint32_t count = load_counter(range, i);
 
 		if (count)
 			copy->counts[i] = count;
@@ -192,25 +193,26 @@ static void subtract_copy(struct monitor_range *range, const struct copy *copy)
 {
 	for (uint64_t i = 0; i < range->bins; i++)
 		if (copy->counts[i])
-			subtract(range, i, copy->counts[i]);
+			subtract_counter(range, i, copy->counts[i]);
 	__atomic_sub_fetch(&range->saturated, copy->saturated,
 			   __ATOMIC_RELAXED);
 }
 
 /* --- gmon.out --- */
 
-static void put_gmon_header(void)
+static void write_gmon_header(void)
 {
 	static const char zeros[12];
 
-	put("gmon", 4);
-	put_32(1);
-	put(zeros, sizeof(zeros));
+	write_bytes("gmon", 4);
+	write_32(1);
+	write_bytes(zeros, sizeof(zeros));
 }
 
-/* Counters of a record have 16 bits; the rest of a count goes to further records. */
-static void put_histogram(const struct monitor_range *range,
-			  const struct copy *copy, uint32_t rate_hz)
+/* Counters of a record have 16 bits.  If a count is larger, further records have the
+ * rest. */
+static void write_histogram(const struct monitor_range *range,
+			    const struct copy *copy, uint32_t rate_hz)
 {
 	static const char dimension[16] = "seconds\0\0\0\0\0\0\0\0s";
 	uint32_t most = 0, before = 0;
@@ -219,57 +221,58 @@ static void put_histogram(const struct monitor_range *range,
 		if (copy->counts[i] > most)
 			most = copy->counts[i];
 	do {
-		put_8(0);
-		put_64(range->base - range->bias);
-		put_64(range->end - range->bias);
-		put_32((uint32_t)range->bins);
-		put_32(rate_hz);
-		put(dimension, sizeof(dimension));
+		write_8(0);
+		write_64(range->base - range->bias);
+		write_64(range->end - range->bias);
+		write_32((uint32_t)range->bins);
+		write_32(rate_hz);
+		write_bytes(dimension, sizeof(dimension));
 		for (uint64_t i = 0; i < range->bins; i++) {
 			uint32_t count = copy->counts[i];
 
 			count = count > before ? count - before : 0;
-			put_16((uint16_t)(count > HIST_LARGEST ? HIST_LARGEST :
-								 count));
+			write_16((uint16_t)(count > HIST_LARGEST ?
+						    HIST_LARGEST :
+						    count));
 		}
 		before += HIST_LARGEST;
 	} while (before < most && before >= HIST_LARGEST && file.error == 0);
 }
 
-static void put_arc(uintptr_t from, uintptr_t self, uint64_t calls)
+static void write_arc(uintptr_t from, uintptr_t self, uint64_t calls)
 {
 	while (calls > 0) {
 		uint64_t part = calls > ARC_LARGEST ? ARC_LARGEST : calls;
 
-		put_8(1);
-		put_64(from);
-		put_64(self);
-		put_32((uint32_t)part);
+		write_8(1);
+		write_64(from);
+		write_64(self);
+		write_32((uint32_t)part);
 		calls -= part;
 	}
 }
 
-static bool holds(const struct monitor_range *range, uintptr_t address)
+static bool contains(const struct monitor_range *range, uintptr_t address)
 {
 	return address - range->low < range->high - range->low;
 }
 
-static void put_arcs(const struct monitor_range *range)
+static void write_arcs(const struct monitor_range *range)
 {
 	for (struct monitor_arc *arc = monitor_next_arc(NULL); arc;
 	     arc = monitor_next_arc(arc)) {
 		uint64_t calls = __atomic_load_n(&arc->calls, __ATOMIC_RELAXED);
 
-		if (!holds(range, arc->self))
+		if (!contains(range, arc->self))
 			continue;
 		arc->written = calls;
-		/* A return address may be the next function's first byte, so
-		 * minus 1.  gprof does not know callers in other objects; the
-		 * object's entry point stands for them. */
-		put_arc(holds(range, arc->from - 1) ?
-				arc->from - 1 - range->bias :
-				range->entry,
-			arc->self - range->bias, calls);
+		/* A return address may be the first byte of the next function, so the
+		 * code subtracts 1.  gprof does not know callers in other objects; the
+		 * object's entry point represents them. */
+		write_arc(contains(range, arc->from - 1) ?
+				  arc->from - 1 - range->bias :
+				  range->entry,
+			  arc->self - range->bias, calls);
 	}
 }
 
@@ -277,14 +280,14 @@ static void subtract_arcs(const struct monitor_range *range)
 {
 	for (struct monitor_arc *arc = monitor_next_arc(NULL); arc;
 	     arc = monitor_next_arc(arc))
-		if (holds(range, arc->self))
+		if (contains(range, arc->self))
 			__atomic_sub_fetch(&arc->calls, arc->written,
 					   __ATOMIC_RELAXED);
 }
 
 /* --- mon.out --- */
 
-static void put_mon_header(const struct monitor_set *set, uint32_t rate_hz)
+static void write_mon_header(const struct monitor_set *set, uint32_t rate_hz)
 {
 	struct mon_header header = {
 		.version = MON_VERSION,
@@ -298,11 +301,11 @@ static void put_mon_header(const struct monitor_set *set, uint32_t rate_hz)
 
 	for (unsigned i = 0; i < sizeof(header.magic); i++)
 		header.magic[i] = MON_MAGIC[i];
-	put(&header, sizeof(header));
+	write_bytes(&header, sizeof(header));
 }
 
-static void put_mon_range(const struct monitor_range *range,
-			  const struct copy *copy)
+static void write_mon_range(const struct monitor_range *range,
+			    const struct copy *copy)
 {
 	size_t length = text_length(range->path);
 	struct mon_range record = {
@@ -313,12 +316,12 @@ static void put_mon_range(const struct monitor_range *range,
 		.path_size = (uint32_t)(length + 8) & ~7u,
 	};
 
-	put(&record, sizeof(record));
-	put(range->path, length);
+	write_bytes(&record, sizeof(record));
+	write_bytes(range->path, length);
 	for (size_t i = length; i < record.path_size; i++)
-		put_8(0);
+		write_8(0);
 	for (uint64_t i = 0; i < range->bins; i++)
-		put_32(copy->counts[i]);
+		write_32(copy->counts[i]);
 }
 
 /* --- sets --- */
@@ -327,7 +330,8 @@ static void put_mon_range(const struct monitor_range *range,
 struct part {
 	struct monitor_set *set;
 	const struct monitor_output *output;
-	const struct monitor_range *object; /* only its object; NULL: all */
+	const struct monitor_range
+		*object; /* a range of the object; NULL: all */
 };
 
 static struct copy copies[MONITOR_RANGES_MAX];
@@ -356,26 +360,26 @@ static void drop_copies(const struct part *part)
 			sys_unmap(copies[i].counts, copies[i].size);
 }
 
-static void put_part(const struct part *part)
+static void write_part_contents(const struct part *part)
 {
 	const struct monitor_output *output = part->output;
 
 	if (output->is_gmon)
-		put_gmon_header();
+		write_gmon_header();
 	else
-		put_mon_header(part->set, output->rate_hz);
+		write_mon_header(part->set, output->rate_hz);
 	for (uint32_t i = 0; i < part->set->range_count; i++) {
 		const struct monitor_range *range = &part->set->ranges[i];
 
 		if (!copies[i].counts)
 			continue;
 		if (!output->is_gmon) {
-			put_mon_range(range, &copies[i]);
+			write_mon_range(range, &copies[i]);
 			continue;
 		}
-		put_histogram(range, &copies[i], output->rate_hz);
+		write_histogram(range, &copies[i], output->rate_hz);
 		if (output->has_arcs)
-			put_arcs(range);
+			write_arcs(range);
 	}
 }
 
@@ -399,7 +403,7 @@ static int write_part(const struct part *part, const char *name)
 	if (r == 0)
 		r = open_file(name);
 	if (r == 0) {
-		put_part(part);
+		write_part_contents(part);
 		r = close_file(name);
 	}
 	if (r == 0 && part->output->zeroes)
@@ -408,8 +412,8 @@ static int write_part(const struct part *part, const char *name)
 	return r;
 }
 
-/* The number (0, 1...) of the object whose first range is @i; -1 if it is not a first
- * range. */
+/* The number (0, 1 ...) of the object whose first range is @i; -1 if @i is not the
+ * first range of its object. */
 static int object_number(const struct monitor_set *set, uint32_t i)
 {
 	int number = 0;

@@ -1,5 +1,6 @@
 /*
- * Parses PROFDIR and PROFFLAGS, and makes the names of files.
+ * Parses PROFDIR and PROFFLAGS, and makes the names of files.  An invalid switch is
+ * logged and ignored, because the program must run in any case.
  */
 #define _GNU_SOURCE
 #include "monitor/monitor.h"
@@ -17,7 +18,7 @@
 
 #include <shim/banned.h>
 
-#define INSTRUCTION 4 /* bytes; -stride counts instructions of Alpha */
+#define INSTRUCTION 4 /* bytes; the unit of -stride, an instruction of Alpha */
 
 static char words[8192]; /* the words of PROFFLAGS, each with a NUL */
 
@@ -69,7 +70,7 @@ static const struct {
 #define REALTIME_FIRST 34
 #define REALTIME_LAST  64
 
-static int realtime(const char *name)
+static int read_realtime_signal(const char *name)
 {
 	const char *plus = text_after(name, "RTMIN"), *digits;
 	const char *minus = text_after(name, "RTMAX");
@@ -89,11 +90,11 @@ static int realtime(const char *name)
 		      REALTIME_LAST - (int)number;
 }
 
-/* 0 if there is no such signal. */
+/* The number of the signal @name, or 0. */
 static int find_signal(const char *name)
 {
 	const char *rest = text_after(name, "SIG");
-	int number = realtime(rest ? rest : name);
+	int number = read_realtime_signal(rest ? rest : name);
 
 	for (unsigned i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		if (text_equal(rest ? rest : name, signals[i].name))
@@ -112,7 +113,7 @@ static void read_stride(struct monitor_flags *flags, const char *number)
 			flags->step = INSTRUCTION * (uint32_t)(*number - '0');
 			return;
 		}
-	log_line("PROFFLAGS: -stride is 0, 1, 2, 4 or 8, not '%s': it is 2",
+	log_line("PROFFLAGS: -stride is 0, 1, 2, 4 or 8, not '%s': shim uses 2",
 		 number);
 	flags->step = 2 * INSTRUCTION;
 }
@@ -121,8 +122,8 @@ static void read_signal(struct monitor_flags *flags, const char *name)
 {
 	flags->signal = find_signal(name);
 	if (flags->signal == 0)
-		log_line("PROFFLAGS: there is no signal '%s' for -sigdump; it "
-			 "was ignored",
+		log_line("PROFFLAGS: there is no signal '%s': -sigdump is "
+			 "ignored",
 			 name);
 }
 
@@ -131,10 +132,10 @@ static void add_name(const char **names, uint32_t *count, const char *name)
 	if (*count < MONITOR_NAMES_MAX)
 		names[(*count)++] = name;
 	else
-		log_line("PROFFLAGS: too many objects; '%s' was ignored", name);
+		log_line("PROFFLAGS: too many objects: '%s' is ignored", name);
 }
 
-static bool read_plain(struct monitor_flags *flags, const char *word)
+static bool read_switch(struct monitor_flags *flags, const char *word)
 {
 	if (text_equal(word, "-disable_default") ||
 	    text_equal(word, "-disable_defaults"))
@@ -186,10 +187,10 @@ static void read_words(struct monitor_flags *flags, const char *at)
 	while ((word = next_word(&at, &to))) {
 		const char *value;
 
-		if (read_plain(flags, word))
+		if (read_switch(flags, word))
 			continue;
 		if (!takes_value(word)) {
-			log_line("PROFFLAGS: '%s' is not a switch; it was "
+			log_line("PROFFLAGS: '%s' is not a switch: it is "
 				 "ignored",
 				 word);
 			continue;
@@ -198,7 +199,7 @@ static void read_words(struct monitor_flags *flags, const char *at)
 		if (value && *value)
 			read_valued(flags, word, value);
 		else
-			log_line("PROFFLAGS: %s needs a value; it was ignored",
+			log_line("PROFFLAGS: %s needs a value: it is ignored",
 				 word);
 	}
 }
@@ -211,14 +212,14 @@ void monitor_read_flags(struct monitor_flags *flags)
 		.is_given = variable,
 		.step = 2 * INSTRUCTION,
 	};
-	/* A word is never longer than in the variable, and a blank or the end
-	 * follows it there. */
+	/* A word is never longer than in the variable, where a blank or the end follows
+	 * it. */
 	if (variable && text_length(variable) >= sizeof(words))
-		log_line("%s", "PROFFLAGS is too long and was not used");
+		log_line("%s", "PROFFLAGS is too long: it is ignored");
 	else if (variable)
 		read_words(flags, variable);
 	if (flags->threads && flags->signal) {
-		log_line("%s", "PROFFLAGS: -threads was ignored, because of "
+		log_line("%s", "PROFFLAGS: -threads is ignored, because of "
 			       "-sigdump");
 		flags->threads = false;
 	}
@@ -249,14 +250,14 @@ void monitor_read_directory(struct monitor_directory *directory)
 	text_init(&text, directory->path, sizeof(directory->path));
 	text_add(&text, variable ? variable : "");
 	if (text.cut) {
-		log_line("%s", "PROFDIR is too long and was not used");
+		log_line("%s", "PROFDIR is too long: it is ignored");
 		directory->path[0] = '\0';
 	}
 }
 
 static char program[256];
 
-/* The last part of argv[0], which a program may write over later. */
+/* Adds the last part of argv[0], which a program may overwrite later. */
 static void add_argument(struct text *text)
 {
 	char memory[MONITOR_PATH_SIZE];

@@ -1,7 +1,7 @@
 /*
- * Counters in the recording, which outlive the program.  The recording also has what a
- * file needs (<shim/format.h>), so that `profrun finish` can write the file of a
- * program that was killed.
+ * Counters in the recording, which remain after the program has ended.  The recording
+ * also has all other data of a file (<shim/format.h>), so that `profrun finish` can
+ * write the file of a program that was killed.
  */
 #include "monitor/monitor.h"
 
@@ -24,8 +24,8 @@ static size_t size_of(const struct monitor_set *set)
 	return size;
 }
 
-static void describe(struct shim_histogram_range *to,
-		     const struct monitor_range *range)
+static void describe_range(struct shim_histogram_range *to,
+			   const struct monitor_range *range)
 {
 	struct text path;
 
@@ -40,7 +40,7 @@ static void describe(struct shim_histogram_range *to,
 	text_add(&path, range->path);
 }
 
-static void fill(struct monitor_set *set, struct shim_histogram *kept)
+static void fill_histogram(struct monitor_set *set, struct shim_histogram *kept)
 {
 	struct shim_histogram_range *to = kept->ranges;
 	char *at = (char *)(to + set->range_count);
@@ -48,17 +48,18 @@ static void fill(struct monitor_set *set, struct shim_histogram *kept)
 	for (uint32_t i = 0; i < set->range_count; i++, to++) {
 		struct monitor_range *range = &set->ranges[i];
 
-		describe(to, range);
+		describe_range(to, range);
 		range->counters = at;
 		to->counters = (uint64_t)at;
 		at += (range->bins * sizeof(uint32_t) + 7) & ~(size_t)7;
 	}
-	/* From here on the histogram is valid for readers. */
+	/* With this store, the histogram becomes valid for readers. */
 	__atomic_store_n(&kept->range_count, set->range_count,
 			 __ATOMIC_RELEASE);
 }
 
-/* All of it must be in one piece: the record's first memory, or a larger one. */
+/* The counters must be in one piece: the first chunk of the file, or a larger second
+ * chunk. */
 bool monitor_keep(struct monitor_set *set)
 {
 	struct shim_record *record;
@@ -78,11 +79,12 @@ bool monitor_keep(struct monitor_set *set)
 	if (!memory || got < size)
 		return false;
 	set->kept = memory;
-	fill(set, memory);
+	fill_histogram(set, memory);
 	return true;
 }
 
-/* Stores an absolute name: a reader has another working directory than the program. */
+/* Stores an absolute name, because a reader may have another working directory than the
+ * program. */
 void monitor_keep_name(struct monitor_set *set, const char *name, bool is_gmon,
 		       uint32_t rate_hz)
 {

@@ -1,7 +1,7 @@
 /*
- * Sets of monitor(3): ranges of code with counters.  A set is made from the ranges that
- * are wished for: each must be code of one loaded object.  Samples then count in the
- * range that contains them.
+ * Sets of monitor(3): ranges of code with counters.  A request has the ranges that a
+ * caller wishes; each must be code of one loaded object.  A sample counts in the range
+ * that contains it.
  */
 #define _GNU_SOURCE
 #include "monitor/monitor.h"
@@ -72,7 +72,6 @@ bool monitor_add_to(struct monitor_set *set, uintptr_t pc, uint32_t count)
 
 /* --- ranges --- */
 
-/* The range of an image's code and its entry point, as addresses in its file. */
 bool monitor_find_code(const struct image_entry *image, uintptr_t *low,
 		       uintptr_t *high, uintptr_t *entry)
 {
@@ -96,8 +95,10 @@ bool monitor_find_code(const struct image_entry *image, uintptr_t *low,
 	return *low < *high;
 }
 
-/* Fills in what the range's object determines.  Images are pinned. */
-static int place(struct monitor_range *range, const struct monitor_wish *wish)
+/* Fills the fields of @range that depend on its object.  The caller must have pinned
+ * images. */
+static int place_in_object(struct monitor_range *range,
+			   const struct monitor_wish *wish)
 {
 	const struct image_entry *image = image_find(wish->low);
 	struct text path;
@@ -123,9 +124,10 @@ static bool is_wish_valid(const struct monitor_wish *wish, uint32_t width)
 	       (wish->size >= width && wish->size <= INTPTR_MAX);
 }
 
-/* The counters cover a multiple of the step: gprof requires equal scales. */
-static void divide(const struct monitor_flags *flags,
-		   struct monitor_range *range)
+/* Divides a range into steps.  The counters cover a multiple of the step, because gprof
+ * requires equal scales. */
+static void divide_into_steps(const struct monitor_flags *flags,
+			      struct monitor_range *range)
 {
 	range->step = flags->step ? flags->step : range->high - range->low;
 	range->base = range->low;
@@ -137,8 +139,9 @@ static void divide(const struct monitor_flags *flags,
 	range->width = sizeof(uint32_t);
 }
 
-static void take_counters(struct monitor_range *range,
-			  const struct monitor_wish *wish, uint32_t width)
+static void use_program_counters(struct monitor_range *range,
+				 const struct monitor_wish *wish,
+				 uint32_t width)
 {
 	range->base = range->low;
 	range->end = range->high;
@@ -190,7 +193,7 @@ static int fill_set(const struct monitor_flags *flags, struct monitor_set *set,
 	for (uint32_t i = 0; i < request->count; i++) {
 		const struct monitor_wish *wish = &request->wishes[i];
 		struct monitor_range *range = &set->ranges[set->range_count];
-		int r = place(range, wish);
+		int r = place_in_object(range, wish);
 
 		if (r < 0)
 			return r;
@@ -199,9 +202,9 @@ static int fill_set(const struct monitor_flags *flags, struct monitor_set *set,
 			continue;
 		set->range_count++;
 		if (wish->counters)
-			take_counters(range, wish, request->width);
+			use_program_counters(range, wish, request->width);
 		else
-			divide(flags, range);
+			divide_into_steps(flags, range);
 	}
 	return monitor_give_counters(set);
 }
@@ -237,8 +240,9 @@ static bool overlap(const struct monitor_request *request)
 	return false;
 }
 
-/* shim may not have seen an object that the program just opened. */
-static void look_for(const struct monitor_request *request)
+/* Scans if a wished range is unknown: shim may not have seen an object that the program
+ * has just opened. */
+static void scan_for(const struct monitor_request *request)
 {
 	bool is_known = true;
 
@@ -257,11 +261,11 @@ int monitor_check(const struct monitor_request *request)
 
 	if (request->count > MONITOR_RANGES_MAX || overlap(request))
 		return -EINVAL;
-	look_for(request);
+	scan_for(request);
 	image_pin();
 	for (uint32_t i = 0; i < request->count && r == 0; i++)
 		r = is_wish_valid(&request->wishes[i], request->width) ?
-			    place(&range, &request->wishes[i]) :
+			    place_in_object(&range, &request->wishes[i]) :
 			    -EINVAL;
 	image_unpin();
 	return r;

@@ -263,7 +263,7 @@ def a_histogram_that_cannot_be_written_is_one_line_and_no_directory():
         expect_equal((done.returncode, done.stdout),
                      (alone.status, alone.stdout), place)
         lines = [l for l in done.stderr.splitlines()
-                 if 'could not be written' in l]
+                 if 'cannot write the profile' in l]
         expect_equal(len(lines), 1, '%s: %s' % (place, done.stderr))
         expect(not os.path.exists(directory + '/missing'), 'it was made')
 

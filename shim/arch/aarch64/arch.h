@@ -1,5 +1,5 @@
 /*
- * What shim needs of the processor, for AArch64.  x86-64 has the same list.
+ * The functions that depend on the processor, for AArch64.  x86-64 has the same list.
  */
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
@@ -30,7 +30,7 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 /* Runs call(argument) on the stack that ends at @top (runtime.S). */
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
 
-/* Calls callback(a, b, c, d, e); returns true if it threw (runtime.S). */
+/* Calls callback(a, b, c, d, e); returns true if it has thrown an exception (runtime.S). */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e);
 /* The landing pad for the exception, which is in register 0. */
@@ -48,8 +48,8 @@ static inline void arch_floating_keep(struct arch_floating *floating)
 			 : "=r"(floating->fpcr), "=r"(floating->fpsr));
 }
 
-/* A hook may use floating point and change its modes; the program continues with the
- * state that it had. */
+/* A hook may use floating point and change its modes.  shim restores the program's
+ * state. */
 static inline void arch_floating_restore(const struct arch_floating *floating)
 {
 	struct arch_floating now;
@@ -78,8 +78,8 @@ struct arch_frame {
 	uintptr_t return_address;
 };
 
-/* The value of a register at the call of the hook; false if unknown.  Argument
- * registers are not saved: no code on this processor finds out what they contain. */
+/* The value of a register at the call of the hook; false if unknown.  The frame has no
+ * argument registers, because on this processor shim does not locate arguments. */
 static inline bool arch_frame_register(const struct arch_frame *frame,
 				       unsigned number, uintptr_t *value)
 {
@@ -141,8 +141,8 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 
 #define ARCH_CONTEXT_IP(context) ((uintptr_t)(context)->uc_mcontext.pc)
 
-/* The kernel provides the return from a signal handler.  Interrupted system calls are
- * not found, and stacks are not unwound yet. */
+/* The kernel provides the return from a signal handler.  On this processor, shim does
+ * not find interrupted system calls and does not unwind stacks. */
 #define ARCH_HAS_RESTORER 0
 static inline void arch_signal_return(void)
 {

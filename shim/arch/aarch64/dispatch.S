@@ -1,6 +1,7 @@
 /*
- * The compiler's hooks, and the hooks that call profilers': code between the program
- * and a profiler that must leave no frame, or a frame of a known layout.
+ * The compiler's hooks, and the hooks that call hooks of profilers.  This code is
+ * between the program and a profiler, and must leave no frame, or a frame of a known
+ * layout.
  */
 #include "macros.inc"
 #include "runtime/asm_offsets.h"
@@ -11,8 +12,9 @@
  *     x0  the function          x30  return address into it
  *     x1  its call site
  *
- * One jump to the hook in the table, or to `early` until there is a table.  Images
- * whose GOT slots shim could bind directly (shim/dispatch/hook_table.c) bypass this.
+ * Each is one jump to the hook in the table, or to `early` before the table has hooks.
+ * Images whose GOT slots shim has bound directly (shim/dispatch/hook_table.c) bypass
+ * this code.
  */
 	.macro	COMPILER_HOOK name, event
 	FUNCTION \name
@@ -96,7 +98,7 @@
  *     (sp+16)  x19, x20, x21: the thread, the next hook, the thread's plans in use
  *     (sp)     x29, x30
  *
- * thread->dispatching is raised while a plan is in use.  plan_general() handles all
+ * The code increments thread->dispatching while it uses a plan.  plan_general() handles all
  * other cases.
  */
 	.set	HOOKS_SIZE, 64

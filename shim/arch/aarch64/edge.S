@@ -1,6 +1,7 @@
 /*
- * Functions that the program calls instead of libc's, and that C cannot express: they
- * must leave no frame between the program and the function that it called.
+ * Functions that the program calls instead of libc's functions, and that C cannot
+ * express: they must leave no frame between the program and the function that it has
+ * called.
  */
 #include "macros.inc"
 
@@ -10,7 +11,7 @@
  *
  *     x0, x1, x2 ...  arguments        x30  return address
  *
- * Neither leaves a frame, so the frame of main is where it would be without shim.
+ * Neither leaves a frame, so the frame of main has the same address as without shim.
  */
 	FUNCTION __libc_start_main
 	KEEP_ARGUMENTS
@@ -86,7 +87,7 @@
 	JUMP_SAVER __sigsetjmp, 2
 
 /*
- * swapcontext(from, to) and setcontext(to): the same for coroutines.
+ * swapcontext(from, to) and setcontext(to) of coroutines do the same.
  */
 	.macro	CONTEXT_SWITCHER name, real, context
 	FUNCTION \name
@@ -104,9 +105,8 @@
 	CONTEXT_SWITCHER setcontext, 1, x0
 
 /*
- * Functions that depend on their caller or on the frames above.  A C function gets the
- * same arguments, and the return address as the fourth, and returns the address to jump
- * to.
+ * Functions that depend on their caller or on the frames above.  A C function gets the same
+ * arguments, and the return address as the fourth.  It returns the address to jump to.
  */
 	.macro	FORWARD name, call
 	FUNCTION \name
@@ -133,7 +133,7 @@
  *
  *     x0  struct start          x30  return address into libc
  *
- * It jumps to that function, or calls it if a profiler wants its return.
+ * It jumps to the program's function, or calls it if a profiler wants its return.
  */
 	.hidden	edge_thread_start
 	FUNCTION edge_thread_start
@@ -189,9 +189,9 @@ __vfork:
 	.size	__vfork, .-__vfork
 
 /*
- * syscall(number, ...): C functions handle the numbers that shim must see.  The others
- * are made here as in libc; a raw clone that returns on another stack must find no
- * frame of shim there.
+ * syscall(number, ...): C functions handle the numbers that shim must see.  This code
+ * makes the other calls, as libc does: a raw clone may return on another stack, and
+ * must find no frame of shim there.
  */
 	FUNCTION syscall
 	cmp	x0, #220		/* SYS_clone */

@@ -1,6 +1,6 @@
 /*
- * Reads the stack pointer in a jmp_buf.  C libraries store it in the same word; some
- * encode it by XOR with a secret.  shim finds the secret by calling the real setjmp
+ * Reads the stack pointer in a jmp_buf.  All C libraries store it in the same word;
+ * some encode it by XOR with a secret.  shim finds the secret by calling libc's setjmp
  * with a known stack pointer.
  */
 #include "arch.h"
@@ -21,7 +21,7 @@ static struct {
 	uintptr_t value;
 } secret;
 
-static uintptr_t measure(int (*saver)(void *), size_t below)
+static uintptr_t measure_secret(int (*saver)(void *), size_t below)
 {
 	uintptr_t buffer[BUFFER_SIZE] = { 0 };
 	uintptr_t sp = arch_measure_jump(saver, buffer, below);
@@ -30,14 +30,14 @@ static uintptr_t measure(int (*saver)(void *), size_t below)
 }
 
 /* Runs in a constructor, because a signal handler must not look up symbols. */
-__attribute__((constructor)) static void learn(void)
+__attribute__((constructor)) static void find_secret(void)
 {
 	int (*saver)(void *) = (int (*)(void *))lookup_real("_setjmp");
 
 	if (saver) {
-		secret.value = measure(saver, 0);
+		secret.value = measure_secret(saver, 0);
 		/* A second stack pointer must give the same secret. */
-		secret.is_known = measure(saver, 1008) == secret.value;
+		secret.is_known = measure_secret(saver, 1008) == secret.value;
 	}
 	__atomic_store_n(&secret.is_measured, true, __ATOMIC_RELEASE);
 }
@@ -45,7 +45,7 @@ __attribute__((constructor)) static void learn(void)
 uintptr_t arch_jump_sp(const void *buffer)
 {
 	if (!__atomic_load_n(&secret.is_measured, __ATOMIC_ACQUIRE))
-		learn();
+		find_secret();
 	return secret.is_known ?
 		       ((const uintptr_t *)buffer)[SP_WORD] ^ secret.value :
 		       0;

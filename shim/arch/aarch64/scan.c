@@ -1,8 +1,8 @@
 /*
  * Finds no call sites, so the hook table alone switches hooks off.  Patching call sites
  * is possible (bl and nop may replace each other while threads run them), but needs a
- * test on a real processor: an emulator does not notice writes through /proc/self/mem,
- * and has no stale caches.
+ * test on a processor: an emulator does not see writes through /proc/self/mem, and has
+ * no stale caches.
  */
 #include "dispatch/scan.h"
 

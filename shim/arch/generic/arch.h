@@ -1,7 +1,7 @@
 /*
- * What shim needs of the processor, for any processor: plain C, correct, not fast.
- * x86-64 has the same list.  Features that need assembly are missing: shim does not
- * notice setjmp, coroutines and vfork, and finds the frames that they end by their
+ * The functions that depend on the processor, for any processor: plain C, correct, not
+ * fast.  x86-64 has the same list.  Features that need assembly are missing: shim does
+ * not see setjmp, coroutines and vfork, and finds the frames that they end by their
  * addresses.
  */
 #ifndef SHIM_ARCH_H
@@ -26,7 +26,7 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 	return result;
 }
 
-/* Uses the current stack: programs with tiny stacks need a port. */
+/* Uses the current stack.  A program with tiny stacks needs a port of shim. */
 static inline int arch_call_on_stack(int (*call)(void *), void *argument,
 				     void *top)
 {
@@ -113,8 +113,8 @@ static inline bool arch_has_thread_pointer(void)
 
 #define ARCH_CONTEXT_SP(context) ((void)(context), (uintptr_t)0)
 
-/* The kernel provides the return from a signal handler.  The interrupted system call is
- * not known. */
+/* The kernel provides the return from a signal handler.  shim does not know the
+ * interrupted system call. */
 #define ARCH_HAS_RESTORER 0
 static inline void arch_signal_return(void)
 {
@@ -151,7 +151,7 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 #define ARCH_SET_RESULT(context, call, result) \
 	((void)(context), (void)(call), (void)(result))
 
-/* None: every call goes through the table. */
+/* No relocation has these numbers: every call goes through the table. */
 #define ARCH_RELOC_JUMP_SLOT 0xffffffffu
 #define ARCH_RELOC_GLOB_DAT  0xffffffffu
 #define ARCH_RELOC_IRELATIVE 0xffffffffu

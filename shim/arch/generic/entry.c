@@ -1,6 +1,6 @@
 /*
  * The compiler's hooks in plain C.  A frame of shim is between the program and the
- * profiler, unless the compiler makes the call a jump.
+ * profiler, unless the compiler turns the call into a jump.
  */
 #include "arch.h"
 #include "runtime/asm_offsets.h"
@@ -45,8 +45,9 @@ void table_nothing(void *function, void *site)
 	(void)site;
 }
 
-/* Finds how a function ends if the hook's return address is not the call site: the
- * function called the hook from inside, not by a jump at its end. */
+/* If the hook's return address is not the call site, the function has called the hook
+ * from inside, not by a jump at its end.  Then leaves_decide finds out how the function
+ * ends. */
 extern __attribute__((visibility("hidden"))) hook leaves_hooks[3];
 void *leaves_decide(uintptr_t function, const void *site, uintptr_t frame,
 		    uintptr_t return_address);
@@ -172,7 +173,8 @@ void __cxa_end_catch(void);
 void pthread_exit(void *result);
 void thrd_exit(int result);
 
-/* libc takes shim for the caller, so the caller's search path is not used. */
+/* For libc the caller is shim, so libc does not use the search path of the program's
+ * object. */
 EDGE void *dlopen(const char *path, int flags)
 {
 	return ((void *(*)(const char *, int))edge_opens(
@@ -235,7 +237,7 @@ void *edge_thread_start(void *start)
 	return result;
 }
 
-/* On PowerPC libc gets main in a structure, so shim does not see it. */
+/* On PowerPC libc gets main in a structure, so shim does not see main. */
 #ifndef __powerpc__
 typedef int (*main_function)(int count, char **arguments, char **environment);
 typedef int (*start_function)(main_function program, int count,

@@ -1,6 +1,6 @@
 /*
- * Finds no call sites on an unknown processor, so the hook table alone switches hooks
- * off.
+ * Finds no call sites, because the processor is unknown.  So the hook table alone
+ * switches hooks off.
  */
 #include "dispatch/scan.h"
 

@@ -1,5 +1,5 @@
 /*
- * What shim needs of the processor, for x86-64.  arch/generic has the same list.
+ * The functions that depend on the processor, for x86-64.  arch/generic has the same list.
  */
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
@@ -29,7 +29,7 @@ static inline long arch_syscall(long number, long a, long b, long c, long d,
 /* Runs call(argument) on the stack that ends at @top (runtime.S). */
 int arch_call_on_stack(int (*call)(void *), void *argument, void *top);
 
-/* Calls callback(a, b, c, d, e); returns true if it threw (runtime.S). */
+/* Calls callback(a, b, c, d, e); returns true if it has thrown an exception (runtime.S). */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e);
 /* The landing pad for the exception, which is in register 0. */
@@ -43,8 +43,8 @@ struct arch_floating {
 };
 
 /*
- * A hook may use floating point and change its modes; the program continues with the
- * state that it had.  Storing the state takes a few cycles, loading it 20 or more.
+ * A hook may use floating point and change its modes.  shim restores the program's
+ * state.  Storing the state takes a few cycles, loading it 20 or more.
  */
 static inline void arch_floating_keep(struct arch_floating *floating)
 {
@@ -61,7 +61,7 @@ void arch_floating_restore(const struct arch_floating *floating);
 struct arch_frame {
 	const void *entry;
 	uint16_t event;
-	/* 1: the six below; 2: also arch_arguments; 5: the six and @near */
+	/* 1: has rbx to r15; 2: also arch_arguments; 5: rbx to r15, and @near */
 	uint16_t has_registers;
 	uint32_t error; /* errno before the hook */
 	uintptr_t info[4];
@@ -98,7 +98,8 @@ static inline const void *arch_frame_near(const struct arch_frame *frame)
 	return frame->event == 0 && frame->has_registers == 5 ? frame->near : 0;
 }
 
-/* Where the frame has a register; NULL if it has not.  @is_vector: 16 bytes. */
+/* The address of a register in the frame; NULL if the frame does not have it.
+ * @is_vector: a vector register of 16 bytes. */
 static inline const void *arch_frame_at(const struct arch_frame *frame,
 					unsigned number, bool is_vector)
 {
@@ -175,10 +176,10 @@ static inline uintptr_t arch_thread_pointer(void)
 #define ARCH_CONTEXT_SP(context) \
 	((uintptr_t)(context)->uc_mcontext.gregs[15 /* REG_RSP */])
 
-/* Functions that return from a signal handler; unwinders take them for libc's.  The
- * second and third are for the program's handlers with and without SA_RESTART: they
- * also mark the system call that they return to, and let a call that has not begun fail
- * (sampling.S). */
+/* Functions that return from a signal handler.  Unwinders treat them as libc's
+ * function.  The second and third are for the program's handlers with and without
+ * SA_RESTART: they also mark the system call that they return to, and let a call that
+ * has not begun fail (sampling.S). */
 #define ARCH_HAS_RESTORER 0x04000000 /* SA_RESTORER */
 void arch_signal_return(void);
 void arch_signal_return_restarts(void);
@@ -188,14 +189,16 @@ void arch_signal_return_fails(void);
 struct arch_call {
 	long number;
 	long arguments[6];
-	bool failed; /* with EINTR; otherwise the kernel restarts it, or */
-	long part;   /* it has done this much already, if not 0 */
+	bool failed; /* with EINTR */
+	/* If not 0, the call has returned this part of its work.  If it is 0 and
+	 * the call has not failed, the kernel is about to restart the call. */
+	long part;
 };
 
 #define ARCH_RESTARTS (-512)
 
-/* Sets the signal mask and makes the call.  If a handler runs in between, the call
- * fails: with ARCH_RESTARTS if the handler has SA_RESTART (sampling.S). */
+/* Sets the signal mask and makes the call.  If a signal handler runs in between, the
+ * call fails; with ARCH_RESTARTS if the handler has SA_RESTART (sampling.S). */
 long arch_call_with_mask(const struct arch_call *call, const uint64_t *mask);
 
 #define ARCH_SYSCALL_SIZE 2
@@ -206,8 +209,8 @@ long arch_call_with_mask(const struct arch_call *call, const uint64_t *mask);
  * below the stack. */
 extern char arch_syscall_returns[];
 
-/* The number in the last mov $NUMBER, %eax before a system call, or -1.  Compilers put
- * nothing in between that changes eax. */
+/* The number in the last mov $NUMBER, %eax before a system call, or -1.  Compilers
+ * insert no instruction in between that changes eax. */
 static inline long arch_number_before(const uint8_t *code, int size)
 {
 	for (int i = size - 5; i > 0; i--) {
@@ -215,7 +218,7 @@ static inline long arch_number_before(const uint8_t *code, int size)
 
 		if (is_move && code[i + 3] == 0 && code[i + 4] == 0)
 			return code[i + 1] | code[i + 2] << 8;
-		/* Another system call, or a function call. */
+		/* The search ends at another system call, or a function call. */
 		if ((code[i] == 0x0f && code[i + 1] == 0x05) || code[i] == 0xe8)
 			return -1;
 	}
@@ -273,8 +276,8 @@ static inline bool arch_find_call(const long long *registers,
 		(context)->uc_mcontext.gregs[14] = 0; \
 	} while (0)
 
-/* Copies all registers of a context to their DWARF numbers; returns the set of those
- * copied. */
+/* Copies all registers of a context to their DWARF numbers; returns the set of copied
+ * registers. */
 static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 {
 	static const uint8_t order[] = { 13, 12, 14, 11, 9, 8, 10, 15, 0,
@@ -288,7 +291,8 @@ static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 #define ARCH_GET_REGISTERS(context, to) \
 	arch_get_registers((context)->uc_mcontext.gregs, to)
 
-/* The callee-saved registers and the address of this place; returns the set of them. */
+/* Copies the callee-saved registers, the stack pointer and the current address; returns
+ * the set of copied registers. */
 #define ARCH_GET_OWN_REGISTERS(to) \
 	({ \
 		uintptr_t *to_ = (to); \
@@ -333,14 +337,14 @@ static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
 	return true;
 }
 
-/* The trap instruction that coverage writes into code, and how a thread that hit it
- * continues at @address. */
+/* The trap instruction that coverage writes into code.  ARCH_CONTEXT_GO_TO lets a
+ * thread that has hit a trap continue at @address. */
 #define ARCH_TRAP_SIZE 1
 #define ARCH_TRAP      0xcc
 #define ARCH_CONTEXT_GO_TO(context, address) \
 	((void)((context)->uc_mcontext.gregs[16 /* REG_RIP */] = \
 			(long long)(address)))
-/* If the trap stays: executes the replaced instruction, which is a no-op of @length
+/* For a trap that stays: executes the replaced instruction, which is a no-op of @length
  * bytes, or a return if @length is 0. */
 #define ARCH_TRAP_DO(context, length) \
 	do { \

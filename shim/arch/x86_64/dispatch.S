@@ -1,6 +1,7 @@
 /*
- * The compiler's hooks, and the hooks that call profilers': code between the program
- * and a profiler that must leave no frame, or a frame of a known layout.
+ * The compiler's hooks, and the hooks that call hooks of profilers.  This code is
+ * between the program and a profiler, and must leave no frame, or a frame of a known
+ * layout.
  */
 #include "arguments.inc"
 #include "runtime/asm_offsets.h"
@@ -15,8 +16,9 @@
  *     rdi  the function          (rsp)  return address into it
  *     rsi  its call site
  *
- * One jump to the hook in the table, or to `early` until there is a table.  Images
- * whose GOT slots shim could bind directly (shim/dispatch/hook_table.c) bypass this.
+ * Each is one jump to the hook in the table, or to `early` before the table has hooks.
+ * Images whose GOT slots shim has bound directly (shim/dispatch/hook_table.c) bypass
+ * this code.
  */
 	.p2align 4
 	.macro	COMPILER_HOOK name, event
@@ -139,7 +141,7 @@ leaves_sort:
  *     (rsp+8)   rdi, the function
  *     (rsp)     rsi, the call site
  *
- * thread->dispatching is raised while a plan is in use.  plan_general() handles all
+ * The code increments thread->dispatching while it uses a plan.  plan_general() handles all
  * other cases.
  */
 	.macro	FAST_HOOKS name, event

@@ -1,6 +1,7 @@
 /*
- * Functions that the program calls instead of libc's, and that C cannot express: they
- * must leave no frame between the program and the function that it called.
+ * Functions that the program calls instead of libc's functions, and that C cannot
+ * express: they must leave no frame between the program and the function that it has
+ * called.
  */
 #include "arguments.inc"
 
@@ -14,7 +15,7 @@
  *
  *     rdi, rsi, rdx ...  arguments        (rsp)  return address
  *
- * Neither leaves a frame, so the frame of main is where it would be without shim.
+ * Neither leaves a frame, so the frame of main has the same address as without shim.
  */
 	.p2align 4
 	.globl	__libc_start_main
@@ -82,7 +83,7 @@ start_main:
 	JUMP_SAVER __sigsetjmp, 2
 
 /*
- * swapcontext(from, to) and setcontext(to): the same for coroutines.
+ * swapcontext(from, to) and setcontext(to) of coroutines do the same.
  */
 	.macro	CONTEXT_SWITCHER name, real, context
 	.p2align 4
@@ -105,9 +106,8 @@ start_main:
 	CONTEXT_SWITCHER setcontext, 1, %rdi
 
 /*
- * Functions that depend on their caller or on the frames above.  A C function gets the
- * same arguments, and the return address as the fourth, and returns the address to jump
- * to.
+ * Functions that depend on their caller or on the frames above.  A C function gets the same
+ * arguments, and the return address as the fourth.  It returns the address to jump to.
  */
 	.macro	FORWARD name, call
 	.p2align 4
@@ -139,7 +139,7 @@ start_main:
  *
  *     rdi  struct start          (rsp)  return address into libc
  *
- * It jumps to that function, or calls it if a profiler wants its return.
+ * It jumps to the program's function, or calls it if a profiler wants its return.
  */
 	.p2align 4
 	.globl	edge_thread_start
@@ -213,9 +213,9 @@ __vfork:
 	.size	__vfork, .-__vfork
 
 /*
- * syscall(number, ...): C functions handle the numbers that shim must see.  The others
- * are made here as in libc; a raw clone that returns on another stack must find no
- * frame of shim there.
+ * syscall(number, ...): C functions handle the numbers that shim must see.  This code
+ * makes the other calls, as libc does: a raw clone may return on another stack, and
+ * must find no frame of shim there.
  */
 	.p2align 4
 	.globl	syscall
