@@ -120,7 +120,8 @@ void monitor_signal(int signal);
  * monitor_hits - add @count samples at @pc
  *
  * For a program with its own sampling clock, and for tests.  Async-signal-safe.
- * Returns 0; -1, with errno unchanged, if no profiled range contains @pc.
+ * Returns 0; -1, with errno unchanged, if no profiled range contains @pc.  No
+ * counterpart.
  */
 int monitor_hits(const void *pc, unsigned int count);
 

@@ -11,8 +11,8 @@
  * soon as profilers are set up, in order.
  *
  * Unless a profiler enables allocations, the program calls its allocator
- * directly. shim cannot see the calls of a program that has a malloc of its own
- * or is linked with one; the log says so.
+ * directly.  shim cannot see the calls of a program that has its own malloc, or
+ * is linked with another malloc than libc's; the log then has a line.
  *
  * Example: count the bytes that are allocated.
  *
@@ -63,16 +63,17 @@ struct shim_block {
 	 * threads. */
 	uint64_t serial;
 	uint64_t alignment; /* bytes requested; 0: none */
-	uint32_t kind;	    /* enum shim_allocation_kind; of the last call */
+	uint32_t kind;	    /* enum shim_allocation_kind, of the last call */
 	/* In a deallocation: the calling thread has neither allocated nor
 	 * reallocated a block since it allocated this one. */
 	uint32_t is_last;
-	/* The blocks that this one stands for, and their bytes: 1 and its size
-	 * unless blocks are sampled.  The deallocation has the same. */
+	/* The number of blocks that this block represents, and their bytes: 1 and
+	 * its size unless blocks are sampled.  The deallocation has the same
+	 * values. */
 	uint64_t weight;
 	uint64_t weight_bytes;
-	/* time of the allocation or reallocation, by the coarse clock; in a
-	 * deallocation up to half a tick earlier; 0: not known */
+	/* The time of the allocation or reallocation, by the coarse clock; in a
+	 * deallocation it may be up to half a tick earlier; 0: unknown. */
 	uint64_t clock;
 	/* A word that stays with the block while it is allocated, 0 at first.
 	 * Reserved for shim's own profilers. */
@@ -82,7 +83,7 @@ struct shim_block {
 /*
  * shim_profiler_enable_allocations - enable allocation events
  *
- * Applies to the whole process from now on, whichever handle calls it.
+ * Applies to the whole process, whichever handle calls it.
  *
  * For a module that is attached, events begin when its init function has
  * returned.  If no profiler had enabled allocations before, frees of older
@@ -108,10 +109,11 @@ SHIM_API enum shim_result shim_profiler_enable_allocations(
  *
  * Each allocated byte has the same probability, 1 / @period (in bytes), to
  * select its block.  The weight of a block in an event is the number of blocks
- * that it stands for, so sums of weights are right on average.  With a @seed
+ * that it represents, so sums of weights are right on average.  With a @seed
  * other than 0 the choice is the same in each run, as far as threads begin to
  * allocate in the same order.  If another profiler enables all allocations, all
- * blocks raise events, with weight 1.  Of several periods the shortest counts.
+ * blocks raise events, with weight 1.  If profilers set several periods, the
+ * shortest applies.
  *
  * Returns as shim_profiler_enable_allocations; SHIM_E_INVALIDARG also for a
  * period of less than 2 bytes or more than SHIM_ALLOCATION_PERIOD_MAX.

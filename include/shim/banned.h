@@ -1,16 +1,17 @@
 /*
  * Code that runs inside the program includes this header last.  The compiler
- * then refuses functions that may allocate, lock, print or end the process
- * there.
+ * then refuses functions that may allocate, lock, print, or start a process.
  *
- *     refused           use instead
- *     malloc and kin    shim_memory_map(), or static storage
- *     stdio             shim_record_log()
- *     exit, abort       return an error; the program continues
- *     getenv            arguments of the profiler
+ *     refused             use instead
+ *     malloc and the like shim_memory_map(), or static storage
+ *     stdio               shim_record_log()
+ *     getenv, setenv      arguments of the profiler
+ *     system, popen       nothing: a profiler must not start processes here
  *
- * The program may interpose memcpy and kin: use __builtin_memcpy for constant
- * sizes, loops otherwise.
+ * The compiler cannot refuse exit and abort, whose names occur elsewhere: return
+ * an error instead, so that the program continues.  The program may interpose
+ * memcpy and similar functions: use __builtin_memcpy for constant sizes, and
+ * loops otherwise.
  *
  * Example: a hook that cannot call printf by mistake.
  *

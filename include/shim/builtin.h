@@ -24,7 +24,7 @@ struct shim_builtin {
 	/* Called when all profilers that start together have been started; or NULL. */
 	void (*begin)(void);
 
-	bool is_early; /* only starts with the library, before constructors */
+	bool is_early; /* can only start with the library, before constructors */
 	bool is_started;
 };
 
@@ -41,21 +41,23 @@ __attribute__((visibility("hidden"))) const char *shim_budget_setting(void);
 
 struct shim_profiler_handle;
 
-/* For calltree:calibrate: the profiler that enables sampling next gets the sampler of
- * @handle, as if it had not been enabled.  @taken is called then, with the lock of the
- * runtime.  Contract: init. */
+/* For calltree:calibrate: lends the sampler of @handle.  The profiler that enables sampling
+ * next gets the sampler as if no profiler had enabled it.  shim then calls @taken, with the
+ * lock of the runtime.  Contract: init. */
 __attribute__((visibility("hidden"))) void
 shim_lend_samples(struct shim_profiler_handle *handle, void (*taken)(void));
 
-/* For pchist: monitor(3) counts from the start, though the program does not call it. */
+/* For pchist: starts default profiling of monitor(3), for programs that do not call
+ * monitor(3). */
 __attribute__((visibility("hidden"))) void
 shim_monitor_by_default(uint32_t frequency_hz);
 
 /*
- * The coarse clock for times of calls, or NULL: the tick that profrun writes (struct
- * shim_tick) while it does, else shim_clock_coarse().  A hook that sees another value
- * calls shim_clock_follow_tick(), for the value may be profrun's last: then *@tick and
- * *@all, which all threads share, become the tick that goes on.  Async.
+ * The coarse clock for times of calls, or NULL: the tick of profrun (struct shim_tick)
+ * while profrun writes it, else shim_clock_coarse().  A hook that sees a new value
+ * calls shim_clock_follow_tick(), because the value may be the last that profrun has
+ * written.  Then *@tick, and *@all, which all threads share, become the kernel's tick.
+ * Async.
  */
 __attribute__((visibility("hidden"))) const volatile uint64_t *
 shim_clock_tick(void);
@@ -63,8 +65,8 @@ __attribute__((visibility("hidden"))) void
 shim_clock_follow_tick(const volatile uint64_t **all,
 		       const volatile uint64_t **tick);
 
-/* The processor time of the calling thread, in clock units; false: it cannot be read.
- * Async. */
+/* Stores the processor time of the calling thread, in clock units; false if shim cannot
+ * read it.  Async. */
 __attribute__((visibility("hidden"))) bool shim_clock_cpu(uint64_t *time);
 
 #endif

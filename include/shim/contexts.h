@@ -75,12 +75,12 @@ SHIM_API enum shim_result shim_profiler_enable_call_context_introspection(
  * passes by its address, method_enter has the object.
  *
  * @position counts locals from 0 in the order of their declaration: those of
- * the function, then those of the blocks around the call of the hook, static
- * ones included.  In method_enter only static locals have a value.  In
- * method_leave a local that the function did not reach holds whatever its
- * memory held, and C++ objects may have been destroyed, though their bytes are
- * still there.  An optimized function does not keep variables that it no longer
- * reads, so most of its locals are not available.
+ * the function, then those of the blocks around the call of the hook, including
+ * static locals.  In method_enter only static locals have a value.  In
+ * method_leave a local whose declaration the function has not reached has the
+ * previous content of its memory, and a C++ object may have been destroyed,
+ * though its bytes remain.  An optimized function does not keep variables that
+ * it no longer reads, so most of its locals are not available.
  *
  * Return NULL if there is no such value, or it is not available
  * (shim_call_context_get_info says why); if @context is not valid here; if all
@@ -109,8 +109,8 @@ SHIM_API void *shim_call_context_get_result(
 /*
  * shim_call_context_free_buffer - free a buffer of one of these functions
  *
- * NULL has no effect.  An address that is no buffer, or was freed before, has
- * no effect and is noted in the log.
+ * NULL has no effect.  An address that is no buffer, or a buffer that was freed
+ * before, has no effect but a line in the log.
  *
  * Contract: async: any thread, also while the profiler is being detached.  CLR:
  * none.  Mono: mono_profiler_call_context_free_buffer.

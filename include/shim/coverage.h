@@ -2,8 +2,8 @@
  * Coverage: the lines and functions that the program has reached.
  *
  * A profiler enables coverage in its init function.  shim then scans each
- * object once after it is loaded, before its code runs as far as shim can be
- * first.  Lines come from the object's line table (-g is enough).  Each
+ * object once after it is loaded, if possible before its code runs.  Lines come
+ * from the object's line table (-g is enough).  Each
  * instruction at which a line begins gets a breakpoint; the first thread that
  * reaches it removes it, and code that was reached runs at full speed.
  * Functions that were compiled with -finstrument-functions need no debug
@@ -54,10 +54,11 @@ extern "C" {
  *
  * For a module that is attached, coverage begins when its init function has
  * returned, with the objects that are loaded then, including lines of functions
- * that run at that moment.  If coverage was enabled before, coverage_object and
- * function_reached were raised then; shim_profiler_get_coverage_data has what
- * they said.  If a thread blocks SIGTRAP when coverage begins late, shim
- * records functions and no lines, and the log says so.
+ * that run at that moment.  If another profiler has enabled coverage before,
+ * the module does not get the earlier events coverage_object and
+ * function_reached; shim_profiler_get_coverage_data has their data.  If a thread
+ * blocks SIGTRAP when coverage begins late, shim records functions and no lines,
+ * and the log has a line.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG; SHIM_E_CALL_ONLY_FROM_INIT;
  * SHIM_E_OUTOFMEMORY.

@@ -1,9 +1,10 @@
 /*
  * The stack pointer, the clock and the counters that a fast hook needs.
  *
- * shim_local_add and its kin are one instruction each: a signal handler on the
- * same thread runs before or after it, never in between.  They are not atomic
- * against other threads (on x86-64) and cost no more than plain operations.
+ * shim_local_add, shim_fetch_add and shim_local_cas are one instruction each: a
+ * signal handler on the same thread runs before or after it, never in between.
+ * On x86-64 they are not atomic against other threads, and cost no more than
+ * plain operations.
  *
  * Example: a counter for each thread, and the caller's stack pointer.
  *
@@ -132,10 +133,10 @@ static inline uintptr_t shim_unsigned(uintptr_t address)
 }
 
 /*
- * The hook and the functions that it called keep frame records: the address of
- * the caller's record, and the return address.  The outermost record below @sp
- * belongs to the function that the program called; the program may have put
- * anything in its own.
+ * The hook and the functions that it has called keep frame records: the address
+ * of the caller's record, and the return address.  The outermost record below
+ * @sp belongs to the function that the program has called.  Records of the
+ * program itself may have any content.
  */
 static inline uintptr_t shim_hook_caller(uintptr_t sp)
 {
@@ -160,7 +161,8 @@ static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 
 #else
 
-/* The place of return addresses is unknown on this processor: an estimate. */
+/* The result is an estimate, because shim does not know where this processor's
+ * calls store return addresses. */
 static inline bool shim_frame_ends(uintptr_t sp, const void *site,
 				   uintptr_t end)
 {

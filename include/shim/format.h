@@ -90,14 +90,14 @@
 #define SHIM_IMAGES_MAGIC "SHIMIMGS"
 #define SHIM_FILE_MAGIC	  "SHIMFILE"
 
-/* Why calls could not be recorded. */
+/* The causes of lost calls. */
 enum shim_lost {
 	SHIM_LOST_SPACE,     /* the disk or the quota is full */
 	SHIM_LOST_FILE_SIZE, /* RLIMIT_FSIZE */
 	SHIM_LOST_MEMORY,    /* no address space or memory: RLIMIT_AS, ENOMEM */
 	SHIM_LOST_ACCESS, /* the recording cannot be reached or written any more */
 	SHIM_LOST_FORBIDDEN, /* system calls are forbidden: seccomp */
-	SHIM_LOST_LIMIT,     /* a limit of ours: table or address range full */
+	SHIM_LOST_LIMIT, /* a limit of shim: a table or address range is full */
 	SHIM_LOST_OTHER,
 	SHIM_LOST_CAUSES
 };
@@ -191,9 +191,10 @@ struct shim_meta {
 
 	/* Call sites of the hooks, which shim can switch off in the program's
 	 * code.  shim does not search them before the first switch. */
-	uint32_t switched;	 /* times that all were switched; odd: off */
-	uint32_t sites;		 /* found */
-	uint32_t sites_off;	 /* off after the last switch */
+	/* how often all were switched off or on; odd: they are off */
+	uint32_t switched;
+	uint32_t sites;		 /* call sites that were found */
+	uint32_t sites_off;	 /* call sites off after the last switch */
 	uint32_t sites_rejected; /* candidates that are in no function */
 	uint32_t site_images;	 /* objects that call hooks */
 	uint32_t site_images_unwritable; /* objects with read-only code */
@@ -211,26 +212,26 @@ struct shim_meta {
 	 * Then no call is timed (coarse is 2): times come from struct
 	 * shim_sampled_node. */
 	uint32_t budget;
-	uint32_t throttled; /* functions that were switched off once */
-	/* of them or others: their code cannot be changed */
+	uint32_t throttled; /* functions that were switched off at least once */
+	/* functions whose code cannot be changed; @throttled may contain some */
 	uint32_t throttle_failed;
 	uint32_t unused3;
-	/* of processor time: the time of one sample.  Without a budget: of
-	 * calltree:calibrate, whose samples tell how much of the exact times
-	 * passed in hooks; 0: there are none. */
+	/* The processor time of one sample; 0: no samples.  Without a budget, the
+	 * samples are those of calltree:calibrate, which tell how much of the exact
+	 * times passed in hooks. */
 	uint64_t sample_period_ns;
 	uint64_t sample_weight; /* all samples of the process */
 	/* processor time of sampling, deciding and switching */
 	uint64_t own_ns;
-	uint64_t bursts; /* short whiles in which functions were on again */
+	uint64_t bursts; /* short periods in which functions were on again */
 
 	/* Calls were timed by ticks of this length on average, which profrun wrote
 	 * (struct shim_tick); 0: by those of @tick. */
 	uint64_t fine_tick;
 
-	/* 1: calltree with clock=cpu: times are of the processor time of threads, and
-	 * @waited is the time that they did not compute, in clock units.  An open
-	 * call lasts until the last tick that its thread has seen. */
+	/* 1: calltree with clock=cpu: times are processor time of threads, and @waited
+	 * is the time in which threads did not run, in clock units.  An open call
+	 * lasts until the last tick that its thread has seen. */
 	uint32_t is_cpu;
 
 	/* Items of the string "filter"; 0: no function was looked up.  Bit i % 64 of
@@ -257,7 +258,7 @@ struct shim_images {
 struct shim_image_record {
 	uint32_t size; /* of the record, a multiple of 8; 0: the end */
 	uint32_t generation;
-	uint64_t start; /* the addresses it covers: [start, end) */
+	uint64_t start; /* it covers the addresses [start, end) */
 	uint64_t end;
 	uint64_t bias; /* run-time address minus address in the file */
 	uint64_t load_clock;
@@ -360,11 +361,12 @@ struct shim_node {
 #define SHIM_EXTRA_SELF 1ull
 
 /*
- * calltree with a budget: samples of processor time in a path.  The frame that belongs
- * to the recorded call is one of these, too: its address tells inlined functions apart.
+ * calltree with a budget: samples of processor time in a path.  The frame of the
+ * recorded call has such a node, too: its address distinguishes inlined functions.
  *
- * calltree:calibrate: the same without frames, @address is 0.  A hook that has read the clock
- * may not be in its call yet: @own of a path and its caller are exact together only.
+ * calltree:calibrate: samples without frames, so @address is 0.  A hook may have read
+ * the clock before its call begins, so only the sum of @own of a path and its caller is
+ * exact.
  *
  * sampling: the frames of the whole stack; @own is 0.
  */
@@ -377,15 +379,16 @@ struct shim_sampled_node {
 	 * | generation << 48; 0: unknown.  sampling: or SHIM_SAMPLE_UNKNOWN, or
 	 * SHIM_SAMPLE_CUT */
 	uint64_t address;
-	uint64_t samples; /* by weight: the thread was found here itself */
-	uint64_t signals; /* that brought them */
-	uint64_t own;	  /* by weight: found in a hook that was called here */
+	uint64_t samples; /* by weight: samples of this innermost frame */
+	uint64_t signals; /* signals that brought @samples */
+	/* by weight: samples in a hook that this frame has called */
+	uint64_t own;
 	uint64_t unused[2];
 };
 
 /*
  * calltree with a budget: a function that was switched off (128 bytes), in one file of
- * the process.  @time of its nodes is how many of their calls were counted before.
+ * the process.  @time of its nodes is the number of calls that were counted before.
  *
  * From time to time a burst switches the function on again for a short while, at random
  * points of the processor time.  In a burst the thread made n calls in d nanoseconds of
@@ -394,7 +397,7 @@ struct shim_sampled_node {
 struct shim_throttled_node {
 	uint64_t function; /* SHIM_NODE_THROTTLED */
 	uint64_t address;  /* of the function | generation << 48 */
-	/* meta's sample_weight when it was switched off first */
+	/* sample_weight of the meta when the function was first switched off */
 	uint64_t weight;
 	uint64_t state; /* enum shim_throttled */
 	uint64_t bursts;
@@ -407,14 +410,14 @@ struct shim_throttled_node {
 	 * is the variance of a burst.  It is that of neighbours, and contains the
 	 * rate before the function went off. */
 	uint64_t squares[2];
-	/* sum of r x n x cost / d: how far the cost of hooks has corrected r */
+	/* sum of r x n x cost / d: the correction of r for the cost of hooks */
 	uint64_t slopes;
 	uint64_t sites; /* call sites that were found and switched off */
 	uint64_t unused[4];
 };
 
 enum shim_throttled {
-	SHIM_THROTTLED_NOT = 0, /* not valid: all its calls were counted */
+	SHIM_THROTTLED_NOT = 0, /* invalid: all calls were counted */
 	SHIM_THROTTLED_OFF = 1,
 	/* on again for good: its code cannot be changed; some calls are missing */
 	SHIM_THROTTLED_FAILED = 2,
@@ -530,28 +533,27 @@ struct shim_memory_node {
 	uint64_t function;    /* SHIM_NODE_MEMORY */
 	uint64_t node;	      /* address of its struct shim_node, or root */
 	uint64_t owner;	      /* not for readers */
-	uint64_t allocations; /* each realloc is one, and one release */
+	uint64_t allocations; /* a realloc counts as allocation and release */
 	uint64_t allocated_bytes;
-	uint64_t reallocations; /* of the allocations */
-	uint64_t releases;	/* by the thread of this file ... */
+	uint64_t reallocations; /* allocations by realloc */
+	uint64_t releases;	/* by the thread of this file */
 	uint64_t released_bytes;
-	uint64_t other_releases; /* ... and by other threads */
+	uint64_t other_releases; /* by other threads */
 	uint64_t other_released_bytes;
-	/* of the releases: those of blocks after which their thread allocated no
-	 * other block */
+	/* releases of blocks after which their thread has allocated no other
+	 * block */
 	uint64_t temporary;
 	uint64_t epoch;
 	uint64_t peak_bytes;
 	uint64_t peak_blocks;
-	/* of the allocations: those that were sampled, if the heap node has a
-	 * @period */
+	/* allocations that were sampled, if the heap node has a @period */
 	uint64_t samples;
 	uint64_t lives; /* address of its struct shim_lives_node, or 0 */
 	/* allocations of 2^i to 2^(i+1) - 1 bytes; 0 counts as 1, and the last
 	 * bucket has no upper limit */
 	uint64_t sizes[SHIM_BUCKETS];
-	/* Of the live blocks, if the heap node has SHIM_LEAKS_KNOWN: blocks that
-	 * nothing points to (lost), and blocks that only lost blocks lead to
+	/* Live blocks, if the heap node has SHIM_LEAKS_KNOWN: blocks without a pointer
+	 * to them (lost), and blocks with pointers to them only in lost blocks
 	 * (below). */
 	uint64_t lost_bytes;
 	uint64_t lost_blocks;
@@ -561,13 +563,14 @@ struct shim_memory_node {
 	uint64_t mapped_bytes;
 	uint64_t unmapped_bytes;
 	uint64_t alive; /* not for readers */
-	uint64_t self;	/* @extra of a node without memory; 0 in roots */
+	uint64_t
+		self; /* the value that @extra of the path's node has without memory; 0 in roots */
 	uint64_t unused[7];
 };
 
 /*
  * memory: the lifetimes of a path's released blocks that lasted at least one tick of
- * the coarse clock (320 bytes).  All its other releases were of shorter lifetimes.
+ * the coarse clock (320 bytes).  All other released blocks of the path lived shorter.
  */
 #define SHIM_LIVES_BUCKETS 32
 
@@ -644,7 +647,7 @@ struct shim_points_node {
  */
 struct shim_snapshot_node {
 	uint64_t function; /* SHIM_NODE_SNAPSHOT | number, from 1 on */
-	uint64_t clock;	   /* time of its begin */
+	uint64_t clock;	   /* the time when it began */
 	uint64_t duration; /* of the snapshot */
 	uint64_t leaks;	   /* enum shim_leaks: whether lost blocks are known */
 	uint64_t missing;  /* blocks without room in it */
@@ -657,9 +660,9 @@ struct shim_alive_node {
 	uint64_t node;	   /* address of the path's struct shim_memory_node */
 	uint64_t bytes;
 	uint64_t blocks;
-	uint64_t lost_bytes; /* of the blocks: those that nothing points to */
+	uint64_t lost_bytes; /* in blocks without a pointer to them */
 	uint64_t lost_blocks;
-	uint64_t below_bytes; /* those that only lost blocks lead to */
+	uint64_t below_bytes; /* in blocks with pointers only in lost blocks */
 	uint64_t below_blocks;
 };
 
@@ -678,7 +681,7 @@ struct shim_lock_node {
 	uint64_t waits; /* waits that have begun */
 	uint64_t time;	/* of the waits that have ended */
 	uint64_t max;
-	uint64_t failures; /* of the waits: those that did not get the lock */
+	uint64_t failures; /* waits that did not get the lock */
 	uint64_t refusals; /* calls that failed at once */
 	uint64_t start;	   /* of the open wait; 0: no wait is open */
 	uint64_t unused2[5];
@@ -694,8 +697,8 @@ struct shim_throw_node {
 	uint64_t node;
 	/* address of a struct shim_type_node in this file; 0: unknown */
 	uint64_t type;
-	/* the path that caught: address of a node; 0: @count is of all exceptions
-	 * thrown, caught or not */
+	/* the path that caught: address of a node; 0: @count has all exceptions that
+	 * were thrown, also those that were not caught */
 	uint64_t catcher;
 	uint64_t unused;
 	uint64_t count;
@@ -819,7 +822,7 @@ struct shim_trace_info {
 	uint64_t ring_size; /* bytes of the file; 0: it grows */
 	uint64_t blocks;    /* sequence of the last block begun */
 	/* Calls left out by options of the user: */
-	uint64_t min_duration; /* in clock units; 0: no such limit */
+	uint64_t min_duration; /* in clock units; 0: no limit */
 	uint64_t too_short;    /* calls */
 	uint64_t filtered;     /* depth, every N-th, triggers */
 	/* Calls that could not be recorded, by cause. */
@@ -839,7 +842,7 @@ struct shim_trace_info {
 #define SHIM_TRACE_RING_CALLS 3584
 
 struct shim_trace_waiting {
-	uint64_t clock;	   /* time of its begin */
+	uint64_t clock;	   /* the time when the call began */
 	uint64_t function; /* its number */
 };
 
@@ -965,7 +968,7 @@ SHIM_LAYOUT(struct shim_value_list, 24);
 #define SHIM_COVERAGE_KIND_FUNCTIONS 2u
 #define SHIM_COVERAGE_KIND_POINTS    3u
 
-/* Whether an object's lines are recorded, and why not. */
+/* Whether an object's lines are recorded; if not, the reason. */
 enum shim_coverage_state {
 	SHIM_COVERAGE_LINES = 0,       /* recorded */
 	SHIM_COVERAGE_NO_LINES = 1,    /* no line table */
@@ -974,7 +977,8 @@ enum shim_coverage_state {
 	SHIM_COVERAGE_POINTS = 4,      /* the program counts its own points */
 };
 
-/* The first instruction of a line.  Several lines may have the same one. */
+/* The first instruction of a line.  Several lines may have the same first
+ * instruction. */
 struct shim_coverage_line {
 	uint32_t offset; /* bytes from the start of the object */
 	uint32_t line;	 /* 0: code without a line begins here */

@@ -130,7 +130,7 @@ typedef uintptr_t shim_frame_info;
  * profiler has hooks, shim has nothing on the stack when the hook runs:
  * SHIM_CALLER_SP (<shim/cpu.h>) in the hook is the program's stack pointer.  A
  * hook may declare a second argument, the address that its caller will return
- * to (SHIM_SITE_HOOK of a shim_site_hook); shim's own profilers do.
+ * to: SHIM_SITE_HOOK converts such a hook, a shim_site_hook.
  */
 typedef void (*shim_function_hook)(union shim_function_or_client function);
 typedef void (*shim_site_hook)(shim_function function, const void *site);
@@ -219,14 +219,16 @@ struct shim_hook_call {
  *
  * Changes one byte of each of the @count @calls, while other threads run that
  * code.  Calls of a function that is inlined in several places are switched one
- * by one.  When the function returns, no thread executes the old code.  Calls
- * that begin or end while they are off leave no trace; no calls_started follows.
+ * by one.  When shim_profiler_switch_calls returns, no thread executes the old
+ * code.  Calls that begin or end while they are off leave no trace; no
+ * calls_started follows.
  * All calls are on again when a further profiler gets hooks, and after a change
  * of filters.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle, or NULL @calls if
  * @count is not 0; SHIM_E_FAIL if another profiler has hooks, a call is not
- * known, or code cannot be changed: the other calls are switched then.
+ * known, or code cannot be changed.  In the last two cases it has switched the
+ * other calls.
  *
  * Contract: async; blocks signals and takes the lock of the runtime.  Cost: as
  * shim_hooks_disable for the first call in an object; later 2 us, and 1 us for
@@ -273,8 +275,8 @@ SHIM_API void shim_hook_defer(SHIM_IN shim_function function,
  * shim_profiler_set_restart_hooks - hooks for after calls_started
  *
  * They replace the fast hooks for good just before the first calls_started.  So
- * a program whose hooks are never disabled does not pay for the check whether
- * they were.
+ * only they need to check for calls that began or ended while hooks were
+ * disabled, and a program that never disables hooks does not pay for the check.
  *
  * Returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_INVALIDARG if a hook is
  * NULL or @handle is wrong.
@@ -338,7 +340,7 @@ SHIM_API enum shim_result shim_profiler_set_enter_leave_function_hooks2(
 	SHIM_IN shim_enter_hook2 enter, SHIM_IN shim_leave_hook2 leave,
 	SHIM_IN shim_tailcall_hook2 tailcall) SHIM_INIT;
 
-/* --- which functions, and under what name --- */
+/* --- the choice of functions, and their ids --- */
 
 /*
  * shim_profiler_set_function_id_mapper - replace functions by ids of the profiler
@@ -449,9 +451,9 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * result.  A result in several registers is put together there; a result in
  * memory of the caller stays in that memory.  The range is valid while the hook
  * runs; the hook must not change it.  A function that returns nothing has {0,
- * 0}.  A result that is not available has a start of 0 and its length: that of
- * a function that was inlined, or that an exception leaves.  @function is not
- * read.
+ * 0}.  A result that is not available, because the function was inlined or an
+ * exception ends it, has a start of 0 and its length.  shim does not read
+ * @function.
  *
  * Return SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE
  * outside of a slow hook; SHIM_E_INCONSISTENT_WITH_FLAGS if the mask enables
@@ -519,8 +521,8 @@ shim_get_value_reason(SHIM_IN shim_elt_info info, SHIM_IN uint32_t position,
  * its end, only @function itself is known.
  *
  * @name gets the name of the instance as the source has it (`int
- * twice<long>(int)`, `f(int) [clone .constprop.0]`).  If the linker folded
- * several functions into one, that is the one that the caller's debug
+ * twice<long>(int)`, `f(int) [clone .constprop.0]`).  If the linker has folded
+ * several functions into one, @name is the function that the caller's debug
  * information names, or the first.
  *
  * Returns SHIM_OK; SHIM_E_PROFILER_DETACHING; SHIM_E_UNSUPPORTED_CALL_SEQUENCE

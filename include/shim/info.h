@@ -5,8 +5,9 @@
  * length is 0. A string that does not fit is cut between two characters of
  * UTF-8 and still ends in a NUL.
  *
- * All ids are checked: an id that never existed gives SHIM_E_INVALIDARG; the id
- * of an object that is gone gives SHIM_E_DATAINCOMPLETE.  shim knows an object
+ * All functions check ids: an id that never existed returns SHIM_E_INVALIDARG;
+ * the id of an object that was unloaded, or of a thread that has ended, returns
+ * SHIM_E_DATAINCOMPLETE.  shim knows an object
  * from the return of dlopen on, if modules have hooks, mappers or filters;
  * otherwise the first query about one of its functions scans the mapped
  * objects, with signals blocked and the lock of the runtime.  Functions that
@@ -42,7 +43,8 @@ extern "C" {
 /* --- enumerations --- */
 
 /*
- * A snapshot of ids; elements may be gone by the time they are read.
+ * A snapshot of ids.  An object may be unloaded, or a thread may end, before the
+ * caller reads its id.
  *
  * shim_enum_next - copy up to @count ids; *@fetched (optional if @count is 1) gets their
  * number.  SHIM_OK if all @count were copied, SHIM_S_FALSE if fewer.
@@ -147,8 +149,9 @@ SHIM_API enum shim_result shim_image_build_id(
 /*
  * shim_image_from_address - the image that contains @address
  *
- * Returns SHIM_OK; SHIM_E_FAIL if none does; SHIM_E_DATAINCOMPLETE if an image
- * that was unloaded did; SHIM_E_INVALIDARG.
+ * Returns SHIM_OK; SHIM_E_FAIL if no image contains @address;
+ * SHIM_E_DATAINCOMPLETE if an image that was unloaded has contained it;
+ * SHIM_E_INVALIDARG.
  *
  * Contract: async.  CLR: GetFunctionFromIP, GetFunctionInfo.  Mono: none.
  */
@@ -180,7 +183,7 @@ SHIM_API enum shim_result shim_profiler_enable_symbols(
  * The cold part of a function belongs to the function.
  *
  * Return SHIM_OK; SHIM_E_FAIL if no function contains @address;
- * SHIM_E_DATAINCOMPLETE if an image that was unloaded did;
+ * SHIM_E_DATAINCOMPLETE if an image that was unloaded has contained it;
  * SHIM_E_NOT_YET_AVAILABLE (the first one only); SHIM_E_INVALIDARG.
  *
  * Contract: async; shim_function_from_address2 may block.  CLR:
@@ -194,7 +197,7 @@ shim_function_from_address2(SHIM_IN const void *address,
 			    SHIM_OUT shim_function *function) SHIM_MAY_BLOCK;
 
 /*
- * shim_function_find - the code range that contains @address, read or not
+ * shim_function_find - the function or part of a function that contains @address
  *
  * Reads the object's symbols if necessary.  Code without a symbol, in a
  * stripped program, is looked up in the table for exceptions: *@function is
@@ -231,10 +234,10 @@ shim_function_info(SHIM_IN shim_function function,
 /*
  * shim_function_name - the linker name of a function
  *
- * Of several names it is a global one, then one that is no clone of the
- * compiler's, then the first in the symbol table.  A function that is chosen
- * when its image is loaded (target_clones, ifunc) has its name at the address
- * that callers use.
+ * If a function has several names, a global name comes first, then a name that
+ * is no clone of the compiler, then the first name in the symbol table.  A
+ * function that a resolver chooses when the image is loaded (target_clones,
+ * ifunc) has its name at the address that callers use.
  *
  * Returns SHIM_OK; SHIM_E_FAIL if it has no name; SHIM_E_NOT_YET_AVAILABLE;
  * SHIM_E_INVALIDARG; SHIM_E_DATAINCOMPLETE.
@@ -250,8 +253,9 @@ shim_function_name(SHIM_IN shim_function function, SHIM_IN uint32_t count,
 /*
  * shim_function_demangled_name - the name as the source has it: `ns::f(int)`
  *
- * It is the linker name if there is no other, or if nothing can demangle it (a
- * C++ runtime or libshim-debuginfo.so can).  Returns as shim_function_name.
+ * The result is the linker name if that is the only name, or if the process has
+ * neither a C++ runtime nor libshim-debuginfo.so to demangle it.  Returns as
+ * shim_function_name.
  *
  * Contract: may block.  CLR: none.  Mono: mono_method_full_name.
  */
@@ -304,7 +308,7 @@ SHIM_API enum shim_result shim_function_ranges(
 
 /* The code of a line: bytes [@start, @end) of the function, whose parts are
  * counted in the order of shim_function_ranges.  @line 0: code without a
- * line.  CLR:  COR_DEBUG_IL_TO_NATIVE_MAP. */
+ * line.  CLR: COR_DEBUG_IL_TO_NATIVE_MAP. */
 struct shim_line {
 	uint32_t line;
 	uint32_t column;

@@ -6,9 +6,10 @@
  * wait, then lock_acquired or lock_failed.  Events come from pthread mutexes,
  * read-write locks, condition variables and spinlocks, from semaphores, and
  * from the mutexes and condition variables of <threads.h> and C++, which use
- * those.  No event comes from a lock that is free, from callbacks, slow hooks
- * and threads of profilers, from libc's own locks (stdio, malloc, the loader),
- * and from what programs build with futexes (std::atomic::wait, std::latch).
+ * these functions.  No event comes from a lock that is free, from callbacks,
+ * slow hooks and threads of profilers, from libc's own locks (stdio, malloc, the
+ * loader), and from code that uses futexes directly (std::atomic::wait,
+ * std::latch).
  *
  * Unless a profiler enables them, the program calls libc directly.  A wait that
  * ends by cancellation, by longjmp or by an exception out of a signal handler
@@ -96,8 +97,9 @@ SHIM_API enum shim_result shim_profiler_enable_locks(
  * read-write lock.  @lock is that of an event.
  *
  * Returns SHIM_OK; SHIM_S_FALSE, with a *@tid of 0, if no task holds the lock
- * or the holder is unknown, as of readers, condition variables, semaphores and
- * spinlocks; SHIM_E_INVALIDARG for NULL; SHIM_E_PROFILER_DETACHING.
+ * or the holder is unknown (readers, condition variables, semaphores and
+ * spinlocks have no known holder); SHIM_E_INVALIDARG for NULL;
+ * SHIM_E_PROFILER_DETACHING.
  *
  * Contract: async.  Takes no lock: the holder may have changed when it returns.
  * No counterpart.

@@ -89,7 +89,7 @@ SHIM_API uint32_t shim_profiler_api_version(void) SHIM_ASYNC;
 	enum shim_result shim_profiler_init_##name(const char *description \
 						   __attribute__((unused)))
 
-struct shim_profiler; /* the profiler's own; shim passes it on */
+struct shim_profiler; /* defined by the profiler; shim only passes the pointer */
 struct shim_profiler_handle;
 struct shim_call_context;
 struct shim_block;	     /* <shim/allocations.h> */
@@ -107,7 +107,7 @@ struct shim_coverage_object; /* <shim/coverage.h> */
  * module in the program itself (a function shim_profiler_init_NAME), beside
  * libshim.so, in the directories of SHIM_MODULE_PATH, then where the dynamic
  * linker looks.  NAME may also be a path to a module.  A module that is loaded
- * already is not loaded again.
+ * already stays as it is, and the call succeeds.
  *
  * After main has begun, this call attaches the module: the module gets
  * attach_complete when all its callbacks are active, and
@@ -213,7 +213,7 @@ shim_profiler_detach(SHIM_IN struct shim_profiler_handle *handle,
  * shim_profiler_set_cleanup_callback - set the last callback of a handle
  *
  * shim calls @cleanup once, after every other event of @handle: at the end of
- * the process or of the handle, also if the profiler was switched off.
+ * the process or of the handle, also if shim has disabled the profiler.
  * @cleanup may free what @profiler points to.  NULL removes the callback.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
@@ -230,8 +230,8 @@ SHIM_API enum shim_result shim_profiler_set_cleanup_callback(
 /*
  * shim_profiler_enable_clauses - enable exception_clause events
  *
- * Applies to the whole process, whichever handle calls it.  Cost: one more look
- * at every frame that an exception unwinds.
+ * Applies to the whole process, whichever handle calls it.  Cost: shim reads the
+ * exception table of every frame that an exception unwinds.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
  * SHIM_E_CALL_ONLY_FROM_INIT.
@@ -258,11 +258,12 @@ enum shim_clause {
  * callback finishes it (see shim_profiler_quiesce).  A wrong @handle is
  * ignored.
  *
- * A callback that throws an exception or is left by longjmp ends there; shim
- * switches its profiler off for good, and the log says so.  The same holds for
- * filters, mappers, cleanup callbacks, and callbacks of walks (the walk then
- * ends with SHIM_E_UNEXPECTED); a thread of shim_thread_create that throws
- * switches off all profilers of its module.
+ * If a callback throws an exception, or a longjmp leaves it, the callback ends
+ * there.  shim then disables its profiler for good and writes a line to the log.
+ * The same holds for filters, mappers, cleanup callbacks, and callbacks of walks
+ * (the walk then ends with SHIM_E_UNEXPECTED).  If a thread of
+ * shim_thread_create throws an exception, shim disables all profilers of its
+ * module.
  *
  * shim restores the program's errno and floating point state (exception flags and
  * masks, rounding) after a callback and after a slow hook.  It does not restore the

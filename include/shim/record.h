@@ -1,10 +1,10 @@
 /*
  * Files of a profiler in the recording.
  *
- * The files are mapped into memory and shared with the disk, so data that was
- * stored there survives any death of the program.  <shim/format.h> describes
- * their layout.  The other functions here give profilers memory, clocks, stacks
- * and signal masks without libc.
+ * The files are mapped into memory and shared with the disk, so stored data
+ * remains whatever ends the program.  <shim/format.h> describes their layout.
+ * The other functions of this header provide memory, clocks, stacks and signal
+ * masks without libc.
  *
  * Example: a counter that survives the program.
  *
@@ -72,8 +72,8 @@ SHIM_API void *shim_record_grow(SHIM_IN struct shim_record *record,
  * shim_record_write - write @size bytes of @memory to @offset of the file
  *
  * For data that is too large to stay mapped: a write costs a quarter of the
- * first stores to mapped pages.  The data goes behind the chunks; @offset is a
- * multiple of 4096.  Returns whether all of it was written; if not, sets
+ * first stores to mapped pages.  @offset is a multiple of 4096, after the
+ * chunks.  Returns true if all bytes were written; otherwise false, with
  * *@cause.
  *
  * Contract as shim_record_open.  No counterpart.
@@ -202,7 +202,8 @@ shim_clock_coarse(SHIM_OUT uint64_t *length) SHIM_ASYNC;
 /*
  * shim_clock_is_closed - whether shim_clock_read() would fault on the calling thread
  *
- * The program has forbidden it, in this thread or process or in its parent.
+ * True if the program has forbidden reads of the clock, in this thread, in the
+ * process, or in its parent.
  *
  * Contract: async; a system call once the process has forbidden it anywhere.
  * No counterpart.

@@ -125,8 +125,8 @@ shim_profiler_get_sample_mode(SHIM_IN struct shim_profiler_handle *handle,
  */
 struct shim_sample_counts {
 	uint64_t sent;		/* expirations of the timers */
-	uint64_t received;	/* expirations that reached a thread, */
-	uint64_t signals;	/* in this many signals */
+	uint64_t received;	/* expirations that reached a thread */
+	uint64_t signals;	/* signals that brought @received */
 	uint64_t accepted;	/* expirations with a sample_hit */
 	uint64_t lost;		/* expirations without a safe moment for one */
 	uint64_t resumed;	/* system calls that were continued */

@@ -131,9 +131,9 @@ extern "C" {
 #endif
 
 /*
- * The direction of a parameter: given; given back; given back unless NULL; an
- * array of @count elements of which *@total exist.  Tests are generated from
- * them.
+ * The direction of a parameter: an input; an output; an output that may be NULL;
+ * an output array of @count elements, for a result of *@total elements.  The
+ * project generates tests from these words.
  */
 #define SHIM_IN
 #define SHIM_OUT
@@ -185,7 +185,7 @@ typedef uintptr_t shim_function;
 typedef uint64_t shim_image;
 
 /* A thread.  A process never uses a number twice, unlike the kernel; 0 is no
- * thread.  CLR:  ThreadID. */
+ * thread.  CLR: ThreadID. */
 typedef uint64_t shim_thread;
 
 #ifdef __cplusplus

@@ -38,8 +38,8 @@ extern "C" {
  * functions where the unwinder cannot.
  */
 struct shim_open_calls {
-	uintptr_t sp; /* of the last frame that the unwinder found ... */
-	shim_function function; /* ... and its function; 0: not known */
+	uintptr_t sp; /* of the last frame that the unwinder has found */
+	shim_function function; /* of that frame; 0: not known */
 	uint32_t room;		/* elements of @functions, for its callers */
 	uint32_t count;		/* elements filled, the innermost call first */
 	shim_function *functions;
@@ -57,8 +57,8 @@ struct shim_open_calls {
  * Returns SHIM_OK if the walk reached the end of the stack; SHIM_S_FALSE if it
  * could not continue (@addresses has the frames before); SHIM_E_INVALIDARG if
  * @context cannot be read, or @addresses is NULL and @count is not 0;
- * SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors without an unwinder
- * of shim's.
+ * SHIM_E_PROFILER_DETACHING; SHIM_E_NOTIMPL on processors for which shim has no
+ * unwinder.
  *
  * Contract: async; the first walk of a thread, and the first in an object,
  * blocks signals and takes the lock of the runtime.  CLR: DoStackSnapshot.

@@ -2,8 +2,8 @@
  * A type of the program as one piece of memory without a pointer, so that it
  * can be compared, kept and written to a file.
  *
- * shim_get_type_tree returns it, N.values of a recording contains it
- * (<shim/format.h>), and values are printed by it.
+ * shim_get_type_tree returns such a tree, the file N.values of a recording
+ * contains trees (<shim/format.h>), and shim prints values by their trees.
  *
  *     struct shim_typetree
  *     struct shim_typetree_node[node_count]	nodes[0] is the type itself
