@@ -563,8 +563,8 @@ struct shim_memory_node {
 	uint64_t mapped_bytes;
 	uint64_t unmapped_bytes;
 	uint64_t alive; /* not for readers */
-	uint64_t
-		self; /* the value that @extra of the path's node has without memory; 0 in roots */
+	/* the value that @extra of the path's node has without memory; 0 in roots */
+	uint64_t self;
 	uint64_t unused[7];
 };
 
