@@ -134,7 +134,7 @@ typedef enum shim_result (*shim_block_callback)(const struct shim_block *block,
  * Calls @callback, in no order, for each block that is allocated from the
  * beginning of the walk to its end, and for some of the blocks that are
  * allocated or freed meanwhile.  The next walk starts from the beginning, even
- * if @callback ended this one.  @callback may call what the caller may call.
+ * if @callback ended this one.  @callback may call all functions that the caller may call.
  *
  * Returns SHIM_OK, also if no profiler has enabled allocations;
  * SHIM_E_INVALIDARG if @callback is NULL; SHIM_S_FALSE if @callback ended the

@@ -111,7 +111,7 @@ enum shim_lost_kind {
 	SHIM_LOST_KINDS
 };
 
-/* How the process image ended, if shim saw its end. */
+/* The end of the process image, if shim has seen it. */
 enum shim_end {
 	SHIM_END_UNKNOWN, /* killed, crashed, or still running */
 	SHIM_END_EXIT,	  /* exit, _exit, quick_exit, return from main */
@@ -226,7 +226,7 @@ struct shim_meta {
 	uint64_t bursts; /* short periods in which functions were on again */
 
 	/* Calls were timed by ticks of this length on average, which profrun wrote
-	 * (struct shim_tick); 0: by those of @tick. */
+	 * (struct shim_tick); 0: by ticks of the length @tick. */
 	uint64_t fine_tick;
 
 	/* 1: calltree with clock=cpu: times are processor time of threads, and @waited
@@ -610,7 +610,7 @@ struct shim_heap_node {
 	uint64_t leaks;	      /* enum shim_leaks */
 	uint64_t leaks_clock; /* duration of the scan */
 	/* The next three are valid if the process has ended by exit. */
-	/* blocks without room in the table: their release is unknown, and they
+	/* blocks without room in the table: their release is unknown, so they
 	 * count as live */
 	uint64_t untold;
 	uint64_t unknown; /* releases of blocks whose allocation was not seen */

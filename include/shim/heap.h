@@ -28,8 +28,8 @@ extern "C" {
 /*
  * shim_heap_snapshot_now - take a heap snapshot
  *
- * The snapshot has all blocks that are allocated the whole time, and some of
- * the others.  Other threads run meanwhile: shim may see a pointer before or
+ * The snapshot has all blocks that are allocated from its begin to its end, and
+ * some of the other blocks.  Other threads run meanwhile: shim may see a pointer before or
  * after a change, and not at all if it is in a register (<shim/reach.h>).  With
  * memory:period=SIZE, numbers are estimates and unreachable blocks are not
  * searched.  *@number, unless @number is NULL, gets the snapshot's number in

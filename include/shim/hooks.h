@@ -111,7 +111,7 @@ shim_get_event_mask2(SHIM_IN struct shim_profiler_handle *handle,
 
 /* --- ELT3 --- */
 
-/* The argument of a hook: the function, or what a mapper returned for it.  CLR:
+/* The argument of a hook: the function, or the id that a mapper has returned for it.  CLR:
  * FunctionIDOrClientID. */
 union shim_function_or_client {
 	shim_function function;
@@ -390,19 +390,19 @@ enum shim_call_instrumentation_flags {
 /*
  * shim_profiler_set_call_instrumentation_filter_callback - choose functions
  *
- * shim calls the filter of each profiler once for each function, before the
- * function's first event.  The flags that the filter returns say which hooks
- * and method_* events this profiler gets of the function.  A profiler without a
- * filter gets hooks for every function and no method_* events.  If no profiler
- * wants a function, shim switches its calls off where they are made; they then
- * cost next to nothing.  NULL removes the filter.  A new filter is called for
- * all functions again.  A filter may call SHIM_SYNC functions.
+ * shim calls the filter of each profiler once for each function, before the function's
+ * first event.  The flags that the filter returns say which hooks and method_* events
+ * this profiler gets of the function.  A profiler without a filter gets hooks for every
+ * function and no method_* events.  If no profiler wants a function, shim switches its
+ * call sites off; a call then costs as much as the test of a register.  NULL removes
+ * the filter.  A new filter is called for all functions again.  A filter may call
+ * SHIM_SYNC functions.
  *
- * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle; SHIM_E_OUTOFMEMORY if
- * the process has 32 mappers and filters.
+ * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong handle; SHIM_E_OUTOFMEMORY if the
+ * process has 32 mappers and filters.
  *
- * Contract: async; takes the lock of the runtime.  CLR: SetFunctionIDMapper.
- * Mono: mono_profiler_set_call_instrumentation_filter_callback.
+ * Contract: async; takes the lock of the runtime.  CLR: SetFunctionIDMapper.  Mono:
+ * mono_profiler_set_call_instrumentation_filter_callback.
  */
 typedef enum shim_call_instrumentation_flags (
 	*shim_call_instrumentation_filter_callback)(
@@ -439,8 +439,8 @@ SHIM_API enum shim_result shim_filters_invalidate(void) SHIM_ASYNC;
  * reference is an address.  The range of an object that C++ passes by its
  * address is the object; its length is 0 if clang has left its class to another
  * object's debug information.  An argument that is not available has a start of
- * 0 and its length; shim_get_value_reason says why.  Often the function does
- * not use the argument and it is gone; in a function that was inlined, no
+ * 0 and its length; shim_get_value_reason says why.  Often no copy of an argument is
+ * left because the function does not use it; in a function that was inlined, no
  * argument is available.  An object that is passed by its address may lack the
  * parts that an optimized function does not read, if its caller was compiled
  * with it: compilers do not say what they left out.  *@size is 24 bytes and 16
@@ -491,7 +491,7 @@ shim_get_function_tailcall3_info(SHIM_IN shim_function function,
 #define SHIM_RESULT UINT32_MAX
 
 /*
- * shim_get_value_reason - why an argument or the result is not available
+ * shim_get_value_reason - the reason why an argument or the result is unavailable
  *
  * @info is that of the enter hook that runs, or of the leave hook, with
  * SHIM_RESULT as @position.  @position counts arguments from 0, `this` first.
@@ -542,22 +542,21 @@ SHIM_API enum shim_result shim_get_frame_instance(
 /*
  * shim_hooks_disable - call no hooks from now on
  *
- * Changes one byte of each instruction that calls a hook, in all loaded code,
- * while other threads run it.  A call site that is off costs next to nothing.
- * If the program's code may not be written, the call is made and goes to an
+ * Changes one byte of each instruction that calls a hook, in all loaded code, while
+ * other threads run it.  A call site that is off costs as much as the test of a
+ * register.  If the program's code may not be written, the call is made and goes to an
  * empty function. A hook that has begun finishes.
  *
- * Calls that begin or end while hooks are disabled leave no trace: a call that
- * was open may have ended, and a call that ends later may have begun unseen.
- * Disabling hooks that are disabled has no effect.
+ * Calls that begin or end while hooks are disabled leave no trace: a call that was open
+ * may have ended, and a call that ends later may have begun unseen.  Disabling hooks
+ * that are disabled has no effect.
  *
- * Returns SHIM_OK; SHIM_E_FAIL if shim is off, or the program has forbidden
- * itself the system calls that are needed.
+ * Returns SHIM_OK; SHIM_E_FAIL if shim is off, or the program has forbidden itself the
+ * system calls that are needed.
  *
- * Contract: async; blocks signals and takes the lock of the runtime.  Cost: the
- * first time some 3 ms for each MB of code that calls hooks, and a private copy
- * of each page that changes; later 15 ns a call site.  CLR:
- * COR_PRF_MONITOR_ENTERLEAVE.  Mono: none.
+ * Contract: async; blocks signals and takes the lock of the runtime.  Cost: the first
+ * time some 3 ms for each MB of code that calls hooks, and a private copy of each page
+ * that changes; later 15 ns a call site.  CLR: COR_PRF_MONITOR_ENTERLEAVE.  Mono: none.
  */
 SHIM_API enum shim_result shim_hooks_disable(void) SHIM_ASYNC;
 

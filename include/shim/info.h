@@ -204,7 +204,7 @@ shim_function_from_address2(SHIM_IN const void *address,
  * then the start of the function, or of the part of a function, that contains
  * @address.
  *
- * Returns SHIM_OK; SHIM_E_FAIL if nothing is known; SHIM_E_DATAINCOMPLETE if
+ * Returns SHIM_OK; SHIM_E_FAIL if no function is known there; SHIM_E_DATAINCOMPLETE if
  * its image was unloaded; SHIM_E_INVALIDARG.
  *
  * Contract: async; the first query in an object blocks signals, takes the lock

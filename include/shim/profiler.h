@@ -214,7 +214,7 @@ shim_profiler_detach(SHIM_IN struct shim_profiler_handle *handle,
  *
  * shim calls @cleanup once, after every other event of @handle: at the end of
  * the process or of the handle, also if shim has disabled the profiler.
- * @cleanup may free what @profiler points to.  NULL removes the callback.
+ * @cleanup may free the memory of @profiler.  NULL removes the callback.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG for a wrong @handle;
  * SHIM_E_PROFILER_DETACHING.
@@ -307,7 +307,7 @@ shim_thread_create(SHIM_IN void (*call)(void *argument),
  * and samples on the thread find the same pointer, even before thread-local
  * variables exist and after they are destroyed, and in a module that came by
  * dlopen, whose thread-local variables a signal handler may not touch first.
- * The profiler owns what the pointer points to.  It should free that in
+ * The profiler owns the memory behind the pointer.  It should free it in
  * thread_exited and set the pointer to NULL: fast hooks may still run on the
  * thread then, because libc may run more destructors.  In a fork child, the
  * thread that called fork keeps its pointer.  A task that shares the

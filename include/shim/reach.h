@@ -57,7 +57,7 @@ typedef enum shim_result (*shim_reach_callback)(const struct shim_block *block,
  * Scans for about @limit_ns nanoseconds at most.  Then calls @callback, in the
  * order of addresses, for each block that was allocated the whole time.  Other
  * threads may run meanwhile: the scan sees a pointer before or after a change.
- * @callback may call what the caller may call.
+ * @callback may call all functions that the caller may call.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG if @callback is NULL; SHIM_S_FALSE if
  * @callback ended the walk; SHIM_E_UNEXPECTED if it threw an exception;

@@ -6,7 +6,7 @@
  * calls, and events such as thread_started, to profilers.  A profiler is a
  * module (a shared library that `profrun -p NAME` loads) or the program itself.
  *
- * What to include for what:
+ * The headers, by purpose:
  *
  *     <shim/profiler.h>     create a profiler; callbacks for events; own threads
  *     <shim/events.def>     the list of events

@@ -157,7 +157,7 @@ typedef enum shim_result (*shim_snapshot_callback)(
  *
  * @thread 0 is the calling thread.  @context, a ucontext_t of @context_size
  * bytes, is the point of the calling thread where the walk begins; NULL as in
- * shim_stack_addresses.  @callback may call what the caller may call.
+ * shim_stack_addresses.  @callback may call all functions that the caller may call.
  *
  * Another thread is interrupted, walks its own stack and continues; @callback
  * then runs in the caller.  A thread that sleeps in a system call is

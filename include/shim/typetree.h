@@ -37,7 +37,7 @@
 #define SHIM_TYPETREE_PARTS_MAX 16384
 #define SHIM_TYPETREE_TEXT_MAX	(1u << 20)
 
-/* How a class is printed. */
+/* The form in which a class is printed. */
 enum shim_typetree_form {
 	/* By its kind, a class by its fields. */
 	SHIM_TYPETREE_PLAIN,

@@ -19,7 +19,7 @@ enum got_slots_family { SLOTS_ALLOCATIONS, SLOTS_LOCKS, SLOTS_FAMILIES };
 
 #define SLOTS_FUNCTIONS 40 /* of a family, at most */
 
-/* A wrapper, and the function behind it. */
+/* A wrapper, and the function that calls reach instead. */
 struct got_slots_function {
 	const char *name;
 	void *wrapper;

@@ -52,7 +52,7 @@ bool plan_landed(void);
 
 /* Makes a new plan after the settings of a profiler have changed.  State lock held. */
 void plan_update(void);
-/* The same, called without the lock.  Does nothing before shim runs. */
+/* Takes the lock and makes a new plan.  Has no effect before shim runs. */
 void plan_changed(void);
 /* Waits until every other thread was outside of plans once (thread_wait). */
 bool plan_wait(uint32_t timeout_ms);

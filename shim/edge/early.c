@@ -32,7 +32,7 @@ HIDDEN void *edge_early(uintptr_t function, const void *site, unsigned event);
 
 typedef void (*hook_function)(uintptr_t function, const void *site);
 
-/* --- what is ready --- */
+/* --- the state of the start --- */
 
 #define MARK 0x7368696d
 

@@ -1,5 +1,6 @@
 /*
- * Events of locks, raised for what the wrappers of edge/mutex.c report.
+ * Events of locks.  The wrappers of edge/mutex.c report waits, and these functions
+ * raise the events.
  */
 #ifndef SHIM_EDGE_LOCK_EVENTS_H
 #define SHIM_EDGE_LOCK_EVENTS_H
@@ -7,10 +8,11 @@
 #include <shim/locks.h>
 #include <stdbool.h>
 
-/* Before the call that waits. */
+/* Raises lock_contention; called before the call that waits. */
 void locks_wait_begins(struct shim_lock *lock, const volatile void *address,
 		       enum shim_lock_kind kind, const void *mutex);
-/* After the call that waits.  @error is its result, 0 if the thread got the lock. */
+/* Raises lock_acquired or lock_failed; called after the call that waits.  @error is the
+ * result of that call, 0 if the thread got the lock. */
 void locks_wait_ended(struct shim_lock *lock, int error);
 
 /* A call failed without waiting. */

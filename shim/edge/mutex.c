@@ -241,7 +241,7 @@ static int try_mutex(pthread_mutex_t *mutex)
 }
 
 /*
- * Whether to try by a timed call.  A timed call whose time is over takes a free lock,
+ * Whether to try by a timed call.  A timed call whose time has passed takes a free lock,
  * and returns ETIMEDOUT for another lock without a system call.  In libc it is as fast
  * as rdlock; tryrdlock is slower.
  */

@@ -37,7 +37,7 @@ struct symbols {
 	const char *text;
 };
 
-/* The value of image->symbols if the file is gone or has no symbols. */
+/* The value of image->symbols if the file was removed or has no symbols. */
 extern const struct symbols symbols_none;
 
 /* Reads the image's symbols unless it has them.  Returns 0, or -errno if another try may

@@ -104,7 +104,8 @@ static void retire(struct monitor_set *set)
 	}
 }
 
-/* The calling thread's number: 1 for the first thread, 2 for the next that counts ... */
+/* The calling thread's number.  The first thread has 1; each other thread gets the next
+ * number when it first counts. */
 static uint64_t get_number(void)
 {
 	if (thread_number == 0)

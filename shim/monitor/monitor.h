@@ -173,7 +173,7 @@ extern bool monitor_counts_arcs __attribute__((visibility("hidden")));
 
 /* --- files: monitor_file.c --- */
 
-/* How the file of a set is written. */
+/* The parameters of writing a set. */
 struct monitor_output {
 	const char *name; /* of the set's file */
 	bool is_gmon;

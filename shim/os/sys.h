@@ -113,7 +113,7 @@ long sys_pass_on(long number, long a, long b, long c, long d, long e, long f);
  * Returns the child's id, or -errno.
  */
 long sys_run_sharing(void (*process)(void));
-/* Waits for a child of sys_run_sharing; *@status is that of wait4. */
+/* Waits for a child of sys_run_sharing; *@status is the status of wait4. */
 int sys_wait_process(long pid, int *status);
 /* For the child: ends it. */
 void sys_end_process(int status) __attribute__((noreturn));

@@ -52,8 +52,8 @@ static int get_directory_status(const char *path, struct sys_status *status)
 	return r;
 }
 
-/* @root is the owner of "/", who counts as root: in a user namespace, root may have no
- * id. */
+/* @root is the owner of "/", whom shim treats as root: in a user namespace, root may
+ * have no id. */
 static int trust_directory(const char *path, unsigned user, unsigned root)
 {
 	struct sys_status status;

@@ -167,7 +167,7 @@ __attribute__((cold)) enum shim_result contract_refused(enum shim_result result,
 
 #define ENTRY_ASYNC() ENTRY_(CONTRACT_ASYNC, NULL, false)
 #define ENTRY_SYNC()  ENTRY_(CONTRACT_SYNC, NULL, false)
-/* The same in a helper of the public function @name. */
+/* As ENTRY_SYNC, in a helper of the public function @name. */
 #define ENTRY_SYNC_AS(name) ENTRY_AS_(CONTRACT_SYNC, NULL, false, name)
 #define ENTRY_MAY_BLOCK()   ENTRY_(CONTRACT_MAY_BLOCK, NULL, false)
 #define ENTRY_PROGRAM()	    ENTRY_(CONTRACT_PROGRAM, NULL, false)

@@ -128,7 +128,7 @@ TOPIC(modules_finished, void);
 TOPIC(snapshots_wanted, void);
 /* @self is about to continue at @sp: calls with frames below @sp will not return. */
 TOPIC(stack_leaving, struct thread *self, uintptr_t sp);
-/* The same event, raised after the guards of callbacks below @sp were removed. */
+/* @self is about to continue at @sp, and the guards of callbacks below @sp were removed. */
 TOPIC(stack_left, struct thread *self, uintptr_t sp);
 
 /* The state of a thread before a call of a profiler's code; on the thread's stack. */
@@ -182,7 +182,7 @@ struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle);
 /* Pins @handle and fills @guard; false if shim must not call the profiler. */
 bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
 		 enum event_context context, uint32_t flag, const char *name);
-/* The same for the last call of a profiler that is detaching or disabled. */
+/* As guard_enter, for the last call of a profiler that is detaching or disabled. */
 void guard_enter_last(struct guard *guard, struct shim_profiler_handle *handle,
 		      const char *name);
 void guard_leave(struct guard *guard);
@@ -192,14 +192,14 @@ void guard_threw(struct guard *guard);
 /* The calling thread jumped to @sp: callbacks with frames below @sp will not return.
  * Disables their profilers. */
 void guard_jumped(uintptr_t sp);
-/* The same for the unwinding at the thread's end, which disables no profiler. */
+/* As guard_jumped, for the unwinding at the thread's end, which disables no profiler. */
 void guard_unwound(uintptr_t sp);
 
 /* Runs callback(a) on a stack with enough room.  Catches C++ exceptions, and disables the
  * profiler that has thrown one. */
 void guard_run(struct guard *guard, void (*callback)(void), uintptr_t a);
 
-/* The same for callback(a, b, c, d, e), followed by guard_leave. */
+/* As guard_run, for callback(a, b, c, d, e), followed by guard_leave. */
 void guard_call(struct guard *guard, void (*callback)(void), uintptr_t a,
 		uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e);
 

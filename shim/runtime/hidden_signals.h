@@ -50,9 +50,10 @@ int hidden_thread_begins(uint64_t blocked);
 uint64_t hidden_mask_handler(int signal, uint64_t blocked);
 uint64_t hidden_masks_handler(int signal);
 
-/* After setjmp has filled a jmp_buf with a mask, and before longjmp uses it.  libc
- * stores the kernel's mask, which lacks the hidden signals. */
+/* Stores the hidden signals that the program has blocked in a jmp_buf with a mask.
+ * libc stores the kernel's mask, which lacks them.  Called before setjmp. */
 void hidden_jump_saved(void *buffer);
+/* Blocks the hidden signals that @buffer contains.  Called before longjmp. */
 void hidden_jump_taken(const void *buffer);
 
 /* Around the creation of a child that executes another program: the child

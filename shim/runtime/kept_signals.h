@@ -30,7 +30,7 @@ void kept_stop(int signal);
 /* As sigaction, for one of these signals; @action and @before may be NULL. */
 void kept_set(int signal, const struct sigaction *action,
 	      struct sigaction *before);
-/* The same with the kernel's struct; only @action may be NULL. */
+/* As kept_set, with the kernel's struct; only @action may be NULL. */
 void kept_swap(int signal, const struct sys_action *action,
 	       struct sys_action *before);
 

@@ -1,5 +1,5 @@
 /*
- * The log of shim, a part of the recording.  Lines that come before the recording
+ * The log of shim, a part of the recording.  Lines that shim logs before the recording
  * exists wait for it.
  */
 #ifndef SHIM_LOG_H

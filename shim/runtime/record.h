@@ -16,7 +16,8 @@ struct record_file;
 int record_start(void);
 /* Does the same in a forked child; its directory is a sibling of the parent's. */
 int record_fork(void);
-/* In a forked child without a recording: the child writes nothing into the parent's. */
+/* A forked child without a recording calls it: the child then writes nothing into the
+ * parent's recording. */
 void record_give_up(void);
 
 /* Counts @calls of a thread that has no file. */

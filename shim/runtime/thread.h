@@ -3,8 +3,8 @@
  * runs.
  *
  * A thread gets its record when it begins (edge/thread.c) or when it first needs one.
- * Records are never unmapped, so a reader needs no lock.  A record is reused when its
- * task is gone.
+ * Records are never unmapped, so a reader needs no lock.  shim reuses a record when its
+ * task has ended.
  */
 #ifndef SHIM_THREAD_H
 #define SHIM_THREAD_H

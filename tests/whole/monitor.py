@@ -434,7 +434,7 @@ def the_signal_interrupts_no_call():
 def threads_are_ignored_with_sigdump():
     ran = Run('threads=2:10', flags='-threads -sigdump USR1')
     expect_equal(ran.files(), ['gmon.out'], 'files')
-    expect('-threads was ignored' in ran.log(), 'log')
+    expect('-threads is ignored' in ran.log(), 'log')
 
 
 @test

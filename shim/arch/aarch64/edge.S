@@ -63,8 +63,8 @@
 	END	arch_measure_jump
 
 /*
- * setjmp and its variants save their caller's frame, so shim's frame must be gone when
- * the real function runs: note the buffer, then jump.
+ * setjmp and its variants save their caller's frame, so shim's frame must not exist when
+ * libc's function runs.  The wrapper notes the buffer, then jumps to that function.
  *
  *     x0  the buffer            x30  return address; sp is where the program
  *     w1  savemask                   goes on

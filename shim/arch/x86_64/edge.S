@@ -54,8 +54,8 @@ start_main:
 	.size	start_main, .-start_main
 
 /*
- * setjmp and its variants save their caller's frame, so shim's frame must be gone when
- * the real function runs: note the buffer, then jump.
+ * setjmp and its variants save their caller's frame, so shim's frame must not exist when
+ * libc's function runs.  The wrapper notes the buffer, then jumps to that function.
  *
  *     rdi  the buffer            (rsp)  return address; rsp+8 is where the
  *     esi  savemask                     program goes on

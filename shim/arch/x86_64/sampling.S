@@ -44,10 +44,10 @@ arch_call_ends:
 	.size	arch_call_with_mask, .-arch_call_with_mask
 
 /*
- * Where signal handlers return to, with a ucontext at rsp.  Unwinders recognize the two
- * instructions of libc's function; these end with the same two, and have the same
- * unwind information.  The code before them leaves marks for
- * sampling/syscall_restart.c.
+ * Signal handlers return to these functions, with a ucontext at rsp.  Unwinders recognize
+ * the two instructions of libc's function.  These functions end with the same two
+ * instructions, and have the same unwind information.  The code before the two
+ * instructions leaves marks for sampling/syscall_restart.c.
  */
 	.macro	IN_CONTEXT register, low, high
 	.cfi_escape 0x10, \register, 3, 0x77, \low, \high
