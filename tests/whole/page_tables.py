@@ -286,5 +286,122 @@ def ranks_are_those_of_the_report():
            'ranks of one recording')
 
 
+COMPARED = r"""
+static volatile long sum;
+
+__attribute__((noinline)) static void leaf(int n)
+{
+        for (int i = 0; i < n; i++)
+                sum += i;
+}
+
+#ifdef AFTER
+__attribute__((noinline)) static void added(int n)
+{
+        leaf(n);
+}
+#else
+__attribute__((noinline)) static void removed(int n)
+{
+        leaf(n);
+        leaf(n);
+}
+#endif
+
+__attribute__((noinline)) static void both(int n)
+{
+        leaf(n);
+}
+
+int main(void)
+{
+        for (int i = 0; i < 30; i++) {
+                both(100);
+#ifdef AFTER
+                added(100);
+#else
+                removed(100);
+#endif
+        }
+        return 0;
+}
+"""
+PIXEL = """
+const [id, x, row] = arguments;
+const canvas = document.querySelector(id);
+const [red, green, blue] = canvas.getContext('2d').getImageData(
+    Math.round(canvas.width * x), row * 20 + 2, 1, 1).data;
+return `${red} ${green} ${blue}`;
+"""
+
+
+@test
+def two_recordings_are_compared_side_by_side():
+    outputs = []
+    for flags in [], ['-DAFTER']:
+        path = os.path.join(new_directory('compared'), 'compared.c')
+        with open(path, 'w') as file:
+            file.write(COMPARED)
+        program = compile(path, 'gcc', '-O1', flags, name='compared%d' %
+                          len(flags))
+        outputs.append([record([program], profile).output
+                        for profile in ('calltree:exact', 'calltree')])
+    (old, old_coarse), (new, new_coarse) = outputs
+    open_page(page_of(new, '--against', old))
+    expect('Before: ' + os.path.basename(old) ==
+           window.text('#beside-before'), window.text('#beside-before'))
+    window.choose('#metric', 'calls calls')
+    window.choose('#order', 'name')
+    window.choose('#colors', 'function')
+    # In main are both and removed (60 and 90 of 151 calls); now it is added and
+    # both (60 and 60 of 121).
+    expect_equal(window.run(PIXEL, '#flame', 0.75, 2),
+                 window.run(PIXEL, '#flame-before', 0.05, 2), 'one function')
+    expect(window.run(PIXEL, '#flame', 0.2, 2) !=
+           window.run(PIXEL, '#flame-before', 0.6, 2), 'added and removed')
+    for canvas, x, name, facts in (
+            ('#flame-before', 0.6, 'removed', 'Before90Now0 (gone)'),
+            ('#flame-before', 0.1, 'both', 'Before60Now60 (0.0 %)'),
+            ('#flame', 0.2, 'added', 'Before0 (new)')):
+        box = window.run('const c = document.querySelector(arguments[0]);'
+                         'c.scrollIntoView({ block: "center" });'
+                         'const b = c.getBoundingClientRect();'
+                         'return [b.x, b.y, b.width]', canvas)
+        window.point(box[0] + box[2] * x, box[1] + 50)
+        expect_equal(window.text('#tip strong'), name, canvas)
+        expect(facts in window.text('#tip'), window.text('#tip'))
+    # A zoom in one is a zoom in the other.
+    box = window.run('const b = document.querySelector("#flame-before")'
+                     '.getBoundingClientRect(); return [b.x, b.y, b.width]')
+    window.point(box[0] + box[2] * 0.1, box[1] + 50, click=True)
+    expect_equal(window.text('#frame-name'), 'both', 'the path')
+    window.wait('return !document.querySelector("#zoom-out").disabled')
+    for canvas in '#flame', '#flame-before':
+        window.wait('const at = x => { %s }; return at(0.03) === at(0.97)' %
+                    PIXEL.replace('const [id, x, row] = arguments;',
+                                  'const id = "%s", row = 2;' % canvas))
+    window.keys([KEYS['escape']])
+    window.wait('return document.querySelector("#zoom-out").disabled')
+    window.messages()               # about the pixels that this test has read
+    # Differences of times have an error.
+    open_page(page_of(new_coarse, '--against', old_coarse))
+    rows = rows_of('#table')
+    now, before = [
+        {f['name']: f for f in json.loads(shim_report(
+            'report', '--format', 'json', output))['functions']}
+        for output in (new_coarse, old_coarse)]
+    met = 0
+    for row in rows:
+        errors = [of.get(row['name'], {}).get('self_error_ns') or 0
+                  for of in (now, before)]
+        wanted = sum(error ** 2 for error in errors) ** 0.5
+        if wanted:
+            expect(abs(row['noise'][0] - wanted) <= 2, [row, wanted])
+            met += 1
+    expect(met, 'nothing has an error: %s' % rows)
+    window.click('#tab-tree-down')
+    expect('\u00b1' in window.text('#tree-down'), window.text('#tree-down'))
+
+
 if __name__ == '__main__':
     main()

@@ -39,22 +39,29 @@ class Comparison {
         this.before = before;
         this.view = before.view(0);
         this.numbers = adopt(source, before);
+        // The same tree, with the functions of @source.
+        this.shown = Object.assign(Object.create(this.view), {
+            function: this.view.function.map(number =>
+                (number < 0 ? number : this.numbers[number])),
+        });
     }
 
     // The earlier value of each path of @view (0 if it did not exist), and the
-    // possible clock error of the difference of totals.
+    // standard error of the difference of totals.  @same: by earlier path the
+    // path of @view; @places: the other way; -1: there is none.
     paths(view, metric) {
         const measured = measure(this.view, metric);
         const width = Math.max(...this.numbers, ...view.function) + 1;
         const places = new Map();
         const noise = metric === 'time' && new Float64Array(view.count);
         const same = new Int32Array(this.view.count).fill(-1);
+        const back = new Int32Array(view.count).fill(-1);
         const self = new Float64Array(view.count);
         const total = new Float64Array(view.count);
 
         for (let i = 1; i < view.count; i++)
             places.set(view.parent[i] * width + view.function[i], i);
-        same[0] = 0;
+        same[0] = back[0] = 0;
         total[0] = measured.total[0];
         for (let i = 1; i < this.view.count; i++) {
             const parent = same[this.view.parent[i]];
@@ -64,6 +71,7 @@ class Comparison {
             if (place === undefined)
                 continue;
             same[i] = place;
+            back[place] = back[place] < 0 ? i : back[place];
             self[place] += measured.self[i];
             total[place] += measured.total[i];
             if (noise && this.view.totalError)
@@ -72,7 +80,10 @@ class Comparison {
         for (let i = 1; noise && i < view.count; i++)
             noise[i] = Math.sqrt(noise[i] +
                 (view.totalError ? view.totalError[i] ** 2 : 0));
-        return { self, total, noise };
+        for (let i = 1; noise && i < view.count; i = view.next[i])
+            noise[0] = Math.hypot(noise[0], noise[i]);
+        return { self, total, noise, same, places: back, view: this.shown,
+            measured };
     }
 
     // The earlier rows of the table of functions, by current number.
@@ -125,6 +136,7 @@ function comparedTable(source, rows, before, unit) {
             calls: row.calls, callsBefore: old.calls,
             certainty: row.certainty, certaintyBefore: old.certainty,
             callsError: row.callsError, callsErrorBefore: old.callsError,
+            noise: Math.hypot(row.selfError || 0, old.selfError || 0),
         };
     });
     const format = human[unit];
@@ -145,6 +157,21 @@ function comparedTable(source, rows, before, unit) {
                 text: row => signed(format(Math.abs(row.change)), row.change),
                 exact: row => signed(humanCount(Math.abs(row.change)),
                     row.change),
+            },
+            ...both.some(row => row.noise > 0) ? [{
+                id: 'noise', title: '\u00b1',
+                hint: 'one standard error of the change, by the clocks',
+                value: row => row.noise,
+                text: row => (row.noise > 0 ? format(row.noise) : ''),
+                exact: row => humanCount(Math.round(row.noise)),
+            }] : [],
+            {
+                id: 'part', title: 'Change %', hint: 'of the self time before',
+                value: row => (row.selfBefore > 0 ? row.change /
+                    row.selfBefore : row.self > 0 ? Infinity : 0),
+                rank: row => (row.selfBefore > 0 ? Math.abs(row.change) /
+                    row.selfBefore : row.self > 0 ? Infinity : 0),
+                text: row => noteOfChange(row.self, row.selfBefore, row.noise),
             },
             column('self', 'Self', 'now'),
             column('selfBefore', 'before', 'self, before'),

@@ -100,6 +100,8 @@ function setUp(up) {
     state.up = up;
     byId('up').setAttribute('aria-pressed', up);
     flame.setUp(up);
+    if (flameBefore)
+        flameBefore.setUp(up);
     keepLink();
 }
 
@@ -122,7 +124,7 @@ function print(begins) {
     root.dataset.theme = begins ? 'light' : root.dataset.before;
     if (!root.dataset.theme)
         delete root.dataset.theme;
-    for (const drawing of [flame, above, below, timeline]) {
+    for (const drawing of [flame, flameBefore, above, below, timeline]) {
         if (!drawing || !drawing.picture)
             continue;
         const { style } = drawing.box;

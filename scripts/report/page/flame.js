@@ -171,9 +171,15 @@ class Flame extends Drawing {
     drawName(path, left, right, top) {
         const { context, picture } = this;
 
+        const note = picture.note && right - left > 140 ?
+            picture.note(path) : '';
+        const room = note ? this.widthOf(note) + 12 : 0;
+
         context.fillStyle = picture.text;
-        context.fillText(this.fit(picture.label(path), right - left - 9),
+        context.fillText(this.fit(picture.label(path), right - left - room - 9),
             left + 4, top + ROW / 2);
+        if (note)
+            context.fillText(note, right - room + 6, top + ROW / 2);
     }
 
     outline(path, width) {

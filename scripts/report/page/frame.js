@@ -11,11 +11,6 @@ function showLeftOut() {
     byId('left-out').hidden = !text;
 }
 
-function changeText(now, then) {
-    return then > 0 ? signed(`${Math.abs(100 * (now - then) / then).toFixed(1)
-    } %`, now - then) : now > 0 ? 'new' : 'as now';
-}
-
 function frameFacts(path) {
     const { unit, label } = METRICS[state.metric];
     const format = human[unit];
@@ -37,7 +32,8 @@ function frameFacts(path) {
             humanCount(measured.total[path]));
     if (before)
         fact(list, 'Before', `${format(before.total[path])} (` +
-            `${changeText(measured.total[path], before.total[path])})`);
+            `${noteOfChange(measured.total[path], before.total[path],
+                before.noise ? before.noise[path] : 0)})`);
     if (path === 0)
         return list;
     if (known)

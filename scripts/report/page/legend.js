@@ -14,7 +14,7 @@ function showLegendSoon() {
 function inView() {
     const numbers = new Set();
     const others = new Map();
-    const drawings = [flame, ...['above', 'below'].map(id => (byId(
+    const drawings = [flame, before && flameBefore, ...['above', 'below'].map(id => (byId(
         `paths-${id}`).hidden ? null : { above, below }[id]))];
 
     for (const drawing of drawings) {

@@ -3,6 +3,7 @@
 function show() {
     chooseView();
     flame.show(picture());
+    showBefore();
     showTimes();
     drawMemory();
     showTable();
@@ -30,10 +31,14 @@ function showHead() {
     byId('warnings').hidden = !profile.warnings.length;
     const other = profile.sources.find(each => each.against);
 
-    if (other)
+    if (other) {
+        byId('beside-before').textContent =
+            `Before: ${visible(other.recording)}`;
+        byId('beside-now').textContent = `Now: ${visible(profile.recording)}`;
         byId('facts').append(element('li', 'compared with ' +
             `${visible(other.recording)}: one run each, so what is noise is ` +
             'not known (profrun diff tells, from several runs)'));
+    }
     byId('version').textContent = `shim ${profile.shim}, ` +
         visible(profile.recording);
 }
@@ -41,16 +46,20 @@ function showHead() {
 // High enough for all paths that are wide enough to be visible, if there is
 // room.
 function fitGraph() {
-    const { view: shown, from, to } = flame.picture;
     let deepest = 0;
 
-    for (let i = 0; i < shown.count; i++)
-        if ((to[i] - from[i]) * flame.width >= 2)
-            deepest = Math.max(deepest, shown.depth[i]);
+    for (const { picture, width } of [flame, ...before ? [flameBefore] : []]) {
+        const { view: shown, from, to } = picture;
+
+        for (let i = 0; i < shown.count; i++)
+            if ((to[i] - from[i]) * width >= 2)
+                deepest = Math.max(deepest, shown.depth[i]);
+    }
     const most = Math.max(Math.floor(innerHeight * 0.6 / ROW), 12);
 
-    byId('graph').style.height =
-        `${Math.min(Math.max(deepest + 1, 4), most) * ROW}px`;
+    for (const id of ['graph', 'graph-before'])
+        byId(id).style.height =
+            `${Math.min(Math.max(deepest + 1, 4), most) * ROW}px`;
 }
 
 // Two tables: the locks or types, and the paths of the chosen one.
@@ -109,8 +118,9 @@ function makeFlames() {
     flame = new Flame(byId('graph'), byId('flame'), {
         point: showTip,
         focus: focusFrame,
-        zoom: () => {
+        zoom: path => {
             byId('zoom-out').disabled = flame.zoomed === 0;
+            zoomBefore(path);
             keepLink();
         },
     });

@@ -99,6 +99,7 @@ function histogramTable(source, histogram) {
         line.append(element('td', humanNs(from), { class: 'number' }),
             element('td', humanCount(count), { class: 'number' }), bar);
         bar.append(element('span'));
+        bar.firstChild.hidden = !count;
         bar.firstChild.style.width = `${100 * count / most}%`;
     }
     return table;

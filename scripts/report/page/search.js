@@ -6,6 +6,8 @@ function search() {
     let pattern;
 
     flame.mark(null);
+    if (flameBefore)
+        flameBefore.mark(null);
     field.setCustomValidity('');
     result.textContent = '';
     if (state.pattern) {
@@ -33,6 +35,8 @@ function showFound(marks) {
     const total = sums ? sums.total : 0;
 
     flame.mark(marks);
+    if (flameBefore)
+        flameBefore.mark(marks);
     byId('found').textContent = `${humanCount(count)} function` +
         `${count === 1 ? '' : 's'}: ${human[unit](total)}, ` +
         percent(total, measured.total[0]);

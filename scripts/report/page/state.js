@@ -124,6 +124,10 @@ function picture() {
     const changeOf = (path, dark) => changeColor(change(total[path],
         then.total[path], then.noise ? then.noise[path] : 0), dark);
 
-    return pictureOf(view, total, labelOf,
-        state.colors === 'change' && then ? changeOf : null);
+    return {
+        ...pictureOf(view, total, labelOf,
+            state.colors === 'change' && then ? changeOf : null),
+        note: then && (path => noteOfChange(total[path], then.total[path],
+            then.noise ? then.noise[path] : 0)),
+    };
 }

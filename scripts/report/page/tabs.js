@@ -22,6 +22,17 @@ function treeColumns(isUp) {
             part: node => (all > 0 ? node.total / all : 0),
         },
         ...isUp ? [] : [sized('total', 'Total', 'with all that it called')],
+        ...before && !isUp ? [{
+            id: 'change', title: 'Change', hint: 'of the total; in its tip ' +
+                'one standard error',
+            value: node => node.total - before.total[node.path],
+            text: node => noteOfChange(node.total, before.total[node.path],
+                before.noise ? before.noise[node.path] : 0),
+            exact: node => signed(human[unit](Math.abs(node.total -
+                before.total[node.path])), node.total -
+                before.total[node.path]) + (before.noise ?
+                ` \u00b1 ${human[unit](before.noise[node.path])}` : ''),
+        }] : [],
         sized('self', 'Self', isUp ?
             'of the function at the top, called on this way' :
             'by the function itself'),
