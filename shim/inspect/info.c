@@ -5,13 +5,10 @@
 #include "image/enumeration.h"
 #include "image/image.h"
 #include "image/symbols.h"
-#include "inspect/helper.h"
 #include "inspect/info.h"
 #include "inspect/info_location.h"
-#include "os/sys.h"
 #include "os/text.h"
 #include "runtime/contract.h"
-#include "runtime/log.h"
 #include "runtime/output.h"
 #include "unwind/unwind.h"
 

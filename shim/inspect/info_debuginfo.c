@@ -3,20 +3,16 @@
  * arguments, demangled names, prototypes, call sites and instances.  helper.h makes
  * them; this file describes the function to it, and keeps its image pinned meanwhile.
  */
-#include "image/enumeration.h"
 #include "image/image.h"
 #include "image/symbols.h"
 #include "inspect/helper.h"
 #include "inspect/info.h"
 #include "inspect/info_location.h"
-#include "os/sys.h"
 #include "os/text.h"
 #include "runtime/contract.h"
 #include "runtime/log.h"
 #include "runtime/output.h"
-#include "unwind/unwind.h"
 
-#include <errno.h>
 #include <shim/info.h>
 
 #include <shim/banned.h>

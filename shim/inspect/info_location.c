@@ -4,8 +4,6 @@
  */
 #include "inspect/info_location.h"
 
-#include "image/enumeration.h"
-#include "os/sys.h"
 #include "runtime/contract.h"
 
 #include <errno.h>
