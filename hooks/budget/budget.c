@@ -117,6 +117,13 @@ bool budget_start(uint32_t percent)
 	return true;
 }
 
+static void change(uint32_t percent)
+{
+	controller_percent = percent;
+	describe();
+	shim_record_log("calltree: the budget was changed (profrun ctl)");
+}
+
 void budget_begin(void)
 {
 	if (controller_percent == 0)
@@ -129,7 +136,9 @@ void budget_begin(void)
 	}
 	is_on = shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_PROCESS,
 					      FREQUENCY_HZ) == SHIM_OK;
-	if (!is_on)
+	if (is_on)
+		shim_budget_on_change(change);
+	else
 		shim_record_log("calltree: no budget: the main thread gets no "
 				"timer; all calls are recorded");
 	describe();

@@ -39,6 +39,11 @@ __attribute__((visibility("hidden"))) uint64_t shim_thread_time_ns(void);
 /* For calltree: SHIM_BUDGET, or "". */
 __attribute__((visibility("hidden"))) const char *shim_budget_setting(void);
 
+/* For calltree with a budget: `profrun ctl PID budget N` calls @change with N, 1 to 99, in
+ * a thread of shim.  Contract: init. */
+__attribute__((visibility("hidden"))) void
+shim_budget_on_change(void (*change)(uint32_t percent));
+
 struct shim_profiler_handle;
 
 /* For calltree:calibrate: lends the sampler of @handle.  The profiler that enables sampling

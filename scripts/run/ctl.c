@@ -46,6 +46,7 @@ static const char help[] =
 	"    unload NAME                       detach it\n"
 	"    stop | start                      disable all hooks, and enable them\n"
 	"    trace-start | trace-stop          start or stop the trace (-p trace)\n"
+	"    budget PERCENT                    another budget (--budget)\n"
 	"    heap                              record a snapshot of the heap\n"
 	"                                      (-p memory)\n"
 	"    snapshot [-o DIR]                 copy the recording\n\n"
@@ -265,6 +266,7 @@ static int wrong_words(const char *verb)
 		{ "trace-stop", "nothing" },
 		{ "load", "NAME[:ARGS] [--data FILE]" },
 		{ "unload", "NAME" },
+		{ "budget", "PERCENT" },
 		{ "snapshot", "[-o DIR]" },
 	};
 
@@ -466,7 +468,8 @@ int ctl(const char *report, int words, char **word)
 		return ask(pid, verb, NULL, NULL, 0);
 	if (strcmp(verb, "load") == 0 && words > 0)
 		return load(pid, words, word);
-	if (strcmp(verb, "unload") == 0 && words == 1)
+	if ((strcmp(verb, "unload") == 0 || strcmp(verb, "budget") == 0) &&
+	    words == 1)
 		return ask(pid, verb, word[0], NULL, 0);
 	if (strcmp(verb, "snapshot") == 0)
 		return snapshot(pid, words, word);

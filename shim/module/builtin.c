@@ -77,6 +77,20 @@ const char *shim_budget_setting(void)
 	return config.budget;
 }
 
+static void (*change_budget)(uint32_t percent);
+
+void shim_budget_on_change(void (*change)(uint32_t percent))
+{
+	change_budget = change;
+}
+
+bool builtin_change_budget(uint32_t percent)
+{
+	if (change_budget)
+		change_budget(percent);
+	return change_budget != NULL;
+}
+
 void builtin_begin(void)
 {
 	entry *at = __start_shim_builtins;

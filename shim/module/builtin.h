@@ -5,6 +5,9 @@
 #ifndef SHIM_MODULE_BUILTIN_H
 #define SHIM_MODULE_BUILTIN_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 enum builtin_found {
 	BUILTIN_UNKNOWN,
 	BUILTIN_STOPPED,
@@ -24,5 +27,8 @@ int builtin_start(const char *profile);
 
 /* Calls `begin` of the running profilers.  Called after a group of them has started. */
 void builtin_begin(void);
+
+/* Gives calltree another budget, 1 to 99 percent; false: it has none. */
+bool builtin_change_budget(uint32_t percent);
 
 #endif

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "module/control.h"
 
+#include "module/builtin.h"
 #include "module/module.h"
 #include "os/sys.h"
 #include "os/tasks.h"
@@ -253,6 +254,25 @@ static enum shim_result switch_trace(struct request *request, int is_on)
 	return shim_trace_switch(is_on);
 }
 
+#define BUDGET_MAX 99
+
+static enum shim_result change_budget(struct request *request,
+				      const char *number)
+{
+	uint64_t percent = text_read_decimal(&number);
+
+	if (*number || percent == 0 || percent > BUDGET_MAX) {
+		add_line(&request->answer, "",
+			 "a budget is a number from 1 to 99, of percent");
+		return SHIM_E_INVALIDARG;
+	}
+	if (builtin_change_budget((uint32_t)percent))
+		return SHIM_OK;
+	add_line(&request->answer, "",
+		 "the program is recorded without a budget (--budget)");
+	return SHIM_E_INCONSISTENT_WITH_FLAGS;
+}
+
 static enum shim_result do_request(struct request *request, const char *verb,
 				   const char *rest)
 {
@@ -268,6 +288,8 @@ static enum shim_result do_request(struct request *request, const char *verb,
 		return switch_trace(request, 0);
 	if (text_equal(verb, "heap") && !*rest)
 		return take_heap_snapshot(request);
+	if (text_equal(verb, "budget") && *rest)
+		return change_budget(request, rest);
 	if (text_equal(verb, "load") && *rest)
 		return request_from_worker(request, TASK_LOAD, rest);
 	if (text_equal(verb, "unload") && *rest && request->data_size == 0)

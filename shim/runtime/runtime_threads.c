@@ -89,6 +89,7 @@ static int create_thread(struct start *start, size_t stack_size)
 	if (r == 0) {
 		r = -real(&thread, &attributes, run_thread, start);
 		sys_restore_signals(signals);
+		NOTIFY(runtime_thread_created);
 	}
 	pthread_attr_destroy(&attributes);
 	return r;

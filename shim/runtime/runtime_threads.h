@@ -28,6 +28,9 @@ int runtime_thread_start(void (*call)(void *argument), void *argument,
 struct thread;
 void runtime_thread_ends(struct thread *self);
 
+/* libc's pthread_create was called, not by the program. */
+TOPIC(runtime_thread_created, void);
+
 /* A thread of a module has ended. */
 TOPIC(module_thread_ended, void);
 

@@ -13,6 +13,7 @@
 #include "arch.h"
 #include "os/sys.h"
 #include "runtime/hidden_signals.h"
+#include "runtime/runtime_threads.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
 
@@ -73,6 +74,8 @@ void sample_signal_keep(void)
 		return;
 	state_slowly(keep_locked, NULL);
 }
+
+SUBSCRIBE(runtime_thread_created, sample_signal_keep);
 
 /* --- setuid and similar functions --- */
 

@@ -67,6 +67,11 @@ static const struct field meta_fields[] = {
 	FIELD(shim_meta, own_ns, CLOCK),
 	FIELD(shim_meta, filter_items, COUNT),
 	FIELD(shim_meta, filter_matches, NUMBER),
+	FIELD(shim_meta, throttled, COUNT),
+	FIELD(shim_meta, bursts, COUNT),
+	FIELD(shim_meta, fine_tick, NUMBER),
+	FIELD(shim_meta, is_cpu, FLAG),
+	FIELD(shim_meta, waited, CLOCK),
 };
 SHAPE(meta);
 

@@ -63,6 +63,8 @@ def recordings():
                           instrument=False)], 'pchist:hz=1000',
         directory=new_directory('gmon'))
     os.rename(with_estimates(Program()), os.path.join(top, 'budget'))
+    for name, profile in ('cpu', 'calltree:clock=cpu'), ('calibrate', 'calltree:calibrate'):
+        add(name, [compile('flips.cc', 'gcc', '-O1')], profile)
     return top
 
 
