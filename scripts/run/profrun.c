@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "say.h"
@@ -27,6 +28,7 @@ static const char usage[] =
 	"\n"
 	"    profrun run [OPTIONS] [--] PROGRAM [ARG...]       the same\n"
 	"    profrun record [OPTIONS] [--] PROGRAM [ARG...]    run only\n"
+	"    profrun stat [OPTIONS] [--] PROGRAM [ARG...]      run; one paragraph\n"
 	"    profrun report [DIR] [OPTIONS]                    where the time went\n"
 	"    profrun annotate [FUNCTION [DIR]]                 its lines, with their samples\n"
 	"    profrun export FORMAT [DIR] [OPTIONS]             folded, json, csv, ...\n"
@@ -175,8 +177,8 @@ static bool is_among(const char *word, const char *const *list)
 	return *list != NULL;
 }
 
-static const char *const run_verbs[] = { "run", "record", "doctor", "ctl",
-					 NULL };
+static const char *const run_verbs[] = { "run",	   "record", "stat",
+					 "doctor", "ctl",    NULL };
 static const char *const report_verbs[] = {
 	"report", "replay", "export", "html",	  "gprof", "merge",
 	"diff",	  "finish", "info",   "annotate", NULL,
@@ -251,16 +253,27 @@ static int help(const char *verb)
 	return STATUS_FAILED;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
+	bool is_read; /* a verb that reads a recording */
 
 	find_me(argv[0] ? argv[0] : "profrun");
 	find_top();
 	find_parts();
-	if (is_among(verb, run_verbs))
+	is_read = is_among(verb, report_verbs) ||
+		  (strcmp(verb, "stat") == 0 && argc > 2 &&
+		   is_directory(argv[2]));
+	if (!is_read && is_among(verb, run_verbs))
 		become_run(verb, argv + 2);
-	if (is_among(verb, report_verbs)) {
+	if (is_read) {
 		const char *words[] = { report };
 
 		become(report, words, 1, argv + 1);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,6 +197,21 @@ void recording_remove(const char *path)
 	snprintf(file, sizeof(file), "%s/filter", path);
 	unlink(file);
 	rmdir(path);
+}
+
+static int delete_file(const char *path, const struct stat *info, int kind,
+		       struct FTW *place)
+{
+	(void)info;
+	(void)place;
+	if ((kind == FTW_DP ? rmdir(path) : unlink(path)) < 0)
+		say("%s: cannot be removed: %s", path, strerror(errno));
+	return 0;
+}
+
+void recording_delete(const char *path)
+{
+	nftw(path, delete_file, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 void recording_close(const char *path, int wait_status)

@@ -42,6 +42,9 @@ const char *recording_error(int error);
 /* recording_remove - remove the directory again, if only a filter is in it */
 void recording_remove(const char *path);
 
+/* recording_delete - remove a recording of our own, with all that is in it */
+void recording_delete(const char *path);
+
 /* recording_close - record how the program ended */
 void recording_close(const char *path, int wait_status);
 

@@ -92,13 +92,18 @@ static void choose_profile(void)
 {
 	const char *given = getenv("SHIM_PROFILE");
 
-	if (settings.profile[0] != '\0' || (given != NULL && *given != '\0') ||
-	    !program.is_elf || program.is_foreign || program.is_static ||
+	if (settings.profile[0] != '\0' || (given != NULL && *given != '\0'))
+		return;
+	if (settings.is_stat)
+		snprintf(settings.profile, sizeof(settings.profile),
+			 "calltree;memory;locks");
+	if (!program.is_elf || program.is_foreign || program.is_static ||
 	    program.is_privileged || program.has_hooks || program.calls_hooks)
 		return;
 	is_sampled_instead = true;
-	snprintf(settings.profile, sizeof(settings.profile),
-		 "calltree;sampling");
+	snprintf(settings.profile, sizeof(settings.profile), "%s",
+		 settings.is_stat ? "calltree;sampling;memory;locks" :
+				    "calltree;sampling");
 }
 
 /* Whether profiler @item can find paths by unwinding and has no such option yet. */
@@ -409,7 +414,7 @@ static int become_report(void *directory)
 	int n = 0;
 
 	word[n++] = settings.report;
-	word[n++] = "report";
+	word[n++] = settings.is_stat ? "stat" : "report";
 	for (int i = 0; settings.report_option[i] != NULL; i++)
 		word[n++] = settings.report_option[i];
 	word[n++] = "--";
@@ -470,7 +475,10 @@ static void conclude(char *directory, int wait_status)
 	}
 	if (content == RECORDING_CALLS && settings.wants_report)
 		write_report(directory);
-	say("recording: %s", directory);
+	if (settings.is_stat && !settings.is_output_given)
+		recording_delete(directory);
+	else
+		say("recording: %s", directory);
 }
 
 static void end_watching(const struct start *start)

@@ -29,7 +29,9 @@ static bool is_number(const char *value)
 static void usage_error(const struct settings *settings)
 {
 	fprintf(stderr, "Try 'profrun %s --help'.\n",
-		settings->is_record ? "record" : "run");
+		settings->is_record ? "record" :
+		settings->is_stat   ? "stat" :
+				      "run");
 	exit(STATUS_USAGE);
 }
 
@@ -106,6 +108,9 @@ static const char report_help[] =
 	"      --tree                 report: who called whom\n"
 	"      --threads              report: each thread by itself\n";
 
+static const char stat_help[] =
+	"      --json                 print it as JSON\n";
+
 static const char status_help[] =
 	"The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be\n"
 	"executed, 125 if profrun itself failed, 2 if it was called wrongly.\n";
@@ -116,6 +121,13 @@ static void help(const struct settings *settings)
 		printf("Usage: profrun record [OPTIONS] [--] PROGRAM [ARG...]\n\n"
 		       "Runs PROGRAM and records where its time goes.\n\n%s\n%s",
 		       common_help, status_help);
+	else if (settings->is_stat)
+		printf("Usage: profrun stat [OPTIONS] [--] PROGRAM [ARG...]\n"
+		       "       profrun stat DIR [--json]\n\n"
+		       "Runs PROGRAM and prints one paragraph on stderr: time, calls,"
+		       " memory, waits,\nour own cost.  Keeps the recording with -o"
+		       " only.  DIR is a recording.\n\n%s%s\n%s",
+		       common_help, stat_help, status_help);
 	else
 		printf("Usage: profrun [run] [OPTIONS] [--] PROGRAM [ARG...]\n\n"
 		       "Runs PROGRAM, records where its time goes, and reports it"
@@ -650,7 +662,8 @@ enum {
 	OPT_SORT,
 	OPT_LIMIT,
 	OPT_TREE,
-	OPT_THREADS
+	OPT_THREADS,
+	OPT_JSON
 };
 
 #define COMMON_OPTIONS \
@@ -666,6 +679,12 @@ enum {
 	}
 
 static const struct option record_options[] = { COMMON_OPTIONS, { 0 } };
+
+static const struct option stat_options[] = {
+	COMMON_OPTIONS,
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ 0 },
+};
 
 static const struct option run_options[] = {
 	COMMON_OPTIONS,
@@ -714,6 +733,7 @@ static void read_option(struct settings *settings, int option)
 	case OPT_SORT: add_sort(settings, optarg); break;
 	case OPT_LIMIT: add_limit(settings, optarg); break;
 	case OPT_TREE: add_report_option(settings, "--tree", NULL); break;
+	case OPT_JSON: add_report_option(settings, "--json", NULL); break;
 	case OPT_THREADS: add_report_option(settings, "--threads", NULL); break;
 	case 'h': help(settings); break;
 	default: usage_error(settings);
@@ -727,7 +747,10 @@ void settings_read(struct settings *settings, int words, char **word)
 	int option;
 
 	settings->is_record = strcmp(word[0], "record") == 0;
-	options = settings->is_record ? record_options : run_options;
+	settings->is_stat = strcmp(word[0], "stat") == 0;
+	options = settings->is_record ? record_options :
+		  settings->is_stat   ? stat_options :
+					run_options;
 	read_variables(settings);
 	word[0] = "profrun"; /* getopt starts its messages with it */
 	while ((option = getopt_long(words, word, "+p:o:F:qvh", options,

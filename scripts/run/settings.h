@@ -12,6 +12,7 @@
 
 struct settings {
 	bool is_record; /* only record; no report */
+	bool is_stat;	/* one paragraph instead of the report */
 	bool is_quiet;
 	bool is_verbose;
 	bool wants_report;

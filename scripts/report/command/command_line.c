@@ -32,11 +32,12 @@ enum {
 	GPROF = 1 << 7,
 	FINISH = 1 << 8,
 	ANNOTATE = 1 << 9,
-	ALL = (1 << 10) - 1,
+	STAT = 1 << 10,
+	ALL = (1 << 11) - 1,
 	TIMERS = REPORT | EXPORT | HTML | DIFF,
 	SELECTORS = TIMERS | REPLAY,
 	NAMERS = SELECTORS | ANNOTATE,
-	READERS = NAMERS | INFO,
+	READERS = NAMERS | INFO | STAT,
 	WINDOWS = EXPORT | REPLAY,
 };
 
@@ -48,6 +49,9 @@ static const struct verb {
 	int bit;
 	const char *usage;
 } verbs[] = {
+	{ "stat", STAT,
+	  "Usage: profrun stat DIR [OPTIONS]\n\n"
+	  "Prints one paragraph about a recording.\n" },
 	{ "report", REPORT,
 	  "Usage: profrun report [DIR] [OPTIONS]\n\n"
 	  "Prints where the time went.\n" NEWEST },

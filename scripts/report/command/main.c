@@ -48,6 +48,7 @@
 #include "text/ranks.h"
 #include "text/replay.h"
 #include "text/report.h"
+#include "text/stat.h"
 
 #define RANK_ROWS 10 /* limit of the table below the main one */
 
@@ -260,6 +261,23 @@ static int info(const struct options *options, const char *path)
 	return finish(&model);
 }
 
+static int stat_recording(const struct options *options, const char *path)
+{
+	struct recording recording;
+	struct model model, samples = { .recording = NULL };
+	const struct model *other;
+	FILE *out;
+
+	choose_read(&model, &samples, &recording, options, path);
+	other = samples.recording ? &samples : NULL;
+	out = output_open(NULL);
+	if (!strcmp(options->format, "json"))
+		stat_json(out, &model, other);
+	else
+		stat_print(out, &model, other);
+	return finish(&model);
+}
+
 static int do_verb(int argc, char **argv)
 {
 	struct options options = {
@@ -293,6 +311,10 @@ static int do_verb(int argc, char **argv)
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return report(&options, argv[optind]);
+	} else if (!strcmp(verb, "stat")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return stat_recording(&options, argv[optind]);
 	} else if (!strcmp(verb, "export")) {
 		options.depth = 0;
 		left = take_options(&options, verb, argc, argv);
