@@ -285,7 +285,7 @@ static uint64_t cost_here(const struct shim_meta *meta)
 
 	if (ends_calls == 0 || ends_ns == 0)
 		return cost;
-	/* Of 1000 ends. */
+	/* The expected number of 1000 ends in a hook. */
 	expected = ends_calls * cost / ends_ns;
 	if (expected > 900)
 		expected = 900;

@@ -1,8 +1,9 @@
 /*
- * Processor time instead of time.  Hooks read the tick as ever.  When it has changed, the
- * thread reads its processor time, too.  What the clock got ahead of it, the thread has
- * waited: for a processor, or asleep.  That time is not charged, and the calls that are
- * open begin later by it, so that their durations are without it.
+ * Times calls by processor time instead of wall-clock time.  Hooks still read the tick.
+ * When the tick has changed, the thread also reads its processor time.  The thread has
+ * waited for the difference of the two clocks: for a processor, or asleep.  That time
+ * is not charged, and the starts of the open calls move by it, so that their durations
+ * exclude it.
  */
 #include "path/cpu_time.h"
 
@@ -95,7 +96,7 @@ COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick)
 	return waited;
 }
 
-/* What is less than a unit is kept for the next time. */
+/* Keeps the part below a unit for the next call. */
 void cpu_count_waiting(struct shim_node *node, uint64_t waited)
 {
 	struct tree *tree = tree_hot.tree;

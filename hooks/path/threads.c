@@ -12,8 +12,8 @@
 
 #include <shim/banned.h>
 
-/* How many trees are checked for an ended thread before a new thread gets a new
- * tree. */
+/* The number of trees that are checked for an ended thread before a new thread gets a
+ * new tree. */
 #define CHECKED_MAX 64
 
 struct tree *trees;

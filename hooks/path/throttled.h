@@ -46,7 +46,7 @@ struct throttled {
 	struct throttled_place *places;
 	struct shim_throttled_node
 		*node; /* in a file; NULL: no memory for it */
-	/* Of the budget: the calls in @ns of processor time, and their square root. */
+	/* For the budget: the calls in @ns of processor time, and their square root. */
 	uint64_t calls, ns;
 	uint64_t root;
 	uint64_t begin; /* calls at the begin of the burst */
@@ -64,8 +64,8 @@ struct throttled {
 extern uint32_t throttled_count;
 struct throttled *throttled_get(uint32_t number);
 
-/* How often functions were switched off.  A tree with another value must remove
- * calls. */
+/* The number of times that functions were switched off.  A tree with another value must
+ * remove calls. */
 extern uint32_t tree_throttles;
 
 /* The entry of the function at @address, or NULL.  Async. */

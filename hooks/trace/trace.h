@@ -365,7 +365,7 @@ void trace_say_arguments(shim_function function, shim_elt_info info);
 
 /* --- trace_types.c --- */
 
-/* How values of a type are recorded. */
+/* The form in which values of a type are recorded. */
 enum trace_way {
 	TRACE_TEXT,
 	TRACE_RAW,
@@ -430,7 +430,8 @@ bool trace_leaves_out(const struct shim_node *parent, uint64_t function);
 bool trace_is_counted(uint64_t function);
 /* Counts a call of @function, and returns whether the call is left out. */
 bool trace_skips(uint64_t function);
-/* Does the same if the decision is certain.  False without a count otherwise. */
+/* Like trace_skips(), if the decision is certain.  Otherwise returns false, and counts
+ * nothing. */
 bool trace_skips_surely(uint64_t function);
 void trace_switch(bool is_off);
 void trace_toggle(void);

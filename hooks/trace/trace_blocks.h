@@ -73,7 +73,7 @@ void trace_begin_loss(struct trace *trace);
  * the record. */
 char *trace_take(struct trace *trace, size_t size, struct shim_node *innermost);
 
-/* Does the same after it has written a TIME record. */
+/* Writes a TIME record, and reserves @size bytes after it. */
 char *trace_take_timed(struct trace *trace, size_t size,
 		       struct shim_node *innermost);
 

@@ -466,8 +466,8 @@ static bool restore_byte(struct trap_byte byte)
 	return r == 1 || state_quietly(restore_byte_locked, &byte) == 0;
 }
 
-/* How rarely a thread whose code is copied tries again to remove the trap: once in so
- * many hits. */
+/* A thread whose code is copied tries again to remove the trap once in this many
+ * hits. */
 #define HITS_PER_RETRY 1024
 
 /* Returns where the thread continues; 0 if no code can run. */

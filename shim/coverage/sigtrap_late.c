@@ -20,8 +20,8 @@
 #define SIGNALS	 64
 #define TRAP_BIT (1ull << (SIGTRAP - 1))
 
-/* How often to check again: a thread may block all signals for a moment, in code of
- * shim or of the program. */
+/* The number of checks: a thread may block all signals for a moment, in code of shim or
+ * of the program. */
 #define TRIES	 50
 #define PAUSE_MS 2
 

@@ -48,7 +48,7 @@ static struct entry *tables[TABLES];
 /* The table to search first.  Earlier tables are or were full, so they probably lack
  * the address. */
 static unsigned first;
-/* How often the first table had no room.  Races may lose some counts. */
+/* The number of times that the first table had no room.  Races may lose some counts. */
 static uint64_t refusals;
 
 static unsigned clock_shift;

@@ -41,7 +41,7 @@ struct prototype_value {
 	/* A vector of 32 or 64 bytes, in one register if the function is compiled
 	 * for a processor that has such registers. */
 	uint8_t is_vector;
-	/* Of the result: debug information lacks the parameters. */
+	/* In the value of the result: debug information lacks the parameters. */
 	uint8_t is_alone;
 };
 

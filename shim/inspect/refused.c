@@ -16,7 +16,7 @@
 
 static uintptr_t callers[CALLERS_MAX];
 
-/* True if the place is logged now. */
+/* True if @caller was not logged before. */
 static bool is_new(uintptr_t caller)
 {
 	for (unsigned i = 0; i < CALLERS_MAX; i++) {

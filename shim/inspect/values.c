@@ -36,7 +36,7 @@ struct part {
 struct recipe {
 	struct code_cache_entry cached;
 	enum shim_result result;
-	/* Of a site whose caller adds no values: the recipe to use. */
+	/* The recipe to use for a site whose caller adds no values; otherwise NULL. */
 	const struct recipe *same;
 	bool asks_caller; /* each site has a recipe of its own */
 	bool may_tail_call;

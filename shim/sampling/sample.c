@@ -42,7 +42,7 @@ static void add_count(uint64_t *counter, uint64_t many)
 /*
  * A signal takes some kilobytes (3.5 with AVX-512) of the current stack.  Threads of
  * libc have room for that; stacks that the program makes may not.  If the program makes
- * such stacks, shim gives each thread without a signal stack one of its own, which the
+ * such stacks, shim gives each thread without a signal stack a new one, which the
  * program does not see (edge/signals.c).  On a thread with a signal stack, shim's
  * handler uses that one, as any handler does.
  */

@@ -38,7 +38,7 @@ static bool is_known(const struct unwind *walk, unsigned number)
 #define DEPTH 16
 
 /* Evaluates the DWARF expressions that compilers and libc use here: for aligned stacks,
- * in stubs, and behind signal handlers. */
+ * in stubs, and for the frames of signal handlers. */
 static bool evaluate_expression(const struct unwind *walk,
 				const struct tables *tables,
 				const struct rule *rule, const uintptr_t *first,
@@ -326,7 +326,7 @@ bool unwind_step(struct unwind *walk)
 			walk->registers[WALK_IP] != ip);
 }
 
-/* How often find_own_stack() tries again. */
+/* The number of tries of find_own_stack(). */
 #define TRIES_MAX 8
 
 /* Tries several times: the thread may change to another stack during a try. */

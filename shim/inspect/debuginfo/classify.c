@@ -119,7 +119,8 @@ static unsigned first_declared(Dwarf_Die *function, Dwarf_Die *first)
 	return count;
 }
 
-/* What the functions of a class say about copies of its objects. */
+/* The constructors and destructor of a class, as far as they affect copies of its
+ * objects. */
 struct copying {
 	bool by_reference, is_unknown;
 	bool is_declared;  /* has a constructor that copies or moves */

@@ -19,9 +19,9 @@ struct function {
 	Dwarf_Die die;
 };
 
-/* How deeply a unit was read.  Almost all functions are outermost or in namespaces.
- * Functions of local classes are inside functions.  Compilers usually put the
- * definitions of members after their class. */
+/* The depth to which a unit was read.  Almost all functions are outermost or in
+ * namespaces. Functions of local classes are inside functions.  Compilers usually put
+ * the definitions of members after their class. */
 enum depth {
 	DEPTH_NOTHING,
 	DEPTH_OUTERMOST,
