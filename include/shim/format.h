@@ -824,7 +824,8 @@ struct shim_trace_info {
 	/* Calls left out by options of the user: */
 	uint64_t min_duration; /* in clock units; 0: no limit */
 	uint64_t too_short;    /* calls */
-	uint64_t filtered;     /* depth, every N-th, triggers */
+	/* calls left out by depth, every N-th call, or triggers */
+	uint64_t filtered;
 	/* Calls that could not be recorded, by cause. */
 	uint64_t lost[SHIM_LOST_CAUSES];
 	/* With @min_duration, a call gets its ENTER only when it has taken that long,

@@ -118,8 +118,8 @@ union shim_function_or_client {
 	uintptr_t client;
 };
 
-/* The data of a call.  Valid only in the slow hook that got it, as an argument
- * of the functions below.  CLR: COR_PRF_ELT_INFO. */
+/* The data of a call.  It is valid only in the slow hook that got it, as an
+ * argument of the functions below.  CLR: COR_PRF_ELT_INFO. */
 typedef uintptr_t shim_elt_info;
 
 /* A frame; valid as shim_elt_info is.  CLR: COR_PRF_FRAME_INFO. */

@@ -45,7 +45,7 @@ extern "C" {
 #endif
 
 /*
- * What a timer measures.
+ * The time that a timer measures.
  *
  * PROCESS and THREAD: the processor time of the thread.  With PROCESS the whole
  * program gets @frequency_hz hits per second of its processor time.  The weight

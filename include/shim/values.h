@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* Why a value is not available.  A value that is available is never a guess. */
+/* The reason why a value is not available.  A value that is available is exact. */
 enum shim_unavailable {
 	SHIM_AVAILABLE = 0,
 	/* There is no such value: the function returns void, or the position is too
@@ -44,7 +44,7 @@ enum shim_unavailable {
 	SHIM_UNAVAILABLE_NOT_UNDERSTOOD,
 	/* The function does not use it, and no copy is left. */
 	SHIM_UNAVAILABLE_OPTIMIZED_OUT,
-	/* It has been overwritten. */
+	/* The program has overwritten its storage. */
 	SHIM_UNAVAILABLE_CLOBBERED,
 	/* The call was inlined: the value has no storage. */
 	SHIM_UNAVAILABLE_INLINED,

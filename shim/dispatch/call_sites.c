@@ -347,7 +347,7 @@ static int find_return(uintptr_t return_address, struct site_image **image,
 	return *site ? 0 : -ENOENT;
 }
 
-/* It does not synchronize the processors, so a thread may make one more call. */
+/* This function does not synchronize the processors, so a thread may make one more call. */
 int call_sites_switch_call(uintptr_t return_address, bool on)
 {
 	struct site_image *image;

@@ -213,8 +213,8 @@ void plan_run(const struct plan *plan, struct thread *self,
 		call_hook(self, &plan->entries[i], call, call->function, 0);
 }
 
-/* It restores the count instead of decrementing it.  That also removes the runs inside
- * that were left by a jump. */
+/* The function restores the count instead of decrementing it.  That also removes the
+ * runs inside that were left by a jump. */
 void plan_dispatch(const struct plan_call *call)
 {
 	struct thread *self = thread_get();

@@ -27,8 +27,8 @@ struct site_image {
 	uint32_t count, room;
 	uint32_t off; /* the number of sites whose code is off */
 	uint32_t changed, changed_end; /* sites of call_sites_throttle */
-	uint32_t parts, parts_end; /* sites with part_of lie between these */
-	bool has_parts;		   /* shim has searched for parts */
+	uint32_t parts, parts_end;     /* the range of sites with part_of */
+	bool has_parts;		       /* shim has searched for parts */
 	uint32_t rejected;
 	uint32_t end; /* the offset after the last site found */
 	bool scanned;

@@ -136,14 +136,14 @@ static struct track *find_or_make_list(struct thread *self, uintptr_t sp)
 	return track;
 }
 
-static struct open_frame *top(const struct track *track)
+static struct open_frame *top_frame(const struct track *track)
 {
 	return &track->frames[track->count - 1];
 }
 
 /* --- leaving frames --- */
 
-static void pop(struct track *track)
+static void pop_frame(struct track *track)
 {
 	track->count--;
 	track->frames[track->count].frame = NOT_YET;
@@ -152,7 +152,7 @@ static void pop(struct track *track)
 static void leave_top(const struct plan *plan, struct thread *self,
 		      struct track *track, const void *exception)
 {
-	struct open_frame left = *top(track);
+	struct open_frame left = *top_frame(track);
 	struct plan_call call = {
 		.event = PLAN_EXCEPTION,
 		.function = left.function,
@@ -161,7 +161,7 @@ static void leave_top(const struct plan *plan, struct thread *self,
 		.target = (uintptr_t)exception,
 	};
 
-	pop(track);
+	pop_frame(track);
 	if (plan && plan->tracks)
 		plan_run(plan, self, &call);
 }
@@ -171,12 +171,12 @@ static void leave_top(const struct plan *plan, struct thread *self,
 static void unwind_top(const struct plan *plan, struct thread *self,
 		       struct track *track)
 {
-	const void *exception = top(track)->exception;
+	const void *exception = top_frame(track)->exception;
 
 	leave_top(plan, self, track, exception);
 	if (track->count > 0) {
-		top(track)->is_unwinding = true;
-		top(track)->exception = exception;
+		top_frame(track)->is_unwinding = true;
+		top_frame(track)->exception = exception;
 	}
 }
 
@@ -236,15 +236,16 @@ static void enter_frame(const struct plan *plan, struct thread *self,
 {
 	uint32_t at;
 
-	while (track->count > 0 &&
-	       (is_gone(top(track), call) || is_entered_again(track, call)))
+	while (track->count > 0 && (is_gone(top_frame(track), call) ||
+				    is_entered_again(track, call)))
 		leave_top(plan, self, track, NULL);
 	if (track->count + 1 >= track->room && !grow_list(track)) {
 		self->dropped++;
 		return;
 	}
 	/* Outer frames have higher addresses. */
-	SHIM_ASSERT(track->count == 0 || top(track)->frame >= call->frame);
+	SHIM_ASSERT(track->count == 0 ||
+		    top_frame(track)->frame >= call->frame);
 	at = track->count++;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	fill_entry(track, at, call);
@@ -287,19 +288,19 @@ static void leave_frame(const struct plan *plan, struct thread *self,
 		return;
 	while (track->count > left)
 		leave_top(plan, self, track, NULL);
-	if (top(track)->is_unwinding) {
+	if (top_frame(track)->is_unwinding) {
 		unwind_top(plan, self, track);
 		return;
 	}
 	/* If the function has jumped to the hook, the hook returns to the caller: the
 	 * function returns. */
-	if (top(track)->frame >= call.frame)
+	if (top_frame(track)->frame >= call.frame)
 		how = code_leave_kind(&call, &call.target);
 	if (how == CODE_UNWINDS) {
 		leave_top(plan, self, track, NULL);
 		return;
 	}
-	pop(track);
+	pop_frame(track);
 	if (how == CODE_TAIL_CALLS)
 		call.event = PLAN_TAILCALL;
 	plan_run(plan, self, &call);
@@ -342,7 +343,7 @@ static void leave_below(struct thread *self, struct track *track, uintptr_t sp,
 	uint32_t before;
 	const struct plan *plan = begin_use(self, &before);
 
-	while (track->count > 0 && top(track)->frame < sp)
+	while (track->count > 0 && top_frame(track)->frame < sp)
 		leave_top(plan, self, track, exception);
 	end_use(self, before);
 }
@@ -357,8 +358,8 @@ void frame_exits_unwound(uintptr_t sp, const void *exception, bool is_pad)
 	leave_below(self, track, sp, exception);
 	track->landed = sp;
 	if (track->count > 0) {
-		top(track)->is_unwinding = is_pad;
-		top(track)->exception = exception;
+		top_frame(track)->is_unwinding = is_pad;
+		top_frame(track)->exception = exception;
 	}
 }
 
@@ -368,7 +369,7 @@ void frame_exits_caught(uintptr_t sp)
 	struct track *track = self ? find_list(self, sp) : NULL;
 
 	if (track && track->count > 0)
-		top(track)->is_unwinding = false;
+		top_frame(track)->is_unwinding = false;
 }
 
 void frame_exits_jumped(uintptr_t sp)

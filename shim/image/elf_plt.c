@@ -81,7 +81,7 @@ static void read_relocations(struct work *work, const Elf64_Shdr *section,
 }
 
 /* A Shell sort, which is fast because most entries are in order already. */
-static void sort(const struct work *work)
+static void sort_entries(const struct work *work)
 {
 	for (uint32_t gap = work->count / 2; gap > 0; gap /= 2)
 		for (uint32_t i = gap; i < work->count; i++) {
@@ -166,7 +166,7 @@ int elf_plt_read(const struct elf_file *file, struct elf_plt_entry **entries,
 	r = each_section(&work, SHT_RELA, read_relocations);
 	if (work.count > work.room)
 		work.count = work.room;
-	sort(&work);
+	sort_entries(&work);
 	if (r == 0)
 		r = read_tables(&work);
 	if (r < 0) {

@@ -578,7 +578,7 @@ static bool is_known(uintptr_t address)
 	return found;
 }
 
-static int scan(void *unused)
+static int scan_locked(void *unused)
 {
 	(void)unused;
 	return image_scan();
@@ -586,7 +586,7 @@ static int scan(void *unused)
 
 void image_look_again(void)
 {
-	state_slowly(scan, NULL);
+	state_slowly(scan_locked, NULL);
 }
 
 static int closing;

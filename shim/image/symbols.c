@@ -248,7 +248,7 @@ static void sift(const struct work *work, uint32_t root, uint32_t count)
 }
 
 /* Heap sort works in place and takes at most n log n steps, for any file. */
-static void sort(const struct work *work)
+static void sort_symbols(const struct work *work)
 {
 	for (uint32_t i = work->count / 2; i > 0; i--)
 		sift(work, i - 1, work->count);
@@ -563,7 +563,7 @@ static int index_table(struct work *work, uint32_t number,
 	r = read_symbols(work);
 	if (r < 0 || work->count == 0)
 		return r;
-	sort(work);
+	sort_symbols(work);
 	r = hash_names(work);
 	if (r < 0)
 		return r;

@@ -29,8 +29,8 @@ void hidden_take(int signal);
 
 /* The hidden signals that the calling thread has blocked in its own view. */
 uint64_t hidden_blocked(void);
-/* Sets them.  A signal that was sent while it was blocked may arrive as soon as it is
- * unblocked. */
+/* Sets the hidden signals that the thread has blocked in its own view.  A signal that was
+ * sent while it was blocked may arrive as soon as it is unblocked. */
 void hidden_block(uint64_t signals);
 
 /* Whether shim has set @mask: only shim blocks the signals that libc reserves. */
