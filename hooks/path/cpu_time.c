@@ -49,8 +49,9 @@ static void exclude(struct tree *tree, uint64_t waited, uint64_t tick)
 }
 
 /*
- * What the thread has computed tells it, not what it has waited: after the tick it may
- * have lost its processor for long, but it cannot have computed for longer than a tick.
+ * The waiting is derived from the time that the thread has computed.  After the tick
+ * the thread may have waited for long, but it cannot have computed for longer than a
+ * tick.
  */
 static uint64_t waited_of(uint64_t length, int64_t *computed, uint64_t since)
 {

@@ -470,7 +470,7 @@ static bool restore_byte(struct trap_byte byte)
  * hits. */
 #define HITS_PER_RETRY 1024
 
-/* Returns where the thread continues; 0 if no code can run. */
+/* Returns the address at which the thread continues; 0 if no code can run. */
 static uintptr_t continue_at(const struct coverage_object *object,
 			     uint32_t line)
 {

@@ -16,7 +16,7 @@
 
 static uintptr_t callers[CALLERS_MAX];
 
-/* True if @caller was not logged before. */
+/* Stores @caller.  False if it was logged before, or if the list is full. */
 static bool is_new(uintptr_t caller)
 {
 	for (unsigned i = 0; i < CALLERS_MAX; i++) {

@@ -100,7 +100,7 @@ struct debuginfo {
 	debuginfo_call *template_arguments; /* of char */
 	debuginfo_call *prototype;	    /* of struct prototype_value */
 	debuginfo_call *callsite;	    /* of struct callsite */
-	/* The linker name by which the caller calls the function: of char. */
+	/* Of char: the linker name by which the caller calls the function. */
 	debuginfo_call *called;
 	/* The result, then the parameters without hidden ones: bytes of struct
 	 * typetree_value. */

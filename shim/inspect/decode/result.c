@@ -116,7 +116,7 @@ static bool find_known(uintptr_t address, unsigned *at)
 	return false;
 }
 
-/* Returns where the path continues; 0 if it ends. */
+/* Returns the address at which the path continues; 0 if the path ends. */
 static uintptr_t follow_branch(const struct instruction *instruction)
 {
 	int condition = translate_condition(instruction);
@@ -174,7 +174,8 @@ static uintptr_t add_translated(const struct instruction *instruction)
 	return instruction_next(instruction);
 }
 
-/* Translates one instruction.  Returns where the path continues; 0 if it ends. */
+/* Translates one instruction.  Returns the address at which the path continues; 0 if
+ * the path ends. */
 static uintptr_t translate_at(uintptr_t at)
 {
 	struct instruction instruction;
