@@ -96,13 +96,19 @@ static bool is_due(struct throttled *throttled, uint64_t share)
 	return true;
 }
 
+static bool is_off(const struct throttled *throttled)
+{
+	return throttled_state(throttled) == THROTTLED_OFF &&
+	       !throttled_is_counted(throttled);
+}
+
 static void choose_functions(uint64_t cost)
 {
 	uint64_t sum = 0, factor;
 	uint32_t count = throttled_count, first;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (throttled_state(throttled_get(i)) == THROTTLED_OFF)
+		if (is_off(throttled_get(i)))
 			sum += root_of(throttled_get(i));
 	burst_size = 0;
 	if (sum == 0)
@@ -115,7 +121,7 @@ static void choose_functions(uint64_t cost)
 		struct throttled *throttled = throttled_get((first + i) %
 							    count);
 
-		if (throttled_state(throttled) == THROTTLED_OFF &&
+		if (is_off(throttled) &&
 		    is_due(throttled, factor / root_of(throttled)))
 			in_burst[burst_size++] = throttled;
 	}

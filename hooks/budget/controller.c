@@ -16,7 +16,7 @@
 #include <shim/banned.h>
 
 #define FIRST_LOOK 2   /* samples */
-#define LOOK_MIN   5   /* samples between two looks */
+#define LOOK_MIN   3   /* samples between two looks */
 #define LOOK_MAX   100 /* the same */
 /* Looks take at most 1/SHARE of the time, or 1/HOT_SHARE when samples show that hooks
  * take more than the budget. */
@@ -26,6 +26,16 @@
 
 /* Hooks cost more in a program than in the loop that measures their cost. */
 #define MARGIN_PERCENT 150
+
+/* A call that is counted at its site costs 0.8 to 1.4 ns where the hooks cost 5 to 7. */
+#define COUNTED_SHARE 6
+/* Calls that are counted get this part of the budget, over the whole run and a begin of
+ * some samples: a short phase with many calls does not end the counting. */
+#define COUNTED_PERCENT 45
+#define COUNTED_BEGIN	50
+/* Hooks cost this part of the budget at most, or so much as the budget is of the time;
+ * they get half of that when functions are switched.  They alone know paths. */
+#define HOOKS_PERCENT 30
 
 uint32_t controller_percent;
 
@@ -175,6 +185,8 @@ static void visit_chunk(struct tree *tree, const struct chunk *chunk,
 			      sizeof(struct shim_thread_node) :
 		      kind == SHIM_NODE_THROTTLED >> 48 ?
 			      sizeof(struct shim_throttled_node) :
+		      kind == SHIM_NODE_COUNTERS >> 48 ?
+			      sizeof(struct shim_counters_node) :
 			      sizeof(*node);
 		if (function != 0 &&
 		    (function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
@@ -218,19 +230,36 @@ static void visit_count(struct tree *tree, struct shim_node *node)
 
 /* --- the choice --- */
 
-/* The calls since the last look.  It excludes the calls of bursts, which have a budget
- * of their own, and functions of unloaded images. */
-static uint64_t calls_of(const struct counter *counter)
+static struct throttled *throttled_of(const struct counter *counter)
 {
-	const struct throttled *throttled = counter->is_throttled ?
-						    throttled_find(
-							    counter->function) :
-						    NULL;
+	return counter->is_throttled ? throttled_find(counter->function) : NULL;
+}
+
+static uint64_t difference(const struct counter *counter)
+{
+	return counter->calls > counter->before ?
+		       counter->calls - counter->before :
+		       0;
+}
+
+/* The calls of hooks since the last look.  Those of bursts are paid for apart.  Those of an
+ * image that was unloaded are not counted any more. */
+static uint64_t since(const struct counter *counter)
+{
+	const struct throttled *throttled = throttled_of(counter);
 
 	if (throttled && throttled_state(throttled) < THROTTLED_ON)
 		return 0;
-	return counter->calls > counter->before ?
-		       counter->calls - counter->before :
+	return difference(counter);
+}
+
+/* The same of a function that is counted at its sites. */
+static uint64_t counted_since(const struct counter *counter)
+{
+	const struct throttled *throttled = throttled_of(counter);
+
+	return throttled && throttled_is_counted(throttled) ?
+		       difference(counter) :
 		       0;
 }
 
@@ -238,11 +267,9 @@ static uint64_t calls_of(const struct counter *counter)
 
 static uint64_t bucket_calls[BUCKETS];
 
-/* The bucket of a function, by its calls: four buckets for each doubling.  Functions
- * without callees go first, because they tell the user least. */
-static unsigned bucket_of(const struct counter *counter)
+/* Four buckets for each doubling. */
+static unsigned bucket_of(uint64_t calls)
 {
-	uint64_t calls = calls_of(counter) >> counter->has_callees;
 	unsigned top;
 
 	if (calls < 4)
@@ -251,34 +278,67 @@ static unsigned bucket_of(const struct counter *counter)
 	return top * 4 + (unsigned)(calls >> (top - 2) & 3);
 }
 
-static bool may_switch_off(const struct counter *counter)
+/* Leaves tell least: they come first. */
+static unsigned hook_bucket(const struct counter *counter)
 {
-	return !counter->is_outermost && !counter->is_throttled &&
-	       calls_of(counter) >= CALLS_LEAST;
+	return bucket_of(since(counter) >> counter->has_callees);
 }
 
-/* The lowest bucket whose functions are switched off if @left calls may remain. */
-static unsigned find_limit(uint64_t left)
+static bool may_go(const struct counter *counter)
 {
-	uint64_t staying = 0;
+	return !counter->is_outermost && !counter->is_throttled &&
+	       since(counter) >= CALLS_LEAST;
+}
 
-	for (unsigned i = 0; i < BUCKETS; i++)
-		bucket_calls[i] = 0;
-	for (uint32_t i = 0; i < counter_count; i++) {
-		const struct counter *counter = &counters[i];
-
-		if (may_switch_off(counter))
-			bucket_calls[bucket_of(counter)] += counter->calls -
-							    counter->before;
-		else
-			staying += calls_of(counter);
-	}
+/* The lowest bucket whose functions go, if @left calls may stay, of which @staying will
+ * anyway. */
+static unsigned limit_of(uint64_t staying, uint64_t left)
+{
 	for (unsigned i = 0; i < BUCKETS; i++) {
 		staying += bucket_calls[i];
 		if (staying > left && bucket_calls[i] > 0)
 			return i;
 	}
 	return BUCKETS;
+}
+
+static void clear_buckets(void)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		bucket_calls[i] = 0;
+}
+
+/* From which bucket on functions have no hooks, if @left calls of hooks may stay. */
+static unsigned find_hooks_limit(uint64_t left)
+{
+	uint64_t staying = 0;
+
+	clear_buckets();
+	for (uint32_t i = 0; i < counter_count; i++) {
+		const struct counter *counter = &counters[i];
+
+		if (may_go(counter))
+			bucket_calls[hook_bucket(counter)] += since(counter);
+		else
+			staying += since(counter);
+	}
+	return limit_of(staying, left);
+}
+
+/* From which bucket on functions are not even counted, if @left calls may be. */
+static unsigned find_counted_limit(unsigned hooks_limit, uint64_t left)
+{
+	clear_buckets();
+	for (uint32_t i = 0; i < counter_count; i++) {
+		const struct counter *counter = &counters[i];
+		uint64_t calls = counted_since(counter);
+
+		if (calls == 0 && may_go(counter) &&
+		    hook_bucket(counter) >= hooks_limit)
+			calls = since(counter);
+		bucket_calls[bucket_of(calls)] += calls;
+	}
+	return limit_of(0, left);
 }
 
 /* --- switching off --- */
@@ -293,23 +353,31 @@ void controller_describe(const struct moment *moment,
 		return;
 	node->address = throttled->function;
 	node->weight = moment->weight;
-	node->state = SHIM_THROTTLED_OFF;
+	node->counter = throttled->counter;
+	node->state = throttled->is_counted ? SHIM_THROTTLED_COUNTED :
+					      SHIM_THROTTLED_OFF;
 	__atomic_store_n(&node->function, SHIM_NODE_THROTTLED,
 			 __ATOMIC_RELEASE);
 	__atomic_store_n(&throttled->node, node, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&moment->meta->throttled, 1, __ATOMIC_RELAXED);
 }
 
+static uint32_t last_counter;
+
 static void switch_off(const struct moment *moment, struct counter *counter,
-		       uint64_t passed_ns)
+		       uint64_t passed_ns, bool is_counted)
 {
-	uint64_t calls = calls_of(counter);
+	uint64_t calls = since(counter);
 	struct throttled *throttled = throttled_add(counter->function);
 
 	if (!throttled)
 		return;
 	throttled->calls = calls;
 	throttled->ns = passed_ns;
+	if (is_counted && last_counter + 1 < SHIM_COUNTERS) {
+		throttled->counter = ++last_counter;
+		throttled->is_counted = true;
+	}
 	counter->is_chosen = counter->is_throttled = true;
 	controller_describe(moment, throttled);
 }
@@ -329,20 +397,59 @@ static void visit_chosen(struct tree *tree, struct shim_node *node)
 	node->time = __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
 }
 
-/* Switches off all functions from bucket @limit on. */
-static bool switch_off_from(const struct moment *moment, unsigned limit,
-			    uint64_t passed_ns)
-{
-	bool any = false;
+/* The sites of functions that go off, in few batches. */
+static struct shim_hook_call sites[256];
+static uint32_t site_count;
 
-	for (uint32_t i = 0; i < counter_count; i++)
-		if (may_switch_off(&counters[i]) &&
-		    bucket_of(&counters[i]) >= limit) {
-			switch_off(moment, &counters[i], passed_ns);
-			any |= counters[i].is_chosen;
+static void switch_sites(void)
+{
+	if (site_count > 0)
+		shim_profiler_switch_calls(tree_handle, false, site_count,
+					   sites);
+	site_count = 0;
+}
+
+static void uncount(struct throttled *throttled, uint64_t calls,
+		    uint64_t passed_ns)
+{
+	const uint32_t room = sizeof(sites) / sizeof(sites[0]);
+	uint32_t first = 0, more;
+
+	throttled->calls = calls;
+	throttled->ns = passed_ns;
+	if (!throttled_uncount(throttled))
+		return;
+	while ((more = throttled_list(throttled, first, room - site_count,
+				      sites + site_count)) > 0) {
+		first += more;
+		site_count += more;
+		if (site_count == room)
+			switch_sites();
+	}
+}
+
+/* Hooks go from bucket @hooks_limit on, and counters from @counted_limit on. */
+static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
+			    unsigned counted_limit, uint64_t passed_ns)
+{
+	bool any = false, is_off = false;
+
+	for (uint32_t i = 0; i < counter_count; i++) {
+		struct counter *counter = &counters[i];
+		uint64_t counted = counted_since(counter);
+
+		if (may_go(counter) && hook_bucket(counter) >= hooks_limit) {
+			switch_off(moment, counter, passed_ns,
+				   bucket_of(since(counter)) < counted_limit);
+			any |= counter->is_chosen;
+		} else if (counted > 0 && bucket_of(counted) >= counted_limit) {
+			uncount(throttled_of(counter), counted, passed_ns);
+			is_off = true;
 		}
+	}
+	switch_sites();
 	if (!any)
-		return false;
+		return is_off;
 	each_node(visit_chosen);
 	for (uint32_t i = 0; i < counter_count; i++)
 		counters[i].is_chosen = false;
@@ -362,34 +469,77 @@ static void count_calls(void)
 		counters[i].calls = 0;
 	}
 	each_node(visit_count);
+	for (uint32_t i = 0; i < counter_count; i++) {
+		const struct throttled *throttled = throttled_of(&counters[i]);
+
+		if (throttled && throttled_is_counted(throttled))
+			counters[i].calls += throttled_counted(throttled);
+	}
 }
 
-static uint64_t calls_of_all(void)
+static uint64_t sum_of(uint64_t (*calls)(const struct counter *counter))
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < counter_count; i++)
+		sum += calls(&counters[i]);
+	return sum;
+}
+
+/* What all counted calls have cost, in ns; @cost: of one. */
+static uint64_t counted_ns(uint64_t cost)
 {
 	uint64_t calls = 0;
 
-	for (uint32_t i = 0; i < counter_count; i++)
-		calls += calls_of(&counters[i]);
-	return calls;
+	for (uint32_t i = 0; i < counter_count; i++) {
+		const struct throttled *throttled = throttled_of(&counters[i]);
+
+		if (throttled)
+			calls += throttled_counted(throttled);
+	}
+	return calls * cost / 1000;
 }
 
-/* Switches functions off if necessary.  Returns whether it did. */
-static bool enforce_budget(const struct moment *moment)
+static bool is_counting_cheap(const struct moment *moment, uint64_t cost)
+{
+	uint64_t time_ns = (moment->weight + COUNTED_BEGIN) *
+			   moment->meta->sample_period_ns;
+
+	return counted_ns(cost) <=
+	       time_ns / 10000 * controller_percent * COUNTED_PERCENT;
+}
+
+/* Whether functions were switched off.  Hooks know paths; for their cost, counters know
+ * six times as many calls. */
+static bool decide(const struct moment *moment)
 {
 	uint64_t passed_ns = (moment->weight - last_weight) *
 			     moment->meta->sample_period_ns;
 	uint64_t allowed_ns = passed_ns / 100 * controller_percent;
 	uint64_t cost = controller_cost(moment->meta) * MARGIN_PERCENT / 100;
 	uint64_t own_ns = moment->meta->own_ns - last_own_ns;
-	uint64_t target_ns = allowed_ns * 2 / 3;
+	uint64_t target_ns = allowed_ns * 2 / 3, target;
+	uint64_t hooks_ns = sum_of(since) * cost / 1000;
+	uint64_t counters_ns = sum_of(counted_since) * cost / COUNTED_SHARE /
+			       1000;
+	uint64_t hooks_percent = controller_percent > HOOKS_PERCENT ?
+					 controller_percent :
+					 HOOKS_PERCENT;
+	unsigned hooks_limit, counted_limit = BUCKETS;
 
-	if (cost == 0 || calls_of_all() * cost / 1000 + own_ns <= allowed_ns)
+	if (cost == 0 || (hooks_ns + counters_ns + own_ns <= allowed_ns &&
+			  hooks_ns <= allowed_ns / 100 * hooks_percent))
 		return false;
 	/* Sampling alone may cost more than a small budget. */
 	target_ns = target_ns > own_ns + allowed_ns / 4 ? target_ns - own_ns :
 							  allowed_ns / 4;
-	return switch_off_from(moment, find_limit(target_ns * 1000 / cost),
-			       passed_ns);
+	target = target_ns * 1000 / cost * hooks_percent / 200;
+	hooks_limit = find_hooks_limit(target);
+	target = target_ns * 1000 / (cost / COUNTED_SHARE) *
+		 (200 - hooks_percent) / 200;
+	if (!is_counting_cheap(moment, cost / COUNTED_SHARE))
+		counted_limit = find_counted_limit(hooks_limit, target);
+	return switch_off_from(moment, hooks_limit, counted_limit, passed_ns);
 }
 
 /* The next look comes after a longer interval, but as early as its cost allows. */
@@ -429,25 +579,22 @@ static bool is_hot(const struct moment *moment)
 	       __builtin_popcount(recent) >= 4;
 }
 
-/* If hooks have become hot only recently, earlier calls tell little.  Then the look
- * only counts, and the next look follows soon. */
 void controller_look(const struct moment *moment)
 {
 	bool hot = is_hot(moment);
-	bool counts_only = hot && moment->weight - last_weight > 4 * LOOK_MIN;
-	uint64_t begin;
+	uint64_t begin, cost_ns;
 
 	if (moment->weight < next_look && !hot)
 		return;
 	begin = shim_thread_time_ns();
 	count_calls();
-	if (!counts_only && enforce_budget(moment))
+	/* Without the switching, which the next look will not repeat. */
+	cost_ns = shim_thread_time_ns() - begin;
+	if (decide(moment))
 		hot_share = HOT_SHARE;
-	else if (!counts_only && hot && hot_share < SHARE)
+	else if (hot && hot_share < SHARE)
 		hot_share *= 2;
-	plan_next(moment, shim_thread_time_ns() - begin);
-	if (counts_only)
-		next_look = moment->weight + LOOK_MIN;
+	plan_next(moment, cost_ns);
 }
 
 void controller_image_gone(uintptr_t low, uintptr_t high)
@@ -457,6 +604,14 @@ void controller_image_gone(uintptr_t low, uintptr_t high)
 			counters[i] = (struct counter){
 				.function = counters[i].function
 			};
+}
+
+static void release(struct throttled *throttled)
+{
+	for (uint32_t i = 0; i < counter_count; i++)
+		if (counters[i].function == throttled->function)
+			counters[i].is_throttled = false;
+	throttled_release(throttled);
 }
 
 void controller_forked(void)
@@ -474,7 +629,9 @@ void controller_forked(void)
 	for (uint32_t i = 0; moment.tree && i < throttled_count; i++) {
 		uint32_t state = throttled_state(throttled_get(i));
 
-		if (state < THROTTLED_ON)
+		if (throttled_is_counted(throttled_get(i)))
+			release(throttled_get(i));
+		else if (state < THROTTLED_ON)
 			controller_describe(&moment, throttled_get(i));
 		/* The functions were on again before the fork, so all calls of the
 		 * child are counted. */

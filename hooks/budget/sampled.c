@@ -4,11 +4,13 @@
  * hook. Only the sampler's signal adds nodes, and it does not interrupt itself; so each
  * tree has one writer at a time.
  */
+#define _GNU_SOURCE
 #include "budget/sampled.h"
 #include "path/nodes.h"
 #include "path/threads.h"
 
 #include <shim/stack.h>
+#include <ucontext.h>
 
 #include <shim/banned.h>
 
@@ -121,8 +123,9 @@ extern const char etext[] __attribute__((visibility("hidden")));
 
 static bool is_own(uintptr_t address)
 {
-	return address - (uintptr_t)__ehdr_start <
-	       (uintptr_t)etext - (uintptr_t)__ehdr_start;
+	return shim_is_counter(address) ||
+	       address - (uintptr_t)__ehdr_start <
+		       (uintptr_t)etext - (uintptr_t)__ehdr_start;
 }
 
 uint64_t budget_samples_own;
@@ -140,7 +143,7 @@ static void add_weight(struct shim_sampled_node *node, bool is_hook,
 /* Adds the path from @node inwards, without frames of hooks. */
 static void add_frames(struct tree *tree, struct sampled *sampled,
 		       const struct shim_node *node, uint32_t frames,
-		       bool is_whole, uint32_t weight)
+		       bool is_whole, bool is_counter, uint32_t weight)
 {
 	uint64_t parent = (uint64_t)node;
 	struct shim_sampled_node *at = NULL;
@@ -157,9 +160,9 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 			       sampled->frames[--frames] & SHIM_NODE_ADDRESS);
 		parent = (uint64_t)at;
 	}
-	sampled->in_hook = first > 0;
+	sampled->in_hook = is_counter || first > 0;
 	if (parent)
-		add_weight(at, first > 0, weight);
+		add_weight(at, sampled->in_hook, weight);
 }
 
 bool budget_samples_in_hook(const struct tree *tree)
@@ -179,6 +182,42 @@ static struct tree *find_tree(uintptr_t sp)
 	return tree ? tree : tree_get(sp);
 }
 
+/*
+ * The unwinder does not know the code that counts calls.  That code pushes nothing, so the
+ * thread is taken back to the call.  Returns whether it was there.
+ */
+static bool leave_counter(const void *context, uintptr_t *ip, uintptr_t *sp)
+{
+#ifdef __x86_64__
+	greg_t *registers =
+		((ucontext_t *)(uintptr_t)context)->uc_mcontext.gregs;
+
+	*ip = (uintptr_t)registers[REG_RIP];
+	*sp = (uintptr_t)registers[REG_RSP];
+	if (!shim_is_counter(*ip))
+		return false;
+	registers[REG_RIP] = *(const greg_t *)*sp - 1;
+	registers[REG_RSP] += (greg_t)sizeof(greg_t);
+	return true;
+#else
+	(void)context, (void)ip, (void)sp;
+	return false;
+#endif
+}
+
+static void return_to_counter(const void *context, uintptr_t ip, uintptr_t sp)
+{
+#ifdef __x86_64__
+	greg_t *registers =
+		((ucontext_t *)(uintptr_t)context)->uc_mcontext.gregs;
+
+	registers[REG_RIP] = (greg_t)ip;
+	registers[REG_RSP] = (greg_t)sp;
+#else
+	(void)context, (void)ip, (void)sp;
+#endif
+}
+
 struct tree *budget_samples_add(const void *context, uintptr_t sp,
 				uint32_t weight)
 {
@@ -186,18 +225,21 @@ struct tree *budget_samples_add(const void *context, uintptr_t sp,
 	struct sampled *sampled = tree ? get_sampled(tree) : NULL;
 	struct shim_node *node;
 	uint32_t frames = 0;
-	uintptr_t end;
-	bool is_whole;
+	uintptr_t end, counter_ip, counter_sp;
+	bool is_whole, is_counter;
 
 	if (!sampled)
 		return NULL;
 	node = tree_innermost(tree, sp, &end);
+	is_counter = leave_counter(context, &counter_ip, &counter_sp);
 	is_whole = shim_stack_calls(context, end, FRAMES_MAX, &frames,
 				    sampled->frames) == SHIM_OK &&
 		   frames <= FRAMES_MAX;
+	if (is_counter)
+		return_to_counter(context, counter_ip, counter_sp);
 	if (frames > FRAMES_MAX)
 		frames = FRAMES_MAX;
-	add_frames(tree, sampled, node, frames, is_whole, weight);
+	add_frames(tree, sampled, node, frames, is_whole, is_counter, weight);
 	return tree;
 }
 

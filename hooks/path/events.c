@@ -242,6 +242,7 @@ static void on_forked(struct shim_profiler *profiler)
 				 .cache_mask = tree_hot.cache_mask,
 				 .tick = &cost_no_tick,
 				 .no_clock = tree_hot.no_clock };
+	*shim_thread_counters() = NULL;
 	tree_forget_all();
 	throttled_forked();
 	if (shim_record_meta())

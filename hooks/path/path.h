@@ -11,6 +11,7 @@
  *     restart.c       calls that were open while the hooks were off
  *     doubt.c         open calls that may have ended unseen
  *     throttled.c     functions that are off at their call sites
+ *     throttled_calls.c  their calls: sites are switched, or counted
  *     strip.c         removal of their open calls
  *     open_calls.c    the open calls, for the unwinder
  *     path_unwind.c   paths in code without instrumentation
@@ -25,6 +26,7 @@
 #ifndef PATH_H
 #define PATH_H
 
+#include <shim/builtin.h>
 #include <shim/cpu.h>
 #include <shim/hooks.h>
 #include <shim/record.h>
@@ -113,6 +115,7 @@ struct tree {
 	struct node_data *data; /* owned by node_data.c */
 	struct step *steps;	/* owned by strip.c */
 	size_t step_room;
+	uint64_t *counters; /* of throttled.c, or NULL */
 };
 
 /* The data of each thread that the fast path reads. */
@@ -266,6 +269,7 @@ static inline void tree_hide(void)
 {
 	tree_hot.below = HOT_NOWHERE;
 	tree_hot.current = &tree_no_call;
+	*shim_thread_counters() = NULL;
 }
 
 /* The frame of @sp in the stack in use.  (A hook has @sp - 8 at hand: its own stack

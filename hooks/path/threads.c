@@ -165,6 +165,8 @@ void tree_publish(struct tree *tree, struct stack *stack,
 	__atomic_store_n(&tree_hot.cache_mask, tree->cache_mask,
 			 __ATOMIC_RELEASE);
 	tree_hot.tree = tree;
+	if (tree->counters)
+		*shim_thread_counters() = tree->counters;
 	tree_hot.trace = tree->trace;
 	/* A value other than tree_starts makes the next call look back. */
 	tree_hot.starts = tree->starts - stack->in_doubt;

@@ -1,5 +1,5 @@
 /*
- * The table of functions that are switched off, and the list of their call sites.
+ * The table of functions that are switched off.
  *
  * Entries are never removed, so readers need no lock.  The budget adds entries.  Any
  * thread adds sites and nodes, with one atomic store each.
@@ -12,10 +12,6 @@
 
 #define BLOCK  512 /* entries */
 #define BLOCKS 512
-
-/* The number of calls of sites that are off that may still arrive.  With more calls,
- * the sites cannot be switched. */
-#define STRAYS_MAX 256
 
 struct shim_profiler_handle *tree_handle;
 uint32_t tree_throttles;
@@ -36,7 +32,7 @@ struct pool {
 };
 static struct pool *pool;
 
-static void *take_private(size_t size)
+void *throttled_take(size_t size)
 {
 	struct pool *from = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
 	uint64_t at = 0;
@@ -151,7 +147,7 @@ static void mark_node(struct shim_node *node, bool is_slow)
 void throttled_add_place(struct throttled *throttled, struct tree *tree,
 			 struct shim_node *node)
 {
-	struct throttled_place *place = take_private(sizeof(*place));
+	struct throttled_place *place = throttled_take(sizeof(*place));
 
 	if (throttled_is_off(throttled))
 		mark_node(node, true);
@@ -201,126 +197,6 @@ uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
 	return count;
 }
 
-static bool has_site(const struct throttled *throttled, uintptr_t address)
-{
-	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
-							    __ATOMIC_ACQUIRE);
-
-	while (site && (site->gone || site->address != address))
-		site = site->next;
-	return site != NULL;
-}
-
-static void add_site(struct throttled *throttled, uintptr_t address)
-{
-	struct throttled_site *site = take_private(sizeof(*site));
-
-	/* Without memory, the site stays off in bursts, which then count too few
-	 * calls. */
-	if (!site)
-		return;
-	site->address = address;
-	site->next = __atomic_load_n(&throttled->sites, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&throttled->sites, &site->next,
-					    site, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED))
-		;
-	if (throttled->node)
-		__atomic_fetch_add(&throttled->node->sites, 1,
-				   __ATOMIC_RELAXED);
-}
-
-void throttled_give_up(struct throttled *throttled)
-{
-	struct shim_meta *meta = shim_record_meta();
-	struct shim_hook_call calls[8];
-	uint32_t first = 0, count;
-
-	if (__atomic_exchange_n(&throttled->state, THROTTLED_ON,
-				__ATOMIC_ACQ_REL) == THROTTLED_ON)
-		return;
-	throttled_mark(throttled, false);
-	while ((count = throttled_list(throttled, first, 8, calls)) > 0) {
-		shim_profiler_switch_calls(tree_handle, true, count, calls);
-		first += count;
-	}
-	/* The first call that failed is recorded, so no call is missing. */
-	if (throttled->node)
-		throttled->node->state = throttled->sites ?
-						 SHIM_THROTTLED_FAILED :
-						 SHIM_THROTTLED_NOT;
-	if (meta)
-		__atomic_fetch_add(&meta->throttle_failed, 1, __ATOMIC_RELAXED);
-}
-
-/* Switches the site of the call that reached a hook at @sp.  False if the call is to be
- * recorded. */
-static bool switch_site(struct throttled *throttled, uint64_t function,
-			const void *site, uintptr_t sp, bool is_leave)
-{
-	struct shim_hook_call call = { function, shim_hook_caller(sp) };
-	bool is_known;
-
-	/* The function has jumped to the hook. */
-	if (is_leave && call.address == (uintptr_t)site)
-		call.address = 0;
-	is_known = has_site(throttled, call.address);
-	/* These calls began before the switch, or come from a jump that cannot be
-	 * found. */
-	if (is_known && throttled->strays++ > 0) {
-		if (throttled->strays < STRAYS_MAX)
-			return true;
-		throttled_give_up(throttled);
-		return false;
-	}
-	if (shim_profiler_switch_calls(tree_handle, false, 1, &call) !=
-	    SHIM_OK) {
-		throttled_give_up(throttled);
-		return false;
-	}
-	if (!is_known)
-		add_site(throttled, call.address);
-	return true;
-}
-
-/* --- the slow path --- */
-
-bool throttled_ignores_enter(uint64_t function, const void *site, uintptr_t sp)
-{
-	struct throttled *throttled = throttled_find(function);
-	uint32_t state = throttled ? throttled_state(throttled) : THROTTLED_ON;
-
-	if (state > THROTTLED_ARMING)
-		return false;
-	return state == THROTTLED_ARMING ||
-	       switch_site(throttled, function, site, sp, false);
-}
-
-static bool is_open(uint64_t function)
-{
-	const struct tree *tree = tree_hot.tree;
-	const struct shim_node *node = tree_hot.current;
-
-	if (node == &tree_no_call && tree)
-		node = tree->current;
-	for (; node && !is_root(node); node = parent_of(node))
-		if (address_of(node) == function)
-			return true;
-	return false;
-}
-
-/* Ignores a leave whose enter was not recorded. */
-bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp)
-{
-	struct throttled *throttled = throttled_find(function);
-
-	if (!throttled)
-		return false;
-	if (throttled_state(throttled) == THROTTLED_OFF)
-		switch_site(throttled, function, site, sp, true);
-	return !is_open(function);
-}
-
 /* --- open calls --- */
 
 bool throttled_is_stale(const struct shim_node *node, uint32_t epoch)
@@ -349,6 +225,7 @@ void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation)
 			continue;
 		__atomic_store_n(&throttled->state, THROTTLED_GONE,
 				 __ATOMIC_RELEASE);
+		throttled->is_counted = false;
 		throttled->function |= (uint64_t)generation << 48;
 		if (throttled->node)
 			throttled->node->address = throttled->function;

@@ -2,6 +2,9 @@
  * Functions that are switched off at their call sites, because their calls cost too
  * much.  The budget room decides which functions, and when.
  *
+ * A function may also be counted while it is off: its calls of the enter hook lead to
+ * code that adds to a counter of the thread.  So all its calls are known, without paths.
+ *
  * shim learns of a call site when its call reaches the slow path: the nodes of a
  * function that is off carry SHIM_NODE_EXACT, so no call of it matches on the fast
  * path.  The slow path ignores the call and switches the site off.
@@ -57,7 +60,9 @@ struct throttled {
 	 * all bursts; the sum of the squared differences between neighbours. */
 	uint64_t rate, weight;
 	unsigned __int128 area, squares;
-	uint32_t strays; /* calls of sites that are off, since it went off */
+	uint32_t strays;  /* calls of sites that are off, since it went off */
+	uint32_t counter; /* 0: none; kept when the function goes off */
+	bool is_counted;
 };
 
 /* All functions that were ever switched off, in the order of their numbers. */
@@ -139,8 +144,27 @@ void throttled_mark(const struct throttled *throttled, bool is_slow);
 uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
 			uint32_t room, struct shim_hook_call *calls);
 
+/* Small private memory, for all threads; NULL: there is none. */
+void *throttled_take(size_t size);
+
 /* Switches the function on permanently. */
 void throttled_give_up(struct throttled *throttled);
+
+/*
+ * throttled_uncount - the function is not counted any more, but off.  The caller switches
+ *                     its sites off; false: it was not counted
+ * throttled_counted - the calls that were counted
+ * throttled_release - in a fork child: forgets a function that was counted.  Its calls have
+ *                     no paths here yet, so they are recorded again
+ */
+bool throttled_uncount(struct throttled *throttled);
+uint64_t throttled_counted(const struct throttled *throttled);
+void throttled_release(struct throttled *throttled);
+
+static inline bool throttled_is_counted(const struct throttled *throttled)
+{
+	return __atomic_load_n(&throttled->is_counted, __ATOMIC_ACQUIRE);
+}
 
 /* Called when an image was unloaded, and in a fork child. */
 void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation);

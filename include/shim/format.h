@@ -212,7 +212,8 @@ struct shim_meta {
 	 * Then no call is timed (coarse is 2): times come from struct
 	 * shim_sampled_node. */
 	uint32_t budget;
-	uint32_t throttled; /* functions that were switched off at least once */
+	/* functions that were switched off or counted at least once */
+	uint32_t throttled;
 	/* functions whose code cannot be changed; @throttled may contain some */
 	uint32_t throttle_failed;
 	uint32_t unused3;
@@ -315,6 +316,7 @@ struct shim_file {
 #define SHIM_NODE_ALIVE	    0xfff4000000000000ull
 #define SHIM_NODE_SAMPLED   0xfff3000000000000ull
 #define SHIM_NODE_THROTTLED 0xfff2000000000000ull
+#define SHIM_NODE_COUNTERS  0xfff1000000000000ull
 /* Mask: all its bits are set in these kinds, and never in a function word. */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull
 /* Flag of a function word: the calls are timed exactly now, or in doubt (bit 0 of
@@ -393,11 +395,16 @@ struct shim_sampled_node {
  * From time to time a burst switches the function on again for a short while, at random
  * points of the processor time.  In a burst the thread made n calls in d nanoseconds of
  * its processor time, without the cost of the hooks: a rate r = n/d.
+ *
+ * A function that is not called too often for that is counted at its call sites: all
+ * its calls, but not their paths.  Its calls are those of its nodes and those of
+ * @counter in all files of the process.  It may go off later.
  */
 struct shim_throttled_node {
 	uint64_t function; /* SHIM_NODE_THROTTLED */
 	uint64_t address;  /* of the function | generation << 48 */
-	/* sample_weight of the meta when the function was first switched off */
+	/* sample_weight of the meta when the function was first switched off; calls
+	 * before that may have been counted by @counter */
 	uint64_t weight;
 	uint64_t state; /* enum shim_throttled */
 	uint64_t bursts;
@@ -412,8 +419,9 @@ struct shim_throttled_node {
 	uint64_t squares[2];
 	/* sum of r x n x cost / d: the correction of r for the cost of hooks */
 	uint64_t slopes;
-	uint64_t sites; /* call sites that were found and switched off */
-	uint64_t unused[4];
+	uint64_t sites;	  /* call sites that were found and switched off */
+	uint64_t counter; /* 0: it has none */
+	uint64_t unused[3];
 };
 
 enum shim_throttled {
@@ -421,6 +429,17 @@ enum shim_throttled {
 	SHIM_THROTTLED_OFF = 1,
 	/* on again for good: its code cannot be changed; some calls are missing */
 	SHIM_THROTTLED_FAILED = 2,
+	/* never off: calls without nodes were counted */
+	SHIM_THROTTLED_COUNTED = 3,
+};
+
+/* calltree with a budget: the counters of struct shim_throttled_node, in a file that has
+ * some (16 KiB). */
+#define SHIM_COUNTERS_MAX 2040
+struct shim_counters_node {
+	uint64_t function; /* SHIM_NODE_COUNTERS */
+	uint64_t unused[7];
+	uint64_t calls[SHIM_COUNTERS_MAX];
 };
 
 /* The root of a thread's tree (128 bytes); @parent is 0.  A coroutine that ran on
@@ -1134,6 +1153,7 @@ SHIM_LAYOUT(struct shim_alive_node, 64);
 SHIM_LAYOUT(struct shim_node, 64);
 SHIM_LAYOUT(struct shim_sampled_node, 64);
 SHIM_LAYOUT(struct shim_throttled_node, 128);
+SHIM_LAYOUT(struct shim_counters_node, 16384);
 SHIM_LAYOUT(struct shim_thread_node, 128);
 SHIM_LAYOUT(struct shim_group_node, 256);
 SHIM_LAYOUT(struct shim_extra_node, 384);

@@ -3,9 +3,13 @@
  * a filter has excluded it, or if a profiler has throttled it.  Each site stores the
  * state of its code, so that the next change completes a change that failed half-way or
  * had to wait.
+ *
+ * A call may also lead to code that counts it (call_counters.c).  Its distance changes
+ * while it is off: the four bytes are then a constant that has no effect.
  */
 #include "dispatch/call_sites.h"
 
+#include "dispatch/call_counters.h"
 #include "dispatch/hook_table.h"
 #include "dispatch/find_sites.h"
 #include "dispatch/patch.h"
@@ -91,6 +95,8 @@ void call_sites_fork_begin(void)
  * have been changing both. */
 static void read_states(struct site_image *image)
 {
+	uint32_t distance;
+
 	image->off = 0;
 	for (uint32_t i = 0; i < image->count; i++) {
 		struct site *site = &image->sites[i];
@@ -100,6 +106,10 @@ static void read_states(struct site_image *image)
 
 		site->off = *byte == scan_forms[site->kind].off;
 		image->off += site->off;
+		if (site->kind != SCAN_CALL || site->distance == 0)
+			continue;
+		__builtin_memcpy(&distance, byte + 1, sizeof(distance));
+		site->counted = distance != site->distance;
 	}
 }
 
@@ -483,10 +493,169 @@ static int settle_changed(void)
 	return result;
 }
 
+/* --- calls that are counted --- */
+
+/* Distances that are being changed; several of one image in turn are written through the
+ * same file. */
+struct distances {
+	struct site_image *image; /* NULL: the patch is not open */
+	struct patch patch;
+};
+
+/* The processors must be synchronized next. */
+static void finish_distances(struct distances *distances)
+{
+	if (distances->image)
+		patch_close(&distances->patch);
+	sys_sync_cores();
+}
+
+/* Changes the distance of a call that is off; @target 0: back to the compiler's. */
+static int change_distance(struct distances *distances,
+			   struct site_image *image, struct site *site,
+			   uintptr_t target)
+{
+	uintptr_t address = image->memory.start + site->offset;
+	uint32_t distance;
+	int r;
+
+	if (!site->off || (image->memory.may_go && image_is_closing()))
+		return -EBUSY;
+	if (site->distance == 0) {
+		r = read_code(image, address + 1, sizeof(distance));
+		if (r < 0)
+			return r;
+		__builtin_memcpy(&distance, buffer, sizeof(distance));
+		site->distance = distance;
+	}
+	distance = target ? (uint32_t)(target - (address + 5)) : site->distance;
+	__builtin_memcpy(buffer, &distance, sizeof(distance));
+	if (distances->image != image) {
+		if (distances->image)
+			patch_close(&distances->patch);
+		patch_open(&distances->patch, image->memory.start,
+			   image->memory.end);
+		distances->image = image;
+	}
+	r = patch_write(&distances->patch, address + 1, buffer,
+			sizeof(distance));
+	if (r == 0)
+		site->counted = target != 0;
+	return r;
+}
+
+static bool find_counted(const struct shim_hook_call *call,
+			 struct site_image **image, struct site **site)
+{
+	return call->address != 0 &&
+	       find_return(call->address, image, site) == 0 && (*site)->counted;
+}
+
+/* Switches calls off that are counted, and gives them back their distances. */
+static int uncount(const struct shim_hook_call *calls, uint32_t count)
+{
+	struct distances distances = { .image = NULL };
+	struct site_image *image;
+	struct site *site;
+	bool any = false;
+	int result;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (find_counted(&calls[i], &image, &site)) {
+			change_site(image, site, false);
+			any = true;
+		}
+	if (!any)
+		return 0;
+	result = settle_changed();
+	for (uint32_t i = 0; i < count; i++)
+		if (find_counted(&calls[i], &image, &site)) {
+			int r = change_distance(&distances, image, site, 0);
+
+			if (r < 0 && result == 0)
+				result = r;
+		}
+	finish_distances(&distances);
+	return result;
+}
+
+static void uncount_all(void)
+{
+	struct distances distances = { .image = NULL };
+	bool any = false;
+
+	for (unsigned i = 0; i < image_count; i++)
+		for (uint32_t j = 0; j < images[i].count; j++)
+			if (images[i].sites[j].counted) {
+				images[i].sites[j].throttled = 1;
+				any = true;
+			}
+	if (!any)
+		return;
+	settle_all(all_off);
+	for (unsigned i = 0; i < image_count; i++)
+		for (uint32_t j = 0; j < images[i].count; j++)
+			if (images[i].sites[j].counted)
+				change_distance(&distances, &images[i],
+						&images[i].sites[j], 0);
+	finish_distances(&distances);
+}
+
+/* Only a call through a stub has a distance to code. */
+static int find_countable(const struct shim_hook_call *call, uint32_t counter,
+			  struct site_image **image, struct site **site,
+			  uintptr_t *code)
+{
+	int r = call->address == 0 ? -ENOTSUP :
+				     find_return(call->address, image, site);
+
+	if (r < 0)
+		return r;
+	if ((*site)->kind != SCAN_CALL)
+		return -ENOTSUP;
+	*code = call_counter_code((*image)->memory.start, (*image)->memory.end,
+				  counter);
+	return *code ? 0 : -ENOMEM;
+}
+
+int call_sites_count(const struct shim_hook_call *calls, uint32_t count,
+		     uint32_t counter)
+{
+	struct distances distances = { .image = NULL };
+	struct site_image *image;
+	struct site *site;
+	uintptr_t code;
+	int r = 0;
+
+	for (uint32_t i = 0; i < count && r == 0; i++)
+		r = find_countable(&calls[i], counter, &image, &site, &code);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < count; i++)
+		if (find_countable(&calls[i], counter, &image, &site, &code) ==
+		    0)
+			change_site(image, site, false);
+	r = settle_changed();
+	for (uint32_t i = 0; i < count && r == 0; i++) {
+		r = find_countable(&calls[i], counter, &image, &site, &code);
+		if (r == 0)
+			r = change_distance(&distances, image, site, code);
+	}
+	finish_distances(&distances);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < count; i++)
+		if (find_counted(&calls[i], &image, &site))
+			change_site(image, site, true);
+	return settle_changed();
+}
+
+/* --- calls that are off for a profiler --- */
+
 int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 			bool on)
 {
-	int result = 0, r;
+	int result = on ? uncount(calls, count) : 0, r;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct site_image *image;
@@ -510,6 +679,7 @@ int call_sites_unthrottle_all(void)
 {
 	bool any = false;
 
+	uncount_all();
 	for (unsigned i = 0; i < image_count; i++)
 		for (uint32_t j = 0; j < images[i].count; j++) {
 			any |= images[i].sites[j].throttled;

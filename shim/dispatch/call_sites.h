@@ -57,7 +57,15 @@ int call_sites_switch_jumps(uintptr_t function, bool on);
 int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 			bool on);
 
-/* Ends call_sites_throttle for all calls. */
+/*
+ * Lets @count calls of the enter hook lead to the code of @counter (call_counters.h).
+ * Returns 0; -ENOTSUP for other calls than those through a stub of the linker; -ENOMEM if
+ * there is no memory near the code; or an error as above, and then some calls are off.
+ */
+int call_sites_count(const struct shim_hook_call *calls, uint32_t count,
+		     uint32_t counter);
+
+/* Ends both for all calls. */
 int call_sites_unthrottle_all(void);
 
 /* Switches on all calls that call_sites_switch_call and call_sites_switch_jumps have

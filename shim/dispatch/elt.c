@@ -3,12 +3,14 @@
  * its mapper and its filter.  Section 3.2 and Appendix B of the specification have the
  * rules as tables.
  */
+#include "dispatch/call_counters.h"
 #include "dispatch/call_sites.h"
 #include "dispatch/plan.h"
 #include "runtime/contract.h"
 #include "runtime/log.h"
 
 #include <errno.h>
+#include <shim/builtin.h>
 
 #include <shim/banned.h>
 
@@ -268,6 +270,46 @@ enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
 	if (count > 0 && !calls)
 		return SHIM_E_INVALIDARG;
 	return state_slowly(switch_calls, &job) < 0 ? SHIM_E_FAIL : SHIM_OK;
+}
+
+struct counting {
+	const struct shim_profiler_handle *handle;
+	const struct shim_hook_call *calls;
+	uint32_t count, counter;
+};
+
+static int count_calls(void *argument)
+{
+	const struct counting *this = argument;
+	int r;
+
+	if (!plan_is_only(this->handle))
+		return -EBUSY;
+	r = call_sites_count(this->calls, this->count, this->counter);
+	NOTIFY(call_sites_switched);
+	return r;
+}
+
+enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
+					   uint32_t counter, uint32_t count,
+					   const struct shim_hook_call *calls)
+{
+	struct counting job = { handle, calls, count, counter };
+
+	ENTRY_ASYNC_OF(handle);
+	if (counter == 0 || counter >= SHIM_COUNTERS || (count > 0 && !calls))
+		return SHIM_E_INVALIDARG;
+	return state_slowly(count_calls, &job) < 0 ? SHIM_E_FAIL : SHIM_OK;
+}
+
+uint64_t **shim_thread_counters(void)
+{
+	return &call_counters;
+}
+
+int shim_is_counter(uintptr_t address)
+{
+	return call_counters_have(address);
 }
 
 /* --- filters and mappers --- */

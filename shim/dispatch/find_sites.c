@@ -138,7 +138,7 @@ static bool add_site(uintptr_t address, enum scan_kind kind, void *argument)
 	if (overlaps(image, offset, offset + size) ||
 	    !fde_find(&search->frames, address, &function) ||
 	    function.end - address < size ||
-	    address - function.start >= 1u << 27) {
+	    address - function.start >= 1u << 26) {
 		image->rejected++;
 		return true;
 	}

@@ -11,14 +11,20 @@
 
 struct site {
 	uint32_t offset;     /* from the start of the image */
-	uint32_t depth : 27; /* from the start of its function */
+	uint32_t depth : 26; /* from the start of its function */
 	uint32_t kind : 2;   /* enum scan_kind */
 	uint32_t filtered : 1;
 	uint32_t throttled : 1;
 	uint32_t off : 1; /* the state of its code */
-	/* For a jump at the end of a part that the compiler has split off a function:
-	 * the offset of the function; else 0. */
-	uint32_t part_of;
+	uint32_t
+		counted : 1; /* its code has another distance than the compiler's */
+	union {
+		/* For a jump at the end of a part that the compiler has split off a
+		 * function: the offset of the function; else 0. */
+		uint32_t part_of;
+		/* For a call that was counted once: the compiler's distance. */
+		uint32_t distance;
+	};
 };
 
 struct site_image {

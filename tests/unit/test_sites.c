@@ -3,6 +3,7 @@
  * functions, its code, and the GOT slots of its hooks.
  */
 #define _GNU_SOURCE
+#include "dispatch/call_counters.h"
 #include "dispatch/call_sites.h"
 #include "dispatch/hook_table.h"
 #include "dispatch/scan.h"
@@ -13,6 +14,7 @@
 #include <criterion/new/assert.h>
 #include <elf.h>
 #include <errno.h>
+#include <shim/builtin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -358,6 +360,76 @@ Test(sites, the_jumps_of_a_function_are_switched_together, .init = make_image)
 	cr_assert(eq(int, call_sites_switch_jumps(base + FIRST, false), 2));
 	cr_assert(is_off(1 << 4 | 1 << 5));
 	cr_assert(eq(int, call_sites_switch_jumps(base + FIRST, true), 2));
+	cr_assert(is_as_before());
+}
+
+/* Calls the counting code as a site would, with a thread's @counters. */
+static uintptr_t target_of(uint32_t offset)
+{
+	int32_t distance;
+
+	memcpy(&distance, image + offset + 1, sizeof(distance));
+	return (uintptr_t)image + offset + 5 + (uintptr_t)(intptr_t)distance;
+}
+
+Test(sites, a_call_that_is_counted_reaches_its_counter, .init = make_image)
+{
+	const struct shim_hook_call call = { 0, (uintptr_t)image + CALL_ENTER +
+							5 };
+	static uint64_t counters[SHIM_COUNTERS];
+	void (*code)(void *function, void *site);
+	uintptr_t to;
+
+	cr_assert(eq(int, call_sites_count(&call, 1, 7), 0));
+	cr_assert(eq(u8, image[CALL_ENTER], 0xe8));
+	to = target_of(CALL_ENTER);
+	cr_assert(call_counters_have(to));
+	cr_assert(not(call_counters_have((uintptr_t)image + CODE)));
+	call_counters = counters;
+	memcpy(&code, &to, sizeof(code));
+	code(NULL, NULL);
+	code(NULL, NULL);
+	call_counters = NULL;
+	cr_assert(eq(u64, counters[7], 2));
+	cr_assert(eq(u64, counters[6] + counters[8], 0));
+	/* Off keeps the counter's distance, on has the hook's again. */
+	cr_assert(eq(int, call_sites_throttle(&call, 1, false), 0));
+	cr_assert(eq(u8, image[CALL_ENTER], 0xa9));
+	cr_assert(eq(int, call_sites_throttle(&call, 1, true), 0));
+	cr_assert(is_as_before());
+	cr_assert(eq(int, call_sites_count(&call, 1, 7), 0));
+	cr_assert(eq(int, call_sites_unthrottle_all(), 0));
+	cr_assert(is_as_before());
+}
+
+Test(sites, all_off_includes_calls_that_are_counted, .init = make_image)
+{
+	const struct shim_hook_call call = { 0, (uintptr_t)image + CALL_ENTER +
+							5 };
+	uintptr_t to;
+
+	cr_assert(eq(int, call_sites_count(&call, 1, 7), 0));
+	to = target_of(CALL_ENTER);
+	cr_assert(eq(int, call_sites_switch_all(false), 0));
+	cr_assert(eq(u8, image[CALL_ENTER], 0xa9));
+	cr_assert(eq(int, call_sites_switch_all(true), 0));
+	cr_assert(eq(u8, image[CALL_ENTER], 0xe8));
+	cr_assert(eq(u64, target_of(CALL_ENTER), to));
+	cr_assert(eq(int, call_sites_throttle(&call, 1, true), 0));
+	cr_assert(is_as_before());
+}
+
+Test(sites, only_a_call_through_a_stub_is_counted, .init = make_image)
+{
+	const struct shim_hook_call calls[] = {
+		{ 0, (uintptr_t)image + CALL_SLOT + 6 },
+		{ 0, (uintptr_t)image + CALL_OTHER + 5 },
+		{ (uintptr_t)image + FIRST, 0 },
+	};
+
+	cr_assert(eq(int, call_sites_count(&calls[0], 1, 7), -ENOTSUP));
+	cr_assert(eq(int, call_sites_count(&calls[1], 1, 7), -ENOENT));
+	cr_assert(eq(int, call_sites_count(&calls[2], 1, 7), -ENOTSUP));
 	cr_assert(is_as_before());
 }
 

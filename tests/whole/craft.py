@@ -10,10 +10,10 @@ CHUNKS = 40
 MEMORY = 0x7f0000000000         # address of the first chunk in the program
 BASE = 0x555555000000           # load address of the program's code
 
-THREAD, EXTRA, GROUP, MEMORY_NODE, HEAP, LIVES, ALIVE, SNAPSHOT, LOCK, TYPE, THROW, SAMPLED, THROTTLED = (
+THREAD, EXTRA, GROUP, MEMORY_NODE, HEAP, LIVES, ALIVE, SNAPSHOT, LOCK, TYPE, THROW, SAMPLED, THROTTLED, COUNTERS = (
     word << 48 for word in (0xffff, 0xfffe, 0xfffd, 0xfffc, 0xfffb, 0xfffa,
                             0xfff4, 0xfff5, 0xfff9, 0xfff8, 0xfff7,
-                            0xfff3, 0xfff2))
+                            0xfff3, 0xfff2, 0xfff1))
 
 
 def file_header(kind, chunks, pid=1000, number=0):
@@ -61,7 +61,15 @@ def sampled(parent, address, samples=0, own=0):
                        (samples + own) % 2**64, own, 0, 0)
 
 
-def throttled(function, rates=(), weight=0, state=1, cost=0, ns=1000000):
+def counters(**calls):
+    """The counters of a file: _1=5 is counter 1 with 5 calls."""
+    values = [0] * 2040
+    for name, number in calls.items():
+        values[int(name[1:])] = number
+    return struct.pack('<8Q2040Q', COUNTERS, *[0] * 7, *values)
+
+
+def throttled(function, rates=(), weight=0, state=1, cost=0, ns=1000000, counter=0):
     """A function that was switched off after @weight samples.  @rates: calls in bursts
     of @ns each."""
     r = [n * 15625000 // ns for n in rates]
@@ -69,7 +77,7 @@ def throttled(function, rates=(), weight=0, state=1, cost=0, ns=1000000):
     slopes = sum(x * n * cost // ns for x, n in zip(r, rates))
     return struct.pack('<16Q', THROTTLED, function, weight, state, len(r),
                        sum(rates), ns * len(r), sum(r), squares % 2**64,
-                       squares >> 64, slopes, 1, 0, 0, 0, 0)
+                       squares >> 64, slopes, 1, counter, 0, 0, 0)
 
 
 def image(start, end, path, build_id=b'\x01' * 20, generation=0, bias=None):

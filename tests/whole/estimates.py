@@ -12,7 +12,7 @@ import subprocess
 
 import craft
 import shimtest
-from craft import BASE, MEMORY, node, sampled, thread, throttled
+from craft import BASE, MEMORY, counters, node, sampled, thread, throttled
 from inlined import Program, at, with_estimates
 from shimtest import expect, expect_equal, new_directory, test
 
@@ -36,6 +36,44 @@ def paths(recording, value='self'):
 def functions(recording):
     about = json.loads(report(recording, 'report', '--format', 'json'))
     return {f['name']: f for f in about['functions']}, about
+
+
+# --- functions that are counted without their callers ---
+
+@test
+def a_function_that_is_counted_has_an_exact_sum_and_estimates_in_its_paths():
+    program = Program()
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['off'], at(0), calls=31, time=30),
+        node(program['outer'], at(0)),
+        node(program['off'], at(2), calls=12, time=10),
+        throttled(program['off'], state=3, counter=5),
+        counters(_4=7, _5=1001, _6=77), budget=craft.budget(throttled=1))
+    some, about = functions(recording)
+    expect_equal(some['off']['calls'], 31 + 12 + 1001, 'calls')
+    expect(not some['off'].get('calls_estimated'), str(some['off']))
+    expect_equal(about['budget']['functions_off'], 0, 'functions off')
+    expect_equal(about['budget']['functions_counted'], 1, 'functions counted')
+    # One of three calls after the switch was on the first path.
+    got = paths(recording, 'calls')
+    expect_equal((got['main;off'], got['main;outer;off']), (31 + 334, 12 + 667), 'paths')
+    head = report(recording, 'report')
+    expect('1 function was counted without paths for 1,001 of their calls' in head, head)
+    expect('~' in report(recording, 'report', '--tree'), 'paths are not marked')
+
+
+@test
+def counters_that_do_not_exist_count_nothing():
+    program = Program()
+    for counter in 2040, 2**63:
+        recording = program.record(
+            node(program['main'], MEMORY, frame=1),
+            node(program['off'], at(0), calls=30, time=30),
+            throttled(program['off'], state=3, counter=counter),
+            counters(_1=5), budget=craft.budget(throttled=1))
+        some, _ = functions(recording)
+        expect_equal(some['off']['calls'], 30, 'calls')
 
 
 # --- samples ---
@@ -473,7 +511,7 @@ def processes_that_differ_add_up_to_an_estimate():
             (('info',), r'main: 900,001 calls, 1 open'),
             (('info', '--sums'), r'recorded +~1\.80\d M ± 0\.002 M calls in 6 '),
             (('info', '--sums'), r'own cost +< 3\.00 ms of 1\.81 s of processor'),
-            (('info',), r'budget +10 %; functions switched off: 1, ')):
+            (('info',), r'budget +10 %; functions switched off or counted: 1, ')):
         text = report(both, *words)
         expect(re.search(wanted, text), '%s: %s' % (wanted, text))
         expect(not re.search(r'(?<![\d.])0 ns', text), text)

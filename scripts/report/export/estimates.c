@@ -67,6 +67,7 @@ void json_budget(struct json *json, const struct model *model)
 	json_key_object(json, "budget");
 	json_key_number(json, "percent", budget->percent, 6);
 	json_key_count(json, "functions_off", budget->functions);
+	json_key_count(json, "functions_counted", budget->counted_functions);
 	json_key_count(json, "functions_not_switched", budget->failed);
 	json_key_count(json, "sample_period_ns", whole(budget->period_ns));
 	json_key_count(json, "time_ns", whole(budget->time_ns));

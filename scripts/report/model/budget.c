@@ -44,6 +44,28 @@ bool budget_is_calibrated(const struct process *process)
 
 /* --- functions that were switched off --- */
 
+/* The calls of @counter in all files of the process. */
+static uint64_t counted_calls(const struct process *process, uint64_t counter)
+{
+	const size_t calls = offsetof(struct shim_counters_node, calls);
+	uint64_t sum = 0, count;
+	uint32_t i;
+
+	if (counter == 0 || counter >= SHIM_COUNTERS_MAX)
+		return 0;
+	for (i = 0; i < process->file_count; i++) {
+		const struct tree_file *file = &process->files[i];
+
+		if (!file->counters)
+			continue;
+		memcpy(&count,
+		       file->data + file->counters + calls + 8 * counter,
+		       sizeof(count));
+		sum += count;
+	}
+	return sum;
+}
+
 static void add_throttled(struct build *build, const struct tree_file *file,
 			  const struct throttled *throttled)
 {
@@ -56,7 +78,8 @@ static void add_throttled(struct build *build, const struct tree_file *file,
 
 	memcpy(&node, file->data + throttled->offset, sizeof(node));
 	if (node.state != SHIM_THROTTLED_OFF &&
-	    node.state != SHIM_THROTTLED_FAILED)
+	    node.state != SHIM_THROTTLED_FAILED &&
+	    node.state != SHIM_THROTTLED_COUNTED)
 		return;
 	if (map_add(&build->throttled, throttled->site, next) != next)
 		return;
@@ -66,6 +89,7 @@ static void add_throttled(struct build *build, const struct tree_file *file,
 	*added = (struct throttled_function){
 		.node = node,
 		.function = model->recording->sites[throttled->site].function,
+		.counted = counted_calls(build->process, node.counter),
 	};
 	if (node.weight <= meta->sample_weight)
 		added->off_ns = (double)(meta->sample_weight - node.weight) *
@@ -149,24 +173,47 @@ void budget_add_node(struct build *build, const struct shim_node *node,
 	};
 }
 
+/* The path's share of the calls that were counted at their sites.  The sum of all shares is
+ * their number. */
+static uint64_t give_counted(struct throttled_function *throttled, double share)
+{
+	uint64_t before = throttled->given;
+
+	throttled->divided += share;
+	throttled->given = whole(throttled->divided *
+				 (double)throttled->counted);
+	/* The last one gets what rounding has left. */
+	if (throttled->divided > 1 - 1e-9)
+		throttled->given = throttled->counted;
+	return throttled->given > before ? throttled->given - before : 0;
+}
+
 /* @missing covers all calls of the function; this adds the path's share. */
-static void add_missing(struct build *build, const struct counted *counted,
-			const struct throttled_function *throttled)
+static void add_missing(struct build *build, const struct counted *counted_at,
+			struct throttled_function *throttled)
 {
 	struct model *model = build->model;
-	struct path *path = &model->paths[counted->path];
+	struct path *path = &model->paths[counted_at->path];
 	bool by_recorded = throttled->recorded > 0;
 	double all = by_recorded ? (double)throttled->recorded :
 				   (double)throttled->before;
-	double share = all > 0 ? (double)(by_recorded ? counted->recorded :
-							counted->before) /
+	double share = all > 0 ? (double)(by_recorded ? counted_at->recorded :
+							counted_at->before) /
 					 all :
 				 0;
-	uint64_t calls = whole(share * throttled->rest.calls);
+	uint64_t calls = whole(share * throttled->rest.calls), counted;
 
-	struct missing *of_thread = &model->threads[counted->thread].missing;
+	struct missing *of_thread = &model->threads[counted_at->thread].missing;
 
 	path->missing.is_estimate = of_thread->is_estimate = true;
+	counted = give_counted(throttled, share);
+	path->calls += counted;
+	path->missing.calls += counted;
+	path->missing.variance += estimate_path_variance(
+		(double)throttled->counted, share,
+		throttled->before + throttled->recorded, throttled->paths);
+	model->threads[counted_at->thread].calls += counted;
+	model->calls += counted;
 	if (!throttled->rest.is_known) {
 		path->missing.is_unknown = of_thread->is_unknown = true;
 		return;
@@ -177,7 +224,7 @@ static void add_missing(struct build *build, const struct counted *counted,
 	path->missing.variance += estimate_path_variance(
 		throttled->rest.calls, share, throttled->node.bursts,
 		throttled->paths);
-	model->threads[counted->thread].calls += calls;
+	model->threads[counted_at->thread].calls += calls;
 	of_thread->calls += calls;
 	of_thread->error = hypot(of_thread->error,
 				 share * throttled->rest.error);
@@ -198,6 +245,8 @@ void budget_end(struct build *build)
 						 throttled->off_ns);
 		if (throttled->node.state == SHIM_THROTTLED_FAILED)
 			throttled->rest.is_known = false;
+		if (throttled->node.state == SHIM_THROTTLED_COUNTED)
+			throttled->rest = (struct estimate){ .is_known = true };
 		throttled->rest.calls = fmax(
 			throttled->rest.calls - (double)throttled->recorded, 0);
 	}
@@ -325,31 +374,57 @@ static void add_to_all(struct count *all, const struct sums *sums)
 	all->is_least |= count.is_least;
 }
 
+/* What of a function's calls is an estimate. */
+struct doubt {
+	double variance;
+	uint64_t
+		counted; /* calls that were counted at their sites, and are none */
+	bool is_any;
+};
+
+static void count_function(struct budget *budget, struct sums *sums,
+			   const struct doubt *doubt)
+{
+	if (!doubt->is_any) {
+		sums->missing = (struct missing){ 0 };
+		budget->counted_functions++;
+		budget->counted += doubt->counted;
+		return;
+	}
+	sums->missing.calls -= doubt->counted < sums->missing.calls ?
+				       doubt->counted :
+				       sums->missing.calls;
+	sums->missing.error = sqrt(doubt->variance);
+	sums->missing.variance = 0;
+	budget->functions++;
+	add_to_all(&budget->calls, sums);
+}
+
 void budget_measure(struct model *model)
 {
 	struct budget *budget = model->budget;
-	double *variance;
+	struct doubt *doubts;
 	uint32_t i;
 
 	if (!budget)
 		return;
-	variance = allocate(model->function_count, sizeof(*variance));
+	doubts = allocate(model->function_count, sizeof(*doubts));
 	for (i = 0; i < budget->throttled_count; i++) {
 		const struct throttled_function *throttled =
 			&budget->throttled[i];
+		struct doubt *doubt = &doubts[throttled->function];
 
-		variance[throttled->function] += throttled->rest.error *
-						 throttled->rest.error;
+		doubt->variance += throttled->rest.error *
+				   throttled->rest.error;
+		doubt->counted += throttled->given;
+		doubt->is_any |= throttled->node.state !=
+				 SHIM_THROTTLED_COUNTED;
 	}
 	for (i = 0; i < model->function_count; i++) {
 		struct sums *sums = &model->functions[i].sums;
 
-		if (!sums->missing.is_estimate)
-			continue;
-		sums->missing.error = sqrt(variance[i]);
-		sums->missing.variance = 0;
-		budget->functions++;
-		add_to_all(&budget->calls, sums);
+		if (sums->missing.is_estimate)
+			count_function(budget, sums, &doubts[i]);
 	}
-	free(variance);
+	free(doubts);
 }

@@ -24,6 +24,9 @@ struct throttled_function {
 	double off_ns;	      /* processor time while it was off */
 	uint64_t before;      /* calls counted before that */
 	uint64_t recorded;    /* calls counted since */
+	uint64_t counted;     /* calls counted at their sites */
+	double divided;	      /* the part of them that has gone to paths, */
+	uint64_t given;	      /* in calls */
 	uint32_t paths;	      /* in which they were */
 	struct estimate rest; /* estimate of the calls that were not counted */
 };
@@ -39,6 +42,9 @@ struct budget {
 	/* functions that were switched off, each counted once */
 	uint32_t functions;
 	struct count calls; /* of these */
+	/* functions whose calls are exact, and those of their paths estimates */
+	uint32_t counted_functions;
+	uint64_t counted;
 	struct throttled_function *throttled;
 	uint32_t throttled_count, throttled_room;
 };

@@ -260,6 +260,8 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_sampled_node);
 	if (function == SHIM_NODE_THROTTLED)
 		return sizeof(struct shim_throttled_node);
+	if (function == SHIM_NODE_COUNTERS)
+		return sizeof(struct shim_counters_node);
 	return 0;
 }
 
@@ -353,7 +355,8 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	if (function >> 48 == SHIM_NODE_TYPE >> 48)
 		size = type_size(at, left);
 	/* Files of the sampling profiler have no such nodes. */
-	if (scan->file->is_sampled && function == SHIM_NODE_THROTTLED)
+	if (scan->file->is_sampled &&
+	    (function == SHIM_NODE_THROTTLED || function == SHIM_NODE_COUNTERS))
 		size = 0;
 	if (size == 0 || size > left) {
 		blame(&scan->garbage, &scan->garbage_offset, offset);
@@ -371,6 +374,10 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 		return size;
 	if (function == SHIM_NODE_THROTTLED) {
 		add_throttled(scan, offset);
+		return size;
+	}
+	if (function == SHIM_NODE_COUNTERS) {
+		scan->file->counters = offset;
 		return size;
 	}
 	if (function == SHIM_NODE_SAMPLED) {

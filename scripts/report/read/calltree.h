@@ -64,7 +64,8 @@ struct tree_file {
 	uint32_t throw_count;
 	struct throttled *throttled;
 	uint32_t throttled_count;
-	uint64_t damaged; /* at least so many records */
+	uint64_t counters; /* offset of its struct shim_counters_node, or 0 */
+	uint64_t damaged;  /* at least so many records */
 };
 
 /* Maps from function words, and from groups, to the sites of a process. */

@@ -53,6 +53,21 @@ static void print_left_out(FILE *out, const struct model *model)
 	      out);
 }
 
+static void print_counted(FILE *out, const struct budget *budget)
+{
+	char functions[SHORT_TEXT], calls[SHORT_TEXT];
+
+	if (budget->counted_functions)
+		fprintf(out,
+			"  %s %s counted without paths for %s of their calls: "
+			"the sum is exact, those of call paths are "
+			"estimates\n",
+			human_count(functions, budget->counted_functions),
+			budget->counted_functions == 1 ? "function was" :
+							 "functions were",
+			human_count(calls, budget->counted));
+}
+
 static void print_cost(FILE *out, const struct budget *budget)
 {
 	char cost[SHORT_TEXT], all[SHORT_TEXT], hooks[SHORT_TEXT];
@@ -84,5 +99,6 @@ void budget_print(FILE *out, const struct model *model)
 	if (!model->budget)
 		return;
 	print_left_out(out, model);
+	print_counted(out, model->budget);
 	print_cost(out, model->budget);
 }

@@ -150,7 +150,7 @@ static void put_samples(FILE *out, const struct process *process)
 	if (budget_has(process))
 		put_formatted(
 			out, "budget",
-			"%.4g %%; functions switched off: %u, not to be "
+			"%.4g %%; functions switched off or counted: %u, not to be "
 			"switched off: %u; bursts: %" PRIu64
 			"; samples and switching took %s",
 			meta->budget / 100.0, meta->throttled,

@@ -35,6 +35,36 @@ bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 /* The landing pad for the exception, which is in register 0. */
 extern char arch_guard_caught[];
 
+/*
+ * Code that adds 1 to element @counter of the array whose address is at @word from the
+ * thread pointer; if that is NULL, it jumps to the address that is stored at @slot.  The
+ * registers that it changes are free at a call of the compiler's hooks.
+ */
+#define ARCH_COUNTER_SIZE 32
+static inline void arch_put_counter(unsigned char *code, intptr_t word,
+				    uint32_t counter, const void *slot)
+{
+	static const unsigned char bytes[] = {
+		0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, /* mov %fs:, %rax */
+		0x48, 0x85, 0xc0,			  /* test %rax, %rax */
+		0x74, 0x08,				  /* jz 1f */
+		0x48, 0xff, 0x80, 0,	0,    0, 0,	  /* incq (%rax) */
+		0xc3,					  /* ret */
+		0xff, 0x25, 0,	  0,	0,    0,	  /* 1: jmp *slot */
+		0xcc, 0xcc, 0xcc, 0xcc,
+	};
+	int32_t numbers[] = { (int32_t)word, (int32_t)(counter * 8),
+			      (int32_t)((uintptr_t)slot -
+					((uintptr_t)code + 28)) };
+
+	_Static_assert(sizeof(bytes) == ARCH_COUNTER_SIZE, "one line of code");
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		code[i] = bytes[i];
+	__builtin_memcpy(code + 5, &numbers[0], 4);
+	__builtin_memcpy(code + 17, &numbers[1], 4);
+	__builtin_memcpy(code + 24, &numbers[2], 4);
+}
+
 /* The floating point state of a thread: modes, such as rounding, and exception
  * flags. */
 struct arch_floating {
