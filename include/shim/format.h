@@ -26,7 +26,12 @@
  *     N.arcs          calls of a program compiled with -pg: the last chunk is an
  *                     array of struct shim_arc
  *
- * profrun writes further files into the directory of the recording:
+ * profrun writes into the directory of a process:
+ *
+ *     jit-map         names of code that the program made: lines "BEGIN SIZE NAME",
+ *                     the numbers in hexadecimal
+ *
+ * and further files into the directory of the recording:
  *
  *     end             when the program has ended: the line "status WAIT-STATUS
  *                     mono-ns TIME"

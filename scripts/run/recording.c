@@ -18,6 +18,7 @@
 
 #include <shim/format.h>
 
+#include "jit_map.h"
 #include "private.h"
 #include "recording.h"
 #include "say.h"
@@ -320,6 +321,22 @@ static bool read_meta(int directory, struct shim_meta *meta)
 	     meta->version <= SHIM_FORMAT_VERSION_GROUPS;
 	close(fd);
 	return ok;
+}
+
+static bool keep_jit_map(int directory, const char *name, void *data)
+{
+	static struct shim_meta meta;
+
+	(void)name;
+	(void)data;
+	if (read_meta(directory, &meta))
+		jit_map_keep(directory, meta.pid, meta.start_real_ns);
+	return true;
+}
+
+void recording_keep_jit_maps(const char *path)
+{
+	for_each_process(path, keep_jit_map, NULL);
 }
 
 struct log {

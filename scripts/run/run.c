@@ -457,6 +457,7 @@ static void conclude(char *directory, int wait_status)
 	enum recording_content content;
 
 	recording_close(directory, wait_status);
+	recording_keep_jit_maps(directory);
 	if (WIFSIGNALED(wait_status))
 		histograms_finish(settings.report, directory);
 	if (settings.is_quiet)

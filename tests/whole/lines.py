@@ -329,5 +329,60 @@ def hidden_functions_leave_their_time_to_the_line_that_calls_them():
                  wanted[line_of('INLINING')]['total_samples'], 'flat')
 
 
+# --- code that a program makes while it runs ---
+
+PROFRUN = os.path.join(os.environ.get('SHIM_BUILD', ''), 'profrun')
+
+
+def names_of(directory):
+    return {function['name']: function['calls'] for function in json.loads(
+        shim_report('report', '--format', 'json', directory))['functions']}
+
+
+def made(*words):
+    """A recording by profrun, and the names in it."""
+    directory = os.path.join(new_directory('made'), 'recording')
+    command = [PROFRUN, '-q', '--no-report', '-p', 'sampling', '-o', directory,
+               '--', compile('made.c', 'gcc', '-O1', instrument=False), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    expect_equal(done.returncode, 0, done.stderr)
+    for path in os.listdir(directory):
+        if '.' in path:
+            try:
+                os.unlink('/tmp/perf-%s.map' % path.split('.')[0])
+            except FileNotFoundError:
+                pass
+    return directory, names_of(directory)
+
+
+@test
+def code_that_was_made_has_the_names_of_its_map():
+    directory, names = made('map')
+    first = names.get('LazyCompile:first a.js:1', 0)
+    expect(first > 20 and names.get('second', 0) > 10 and
+           'old' not in names and 'bad' not in names, names)
+    # The copy is the recording's, and can be moved with it.
+    kept = [os.path.join(at, name) for at, _, files in os.walk(directory)
+            for name in files if name == 'jit-map']
+    expect_equal(len(kept), 1, kept)
+    expect_equal(os.stat(kept[0]).st_mode & 0o777, 0o600, 'mode')
+    expect('its code is in no file' in shim_report('annotate', 'first',
+                                                   directory), 'annotate')
+    with open(kept[0], 'wb') as file:
+        file.write(bytes(range(256)) * 64 + b'\n\nfff fff')
+    expect('[unknown code]' in names_of(directory), 'damaged')
+    os.unlink(kept[0])
+    os.symlink('/etc/passwd', kept[0])
+    done = subprocess.run([shimtest.report, 'report', directory],
+                          capture_output=True, text=True, timeout=60)
+    expect('root' not in done.stdout, done.stdout)
+
+
+@test
+def code_without_a_map_is_unknown():
+    _, names = made()
+    expect(names.get('[unknown code]', 0) > 20, names)
+
+
 if __name__ == '__main__':
     shimtest.main()

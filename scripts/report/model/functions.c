@@ -36,6 +36,7 @@ struct search {
 	struct map grouped_functions; /* number in @grouped, to the function */
 	struct names inlined;	      /* "object/name/file/line" */
 	struct map inlined_functions; /* by their number there */
+	struct names made;	      /* names of code that the program made */
 	struct map unknown;	      /* by address: functions in no object */
 	/* by object: address in the file, to the function */
 	struct map *maps;
@@ -157,9 +158,22 @@ static uint32_t add_untold(struct search *search, uint32_t object)
 	return add_inlined(search, object, &symbol);
 }
 
+/* Adds code that the program made while it ran. */
+static uint32_t add_made(struct search *search, uint32_t name)
+{
+	struct frame_symbol symbol = { .name = search->made.text[name] };
+	uint32_t number = add_inlined(search, NONE, &symbol);
+	struct function *function = &search->model->functions[number];
+
+	function->name = function->short_name = symbol.name;
+	return number;
+}
+
 static uint32_t add_of_frame(void *context, uint32_t object,
 			     const struct frame_symbol *symbol)
 {
+	if (object == NONE && (symbol->start & FRAME_ADDRESS))
+		return add_made(context, (uint32_t)symbol->start);
 	if (object == NONE)
 		return add_function(
 			context, &((struct search *)context)->unknown,
@@ -199,7 +213,14 @@ static void find_site(struct search *search, uint32_t number)
 		site->generation);
 	uint32_t object = image ? find_object(search, image) : NONE;
 	uint64_t address = site->address - (image ? image->bias : 0);
+	const char *made = NULL;
 
+	if (site->is_frame && !image)
+		made = jit_map_find(
+			&recording->processes[site->process].jit_map,
+			site->address);
+	if (made)
+		address = FRAME_ADDRESS | names_add(&search->made, made);
 	if (site->is_frame)
 		add_frame(search, number, object, address);
 	else if (!image)
@@ -520,6 +541,7 @@ void model_find_functions(struct model *model)
 	names_free(&search.grouped);
 	map_free(&search.inlined_functions);
 	names_free(&search.inlined);
+	names_free(&search.made);
 	order = sort_by_object(model);
 	doubts.by_site = allocate(model->object_count, sizeof(bool));
 	for (i = 0; i < model->object_count; i++) {
@@ -549,7 +571,9 @@ const char *linker_name(const struct function *function)
 
 const char *object_name(const struct function *function)
 {
-	return function->object ? base_name(function->object->path) : "unknown";
+	return function->object	    ? base_name(function->object->path) :
+	       function->is_inlined ? "made at run time" :
+				      "unknown";
 }
 
 void function_line(struct function *function)

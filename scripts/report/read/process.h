@@ -9,6 +9,7 @@
 
 #include "read/calltree.h"
 #include "read/images.h"
+#include "read/jit_map.h"
 
 /* A chunk of a file and its address in the program. */
 struct file_range {
@@ -52,6 +53,7 @@ struct process {
 	uint32_t range_count;
 	struct coverage_file *coverage;
 	uint32_t coverage_count;
+	struct jit_map jit_map;
 };
 
 /* The value of @key in meta's strings, or NULL. */

@@ -341,7 +341,11 @@ static void say_no_lines(const struct printing *printing)
 	FILE *out = printing->layout.out;
 
 	fputs("\nno line is known: ", out);
-	if (!object || !object->files) {
+	if (!object) {
+		fputs("its code is in no file\n", out);
+		return;
+	}
+	if (!object->files) {
 		fputs("the file of its code cannot be read\n", out);
 		return;
 	}

@@ -399,6 +399,8 @@ static uint64_t put_part(struct printing *printing, uint64_t address)
 
 static void say_no_own_code(const struct printing *printing)
 {
+	if (!printing->annotated->function->object)
+		return;
 	fputs(printing->annotated->function->is_inlined ?
 		      "\nit is inlined everywhere: its instructions are those "
 		      "of its callers\n" :

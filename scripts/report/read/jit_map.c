@@ -1,0 +1,114 @@
+/*
+ * Reads the map that profrun kept of a process with a JIT.  The program wrote it: lines
+ * that are none are left out.  Code that was made later may use the addresses of earlier
+ * code.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "read/files.h"
+#include "read/jit_map.h"
+
+#define NAME_MOST 4096
+/* Code that overlaps more than so much other code is not found. */
+#define OVERLAPS 64
+
+static int compare_code(const void *left, const void *right)
+{
+	const struct jit_code *a = left, *b = right;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+/* Reads a hexadecimal number before a space; NULL: there is none. */
+static const char *read_number(const char *at, const char *end,
+			       uint64_t *number)
+{
+	const char *begin = at;
+
+	*number = 0;
+	for (; at < end && at - begin < 18; at++) {
+		int digit = *at >= '0' && *at <= '9' ? *at - '0' :
+			    *at >= 'a' && *at <= 'f' ? *at - 'a' + 10 :
+			    *at >= 'A' && *at <= 'F' ? *at - 'A' + 10 :
+						       -1;
+
+		/* "0x" is written by some. */
+		if (at == begin + 1 && (*at == 'x' || *at == 'X'))
+			continue;
+		if (digit < 0)
+			break;
+		*number = *number << 4 | (uint64_t)digit;
+	}
+	return at > begin && at < end && *at == ' ' ? at + 1 : NULL;
+}
+
+static void read_line(struct jit_map *map, const char *at, const char *end,
+		      uint32_t line)
+{
+	uint64_t begin, size;
+
+	at = read_number(at, end, &begin);
+	at = at ? read_number(at, end, &size) : NULL;
+	if (!at || at == end || end - at > NAME_MOST || size == 0 ||
+	    memchr(at, '\0', (size_t)(end - at)) || begin + size < begin)
+		return;
+	GROW(map->code, map->count, map->room);
+	map->code[map->count++] = (struct jit_code){
+		begin, begin + size, keep_text(at, (size_t)(end - at)), line
+	};
+}
+
+void jit_map_read(struct jit_map *map, int directory, const char *name)
+{
+	const char *data, *at, *end, *next;
+	uint32_t line = 0;
+	uint64_t size;
+	int fd;
+
+	*map = (struct jit_map){ .code = NULL };
+	if (faccessat(directory, "jit-map", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	fd = open_in(directory, "jit-map", name);
+	if (fd < 0)
+		return;
+	data = (const char *)map_file(fd, name, &size);
+	close(fd);
+	if (!data)
+		return;
+	for (at = data, end = data + size; at < end; at = next) {
+		next = memchr(at, '\n', (size_t)(end - at));
+		read_line(map, at, next ? next : end, line++);
+		next = next ? next + 1 : end;
+	}
+	unmap_file((const unsigned char *)data, size);
+	if (map->count)
+		qsort(map->code, map->count, sizeof(*map->code), compare_code);
+}
+
+const char *jit_map_find(const struct jit_map *map, uint64_t address)
+{
+	uint32_t low = 0, high = map->count, middle, i;
+	const struct jit_code *found = NULL;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (map->code[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (i = low; i > 0 && low - i < OVERLAPS; i--)
+		if (address < map->code[i - 1].end &&
+		    (!found || map->code[i - 1].line > found->line))
+			found = &map->code[i - 1];
+	return found ? found->name : NULL;
+}
