@@ -1,6 +1,6 @@
 // The legend: every colour in view, with its name.
 
-const LEGEND_MOST = 24;         // names, before the rest is asked for
+const LEGEND_MOST = 12;         // names, before the rest is asked for
 
 let legendTimer = 0, wholeLegend = false;
 
@@ -37,6 +37,15 @@ function inView() {
     return { numbers: [...numbers], others };
 }
 
+// The functions @numbers, those with the largest sums first.
+function bySize(numbers) {
+    const sizes = new Map(view.sums.map(row =>
+        [row.function, row.self || row.calls]));
+
+    return numbers.sort((a, b) => (sizes.get(b) || 0) - (sizes.get(a) || 0) ||
+        a - b);
+}
+
 // [name, colour, title] of each, the largest groups first.
 function legendItems() {
     const palette = makePalette();
@@ -49,11 +58,12 @@ function legendItems() {
             ['more, or new', 1]].map(([name, part]) =>
             [name, changeColor(part, palette.dark), '']).concat(rest);
     if (state.colors === 'function')
-        return numbers.map(number => [source.functions[number].name, number])
-            .sort(([a], [b]) => (a < b ? -1 : 1))
-            .map(([name, number]) => [shorten(shortName(visible(name)), 50),
-                palette.color(number), visible(shorten(name, 2000))])
-            .concat(rest);
+        return bySize(numbers).map(number => {
+            const name = visible(source.functions[number].name);
+
+            return [shorten(shortName(name), 50), palette.color(number),
+                shorten(name, 2000)];
+        }).concat(rest);
     const groups = new Set(numbers.map(number =>
         GROUPS[state.colors](source.functions[number])));
 
