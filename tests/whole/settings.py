@@ -143,7 +143,7 @@ def one_profiler_in_two_ways_is_refused():
 # Each kind of value, and an error in it.
 BAD_VALUES = [
     ('calltree:counts=1', "'counts=1': calltree takes counts"),
-    ('calltree:by=f', "'by=f': calltree takes by=FUNCTION/ARGUMENT, names"),
+    ('calltree:by=f', "'by=f': calltree takes by=FUNCTION/ARGUMENT; a name has"),
     ('calltree:by=f/0', "'by=f/0': calltree takes"),
     ('calltree:by-limit=8001', "'by-limit=8001': calltree takes by-limit=1...8000"),
     ('calltree:' + ','.join(['by=f/%d' % (i + 1) for i in range(9)]),

@@ -171,27 +171,28 @@ static const char *fetch(const char *what, const unsigned char *id, size_t size)
 {
 	find_by_id *find;
 	char *path = NULL;
+	int fd;
 
 	if (!network_allowed || size == 0)
 		return NULL;
 	find = (find_by_id *)find_in_library(what);
-	return close_fetched(find ? find(client, id, (int)size, &path) : -1,
-			     path);
+	fd = find ? find(client, id, (int)size, &path) : -1;
+	return close_fetched(fd, path);
 }
 
 const char *symbols_fetch_source(const struct object *object, const char *name)
 {
 	find_by_name *find;
 	char *path = NULL;
+	int fd;
 
 	if (!network_allowed || object->build_id_size == 0)
 		return NULL;
 	find = (find_by_name *)find_in_library("debuginfod_find_source");
-	return close_fetched(find ? find(client, object->build_id,
-					 (int)object->build_id_size, name,
-					 &path) :
-				    -1,
-			     path);
+	fd = find ? find(client, object->build_id, (int)object->build_id_size,
+			 name, &path) :
+		    -1;
+	return close_fetched(fd, path);
 }
 
 static const char *fetch_executable(const struct object *object)
