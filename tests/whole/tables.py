@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 import shimtest
@@ -193,6 +194,41 @@ def damaged_records_are_never_nothing_lost():
            'are damaged)' % about['damaged_records'] in text, text)
     expect('at least %d records are damaged' % about['damaged_records'] in
            shim_report('info', damaged), 'info')
+
+
+def damage_of(output, name, at, size):
+    """A copy of @output with @size zeros in the file @name; the report and its
+    messages."""
+    copy = os.path.join(new_directory('damaged'), 'recording')
+    shutil.copytree(output, copy)
+    with open(os.path.join(copy, os.path.relpath(name, output)), 'r+b') as file:
+        file.seek(at)
+        file.write(bytes(size))
+    done = subprocess.run([shimtest.report, 'report', copy], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True)
+    return json_of(copy)['damaged_records'], done.stdout, done.stderr
+
+
+@test
+def zeroed_records_are_damage():
+    output = recording('calltree')
+    name, = glob.glob(os.path.join(output, '*', '0.calltree'))
+    with open(name, 'rb') as file:
+        tree = file.read()
+    # From the root's end; what is lost at the end of a file looks unused.
+    first = struct.unpack_from('<Q', tree, 48)[0] + 128
+    used = [at for at in range(first, len(tree), 64) if any(tree[at:at + 8])]
+    expect(len(used) > 2, used)
+    for at in used[:-1]:
+        damaged, text, messages = damage_of(output, name, at, 64)
+        expect(damaged > 0, at)
+        expect('at offset %d: zeros between nodes (and 0 more' % at in messages,
+               messages)
+        expect('; an unknown number of calls LOST (at least %d records' % damaged in
+               text, text)
+    # The program had not finished this node.
+    messages = damage_of(output, name, used[-2], 8)[2]
+    expect('zeros between' not in messages, messages)
 
 
 if __name__ == '__main__':

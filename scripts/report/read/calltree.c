@@ -43,6 +43,8 @@ struct scan {
 	uint64_t slots;
 	uint64_t garbage, garbage_offset;
 	uint64_t lost_parents, lost_parents_offset;
+	uint64_t end; /* of the last node, or begin of the chunk */
+	uint64_t gaps, gaps_offset;
 };
 
 static uint64_t load(const unsigned char *at)
@@ -339,19 +341,36 @@ static void add_lock(struct scan *scan, uint64_t offset)
 	process_see_clock(&scan->recording->processes[scan->process], start);
 }
 
+/*
+ * Nodes follow each other, so only damage leaves zeros before the node at @offset.
+ * Other gaps begin with more than zeros: a node without its first word, which the
+ * program did not finish or did not need, or one that the program has written since
+ * it was read as unused.
+ */
+static void check_gap(struct scan *scan, uint64_t offset)
+{
+	static const unsigned char zeros[sizeof(struct shim_heap_node)];
+	uint64_t size = offset - scan->end;
+
+	if (size == 0)
+		return;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (!memcmp(scan->file->data + scan->end, zeros,
+		    size < sizeof(zeros) ? size : sizeof(zeros)))
+		blame(&scan->gaps, &scan->gaps_offset, scan->end);
+}
+
 /* Reads the node at @offset, @left bytes before the end of its chunk, and
  * returns its size. */
-static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
-			  uint32_t slot)
+static uint64_t scan_node(struct scan *scan, uint64_t function, uint64_t offset,
+			  uint64_t left, uint32_t slot)
 {
 	const unsigned char *at = scan->file->data + offset;
 	struct process *process = &scan->recording->processes[scan->process];
-	uint64_t function = load(at), size = node_size(function);
+	uint64_t size = node_size(function);
 	uint32_t site;
 	uint16_t group;
 
-	if (function == 0)
-		return SLOT;
 	if (function >> 48 == SHIM_NODE_TYPE >> 48)
 		size = type_size(at, left);
 	/* Files of the sampling profiler have no such nodes. */
@@ -431,6 +450,20 @@ static uint64_t scan_node(struct scan *scan, uint64_t offset, uint64_t left,
 	return size;
 }
 
+/* Returns the size of what is at @offset: a node, or an unused slot. */
+static uint64_t scan_slot(struct scan *scan, uint64_t offset, uint64_t left,
+			  uint32_t slot)
+{
+	uint64_t function = load(scan->file->data + offset), size;
+
+	if (function == 0)
+		return SLOT;
+	check_gap(scan, offset);
+	size = scan_node(scan, function, offset, left, slot);
+	scan->end = offset + size;
+	return size;
+}
+
 static void scan_extents(struct scan *scan)
 {
 	struct tree_file *file = scan->file;
@@ -441,13 +474,15 @@ static void scan_extents(struct scan *scan)
 
 	for (i = 0; i < file->extent_count; i++, extent++) {
 		chunk = &file->chunks[extent->chunk];
+		if (i == 0 || extent->chunk != extent[-1].chunk)
+			scan->end = chunk->offset;
 		/* The last node of the previous extent may reach into this
 		 * one. */
 		if (at < extent->begin)
 			at = extent->begin;
 		while (at < extent->end) {
 			slot = (uint32_t)((at - extent->begin) / SLOT);
-			at += scan_node(scan, at,
+			at += scan_slot(scan, at,
 					chunk->offset + chunk->size - at,
 					extent->first_slot + slot);
 			if (slot % 65536 == 0)
@@ -526,6 +561,10 @@ static void find_parents(struct scan *scan)
 
 static void say_damage(const struct scan *scan)
 {
+	if (scan->gaps)
+		warn("%s: at offset %" PRIu64 ": zeros between nodes (and "
+		     "%" PRIu64 " more like it)",
+		     scan->file->name, scan->gaps_offset, scan->gaps - 1);
 	if (scan->garbage)
 		warn("%s: at offset %" PRIu64 ": not a node (and %" PRIu64
 		     " more like it)",
@@ -568,7 +607,7 @@ bool calltree_open(struct tree_file *file, int fd, const char *name,
 	scan_extents(&scan);
 	find_parents(&scan);
 	say_damage(&scan);
-	file->damaged = scan.garbage + scan.lost_parents;
+	file->damaged = scan.garbage + scan.lost_parents + scan.gaps;
 	if (file->damaged < scan.lost_groups)
 		file->damaged = scan.lost_groups;
 	free(scan.parents);
