@@ -95,6 +95,7 @@ enum {
 	OPTION_ASM,
 	OPTION_CONTEXT,
 	OPTION_JSON,
+	OPTION_SOURCE,
 	OPTION_SOURCE_DIR,
 	OPTION_LIMIT,
 	OPTION_TREE,
@@ -384,6 +385,7 @@ static void take_option(struct options *options, int option, const char *text)
 		options->fail_above = parse_percent("fail-above", text, 1e6);
 		options->has_fail_above = true;
 		break;
+	case OPTION_SOURCE: options->source = true; break;
 	case OPTION_EMBED: options->embed = true; break;
 	case OPTION_IF_ANY: options->if_any = true; break;
 	case OPTION_FROM: options->from_ns = parse_time("from", text); break;

@@ -268,6 +268,8 @@ int export_recordings(struct options *options, const char *name, char **paths,
 	window_check(options);
 	if (options->embed && !format->run)
 		die_usage("--embed is html's");
+	if ((options->source || options->places.count) && !format->run)
+		die_usage("--source and --source-dir are html's");
 	if (format->print_coverage)
 		return export_coverage(options, format, paths, count);
 	if (count > 1)

@@ -18,14 +18,17 @@
 #include "command/finish.h"
 #include "command/html.h"
 #include "export/format.h"
+#include "model/annotation.h"
 #include "model/choose.h"
 #include "model/coverage.h"
 #include "model/coverage_read.h"
+#include "model/hits.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/shown.h"
 #include "page/coverage.h"
 #include "page/html.h"
+#include "page/listings.h"
 #include "page/timeline.h"
 #include "read/recording.h"
 #include "trace/trace.h"
@@ -121,6 +124,9 @@ static int html_coverage(struct options *options,
 	struct page page;
 	FILE *out;
 
+	if (options->source)
+		die_usage("--source: is of samples; this is a recording of "
+			  "coverage (profrun export lcov, and genhtml)");
 	if (options->against || selection_is_given(&options->selection))
 		die_usage("--against, --hide, --only, --focus and "
 			  "--merge-recursion are of call paths; this is a "
@@ -139,6 +145,26 @@ static int html_coverage(struct options *options,
 	return 0;
 }
 
+static void check_samples(const struct recording *recording)
+{
+	if (!hits_are_there(recording))
+		die("%s: --source: no samples with lines were recorded "
+		    "(profrun -p sampling, or --budget)",
+		    recording->path);
+}
+
+/* Finds the lines of the samples, before other models number the samples' places anew. */
+static void find_lines(struct annotation *annotation, struct model *model,
+		       const struct options *options)
+{
+	*annotation = (struct annotation){ .model = model,
+					   .places = &options->places };
+	annotation->all = hits_all(model);
+	annotation->period_ns = hits_period_ns(model);
+	annotation_choose_hottest(annotation, PAGE_LISTINGS_MAX);
+	progress_end();
+}
+
 /* Shows everything: functions that samples found as well, each thread
  * separately, and times. */
 int html_page(struct options *options, const char *path)
@@ -147,12 +173,16 @@ int html_page(struct options *options, const char *path)
 	struct model models[4] = { { .recording = NULL } };
 	struct model against = { .recording = NULL };
 	struct html_contents contents = { .model_count = 0 };
+	struct annotation annotation;
 	struct timeline timeline;
 	struct page page;
 	FILE *out;
 	int status;
 	size_t i;
 
+	if (options->places.count && !options->source)
+		die_usage("--source-dir: the page has no source without "
+			  "--source");
 	if (options->against) {
 		choose_read(&against, NULL, &before, options, options->against);
 		contents.against = &against;
@@ -161,8 +191,15 @@ int html_page(struct options *options, const char *path)
 		       options->pid);
 	if (coverage_is_all(&recording))
 		return html_coverage(options, &recording);
+	if (options->source)
+		check_samples(&recording);
 	recording.is_read_again = true;
 	choose_build(&models[0], &models[1], &recording, options);
+	if (options->source) {
+		find_lines(&annotation, &models[models[1].recording ? 1 : 0],
+			   options);
+		contents.annotation = &annotation;
+	}
 	recording.is_read_again = false;
 	choose_memory(&models[0], options);
 	choose_locks(&models[0], options);

@@ -1,4 +1,4 @@
-/* Chooses the functions that profrun annotate shows. */
+/* Chooses the functions whose lines are shown. */
 #include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,19 +97,12 @@ static int compare_functions(const void *left, const void *right)
 	return a->total < b->total ? 1 : a->total > b->total ? -1 : 0;
 }
 
-void annotation_choose(struct annotation *annotation, const char *name)
+static void take_wanted(struct annotation *annotation, const bool *wanted,
+			uint32_t count, uint32_t most)
 {
 	struct model *model = annotation->model;
-	bool *wanted = allocate(model->function_count, sizeof(*wanted));
-	uint32_t i, count;
+	uint32_t i;
 
-	count = !name ? mark_hottest(model, wanted) :
-			mark_called(model, name, wanted);
-	if (!count)
-		count = mark_matching(model, name, wanted);
-	/* Dies, with the names that are close. */
-	if (!count)
-		free(find_functions(model, name));
 	annotation->functions = allocate(count, sizeof(*annotation->functions));
 	for (i = 0; i < model->function_count; i++)
 		if (wanted[i] && annotation->count < count)
@@ -120,13 +113,45 @@ void annotation_choose(struct annotation *annotation, const char *name)
 				};
 	qsort(annotation->functions, annotation->count,
 	      sizeof(*annotation->functions), compare_functions);
-	if (annotation->count > ANNOTATED_MAX) {
-		annotation->left_out = annotation->count - ANNOTATED_MAX;
-		annotation->count = ANNOTATED_MAX;
+	if (annotation->count > most) {
+		annotation->left_out = annotation->count - most;
+		annotation->count = most;
 	}
-	for (i = 0; i < annotation->count; i++)
+	for (i = 0; i < annotation->count; i++) {
 		hits_find(&annotation->functions[i].hits, model,
 			  annotation->functions[i].number);
+		progress("finding lines", i + 1, annotation->count);
+	}
+}
+
+void annotation_choose(struct annotation *annotation, const char *name)
+{
+	struct model *model = annotation->model;
+	bool *wanted = allocate(model->function_count, sizeof(*wanted));
+	uint32_t count;
+
+	count = !name ? mark_hottest(model, wanted) :
+			mark_called(model, name, wanted);
+	if (!count)
+		count = mark_matching(model, name, wanted);
+	/* Dies, with the names that are close. */
+	if (!count)
+		free(find_functions(model, name));
+	take_wanted(annotation, wanted, count, ANNOTATED_MAX);
+	free(wanted);
+}
+
+void annotation_choose_hottest(struct annotation *annotation, uint32_t most)
+{
+	const struct model *model = annotation->model;
+	bool *wanted = allocate(model->function_count, sizeof(*wanted));
+	uint32_t i, count = 0;
+
+	for (i = 0; i < model->function_count; i++) {
+		wanted[i] = is_there(&model->functions[i]);
+		count += wanted[i];
+	}
+	take_wanted(annotation, wanted, count, most);
 	free(wanted);
 }
 

@@ -1,4 +1,4 @@
-/* What profrun annotate shows of a recording. */
+/* What profrun annotate, and html --source, show of a recording's samples. */
 #ifndef REPORT_MODEL_ANNOTATION_H
 #define REPORT_MODEL_ANNOTATION_H
 
@@ -42,6 +42,9 @@ struct annotation {
  * none.
  */
 void annotation_choose(struct annotation *annotation, const char *name);
+
+/* Chooses the @most functions with the most self time, then total. */
+void annotation_choose_hottest(struct annotation *annotation, uint32_t most);
 
 /* How often the line was reached, and whether that is known. */
 bool annotation_count(const struct annotation *annotation, const char *file,

@@ -92,6 +92,7 @@ function showFunction() {
     byId('function-place').textContent = [about.object, about.file &&
         `${about.file}:${about.line}`].filter(Boolean).map(visible).join('  ');
     byId('function-facts').replaceChildren(functionFacts(source, view, number));
+    showListing(about);
     for (const [id, caption, relatives] of [
         ['callers', 'Callers', callersOf], ['callees', 'Callees', calleesOf]]) {
         const made = new Table(byId(id), caption, columns(), choose);

@@ -29,6 +29,7 @@
 #include "page/columns.h"
 #include "page/html.h"
 #include "page/html_numbers.h"
+#include "page/listings.h"
 #include "page/timeline.h"
 #include "read/process.h"
 #include "text/report.h"
@@ -329,6 +330,8 @@ static void put_text_of(struct json *json, const struct html *html)
 	}
 	json_close_array(json);
 	put_timeline(json, html->timeline);
+	if (html->annotation)
+		listings_json(json, html);
 	put_strings(json, html);
 	put_warnings(json);
 	json_close_object(json);
@@ -359,6 +362,7 @@ void html_print(FILE *out, const struct html_contents *contents,
 		.sources = allocate(count + 1, sizeof(struct source)),
 		.source_count = count + (contents->against != NULL),
 		.timeline = contents->timeline,
+		.annotation = contents->annotation,
 	};
 
 	for (i = 0; i < html.source_count; i++) {

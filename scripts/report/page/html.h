@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "page/timeline.h"
 
+struct annotation;
 struct options;
 
 /* The contents of the page. */
@@ -17,6 +18,8 @@ struct html_contents {
 	size_t model_count;
 	struct model *against;	   /* a recording to compare with, or NULL */
 	struct timeline *timeline; /* or NULL */
+	/* lines of one of @models, or NULL */
+	const struct annotation *annotation;
 };
 
 void html_print(FILE *out, const struct html_contents *contents,

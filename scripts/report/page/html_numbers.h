@@ -12,6 +12,8 @@
 #include "page/columns.h"
 #include "page/timeline.h"
 
+struct annotation;
+
 struct view {
 	uint32_t thread; /* NONE: all */
 	uint32_t paths;
@@ -41,6 +43,7 @@ struct html {
 	size_t source_count;
 	struct timeline *timeline; /* or NULL */
 	struct columns timeline_functions;
+	const struct annotation *annotation; /* or NULL */
 };
 
 /* Writes the numbers of all views. */

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,6 +16,7 @@
 #include "model/annotation.h"
 #include "model/functions.h"
 #include "model/hits.h"
+#include "model/listing.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "names/source.h"
@@ -102,28 +102,6 @@ static void put_cells(struct printing *printing, struct table *table,
 		table_no_color(table);
 }
 
-/* Source is shown as it is indented, with tabs of eight columns. */
-static const char *with_spaces(const char *line)
-{
-	size_t column = 0, room = 8 * strlen(line) + 1;
-	char *text = allocate(room, 1);
-	const char *kept;
-
-	for (; *line; line++) {
-		if (*line != '\t') {
-			text[column++] = *line;
-			continue;
-		}
-		do
-			text[column++] = ' ';
-		while (column % 8);
-	}
-	text[column] = '\0';
-	kept = keep_text(text, SIZE_MAX);
-	free(text);
-	return kept;
-}
-
 static const struct source_file *find_source(const struct printing *printing,
 					     const char *file)
 {
@@ -189,66 +167,12 @@ static void put_hottest(struct printing *printing)
 			   keep_format("%s: %s",
 				       hit->file ? base_name(hit->file) :
 						   "(no line is known)",
-				       text ? with_spaces(text) : ""));
+				       text ? listing_text(text) : ""));
 	}
 	layout_left_out(&printing->layout, shown, rows);
 }
 
 /* --- the source --- */
-
-/* The samples of the lines of one file, by line. */
-struct listing {
-	const char *file;
-	const struct line_hit **hits;
-	uint32_t count;
-	int first,
-		last; /* lines to show; the last one may be followed by context */
-};
-
-static int compare_by_line(const void *left, const void *right)
-{
-	const struct line_hit *a = *(const struct line_hit *const *)left;
-	const struct line_hit *b = *(const struct line_hit *const *)right;
-
-	return (a->line > b->line) - (a->line < b->line);
-}
-
-static struct listing list_file(const struct printing *printing,
-				const char *file)
-{
-	const struct hits *hits = &printing->annotated->hits;
-	struct function *function = printing->annotated->function;
-	struct listing listing = { .file = file };
-	uint32_t i;
-
-	listing.hits = allocate(hits->line_count + 1, sizeof(*listing.hits));
-	for (i = 0; i < hits->line_count; i++)
-		if (hits->lines[i].file && !strcmp(hits->lines[i].file, file))
-			listing.hits[listing.count++] = &hits->lines[i];
-	qsort(listing.hits, listing.count, sizeof(*listing.hits),
-	      compare_by_line);
-	listing.first = listing.hits[0]->line;
-	listing.last = listing.hits[listing.count - 1]->line;
-	function_line(function);
-	if (function->file && !strcmp(function->file, file) &&
-	    function->line < listing.first)
-		listing.first = function->line;
-	return listing;
-}
-
-/* The first line from @line on that is shown: one that has samples, or is at most
- * @context lines away from one, or from the first line. */
-static long next_shown(const struct listing *listing, long line, long context,
-		       uint32_t *at)
-{
-	while (*at < listing->count && listing->hits[*at]->line < line)
-		++*at;
-	if (line - listing->first <= context ||
-	    (*at > 0 && line - listing->hits[*at - 1]->line <= context) ||
-	    *at == listing->count || listing->hits[*at]->line - line <= context)
-		return line;
-	return listing->hits[*at]->line - context;
-}
 
 static void put_file(struct printing *printing,
 		     const struct source_file *source)
@@ -271,68 +195,35 @@ static void put_file(struct printing *printing,
 	fputc('\n', out);
 }
 
-static void put_listing(struct printing *printing, struct listing *listing)
+static void put_listing(struct printing *printing,
+			const struct listing *listing)
 {
-	const struct source_file *source = find_source(printing, listing->file);
-	/* (Without the source, other lines have nothing to show.) */
-	long context = source->path ? printing->layout.options->context : 0;
-	long line = source->path ? listing->first : listing->hits[0]->line;
+	struct listing_row row = listing_begin(listing);
 	struct table table = begin(printing);
-	long shown;
-	uint32_t at = 0;
 
-	put_file(printing, source);
+	put_file(printing, listing->source);
 	table_titles(&table, NULL);
-	for (; line <= listing->last + context; line++) {
-		const struct line_hit *hit;
-		const char *text;
-
-		shown = next_shown(listing, line, context, &at);
-		if (shown > line)
+	while (listing_next(&row)) {
+		if (row.is_after_gap)
 			fputs("...\n", printing->layout.out);
-		line = shown;
-		while (at < listing->count && listing->hits[at]->line < line)
-			at++;
-		hit = at < listing->count && listing->hits[at]->line == line ?
-			      listing->hits[at] :
-			      NULL;
-		text = line <= INT32_MAX ? source_line(source, (int)line) :
-					   NULL;
-		if (!hit && !text)
-			break;
-		put_cells(printing, &table, hit, listing->file, (int)line);
-		table_text(&table, text ? with_spaces(text) : "");
+		put_cells(printing, &table, row.hit, listing->file, row.line);
+		table_text(&table, row.text ? listing_text(row.text) : "");
 	}
-}
-
-static bool is_listed(const struct hits *hits, uint32_t i)
-{
-	uint32_t n;
-
-	for (n = 0; n < i; n++)
-		if (hits->lines[n].file &&
-		    !strcmp(hits->lines[n].file, hits->lines[i].file))
-			return true;
-	return false;
 }
 
 /* Returns whether a line of the function is known. */
 static bool put_lines(struct printing *printing)
 {
-	const struct hits *hits = &printing->annotated->hits;
-	struct listing listing;
-	bool found = false;
-	uint32_t i;
+	struct listing *listings;
+	uint32_t i, count = listing_find(&listings, &printing->annotated->hits,
+					 printing->annotated->function,
+					 printing->annotation->places,
+					 printing->layout.options->context);
 
-	for (i = 0; i < hits->line_count; i++) {
-		if (!hits->lines[i].file || is_listed(hits, i))
-			continue;
-		found = true;
-		listing = list_file(printing, hits->lines[i].file);
-		put_listing(printing, &listing);
-		free(listing.hits);
-	}
-	return found;
+	for (i = 0; i < count; i++)
+		put_listing(printing, &listings[i]);
+	listing_free(listings, count);
+	return count > 0;
 }
 
 static void say_no_lines(const struct printing *printing)
