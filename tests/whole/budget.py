@@ -7,10 +7,12 @@ the recording's files themselves: the report estimates.
 """
 import glob
 import os
+import random
 import re
 import signal
 import struct
 import subprocess
+import time
 
 import shimtest
 from shimtest import BUILDS, add_test, compile, expect, expect_equal, record, run
@@ -232,6 +234,143 @@ def a_wrong_setting_is_told():
     expect('SHIM_BUDGET' in result.stderr, result.stderr)
     for process in processes_of(result):
         expect_equal(process.budget, 0, 'budget')
+
+
+# --- hard cases ---
+
+def budgeted(*words, family='gcc', **more):
+    """The run of budgeted.c, and the processes with what their functions were called."""
+    path = compile('budgeted.c', family, '-O2')
+    result = record([path, *words], 'calltree:budget=20', **more)
+    if result.status == 77:
+        raise shimtest.Skipped('no seccomp here')
+    expect_equal(result.status, 0, 'status: %s' % result.stderr)
+    truths = truths_of(result)
+    processes = processes_of(result)
+    expect_equal({process.pid for process in processes}, set(truths), 'processes')
+    return result, [(process, truths[process.pid]) for process in processes]
+
+
+def expect_counted(process, *names):
+    for name in names:
+        expect(name in process.off and process.counted.get(name, 0) > 0,
+               '%s was not counted at its calls: %s' % (name, process.counted))
+
+
+@shimtest.test
+def code_that_may_not_be_written():
+    result, processes = budgeted('forbidden')
+    for process, truth in processes:
+        for name, calls in truth.items():
+            expect_equal(process.calls.get(name, 0), calls, name)
+        expect(process.failed >= 2, '%d functions could not be switched' % process.failed)
+    about = shimtest.json_of(result.output)
+    expect_equal(about['budget']['functions_off'], 0, 'functions off')
+    expect(re.search('not to be switched off: [2-9]', shimtest.shim_report('info', result.output)),
+           'the report does not tell that functions stayed on')
+
+
+@shimtest.test
+def code_that_could_not_be_written_for_a_while():
+    """A later write may not switch off what was given up: the child's first change
+    writes all sites."""
+    _, processes = budgeted('full')
+    for process, truth in processes:
+        expect_exact(process, truth)
+        expect('leaf' not in process.off or process.off['leaf'][3] == COUNTED or
+               process.calls['leaf'] > 0, 'leaf has no calls')
+    expect(any(process.failed for process, _ in processes),
+           'all functions could be switched')
+
+
+@shimtest.test
+def a_thread_begins_while_functions_are_counted():
+    for _ in range(3):
+        _, processes = budgeted('thread')
+        for process, truth in processes:
+            expect_counted(process, 'leaf')
+            expect_exact(process, truth)
+
+
+@shimtest.test
+def forks_while_functions_are_counted():
+    _, processes = budgeted('fork')
+    expect_equal(len(processes), 4, 'processes')
+    for process, truth in processes:
+        expect_exact(process, truth)
+        expect(process.calls['leaf'] > 0, 'no path of leaf')
+    expect(sum('leaf' in process.counted for process, _ in processes) >= 2,
+           'children counted nothing at its calls')
+
+
+def library_of(name, *flags):
+    return compile('budgeted_library.c', 'gcc', '-O1', name=name,
+                   flags=('-shared', '-fPIC', *flags))
+
+
+@shimtest.test
+def libraries_are_unloaded_while_functions_are_counted():
+    one, two = library_of('budgeted1.so'), library_of('budgeted2.so', '-DSHIFTED')
+    result, processes = budgeted('library', one, two)
+    places = re.findall(r'^library at (\S+)$', result.stdout, re.M)
+    expect_equal(len(places), 4, 'loads')
+    for process, truth in processes:
+        expect_counted(process, 'leaf')
+        about = shimtest.json_of(result.output)
+        expect_equal(process.orphans, 0, 'orphans')
+        expect_equal(process.lost, 0, 'lost')
+        got = sum(process.calls.get(name, 0) for name in ('leaf', 'inlined', 'outer'))
+        counted = sum(process.counted.get(name, 0) for name in ('leaf', 'inlined'))
+        expect_equal(got + counted, sum(truth[name] for name in (
+            'leaf', 'inlined', 'outer')), 'calls of the program')
+        lines = [line for line in about['functions'] if line['name'] == 'library_leaf']
+        expect(lines, 'the libraries have no calls')
+        if not any(line['calls'] is None or is_estimate(line) for line in lines):
+            expect_equal(sum(line['calls'] for line in lines), truth['library_leaf'],
+                         'calls of libraries')
+
+
+def is_estimate(line):
+    return any(key.startswith('calls_') and line[key] for key in line)
+
+
+def calls_in(file, count):
+    with open(file, 'rb') as counts:
+        return struct.unpack('<%dQ' % count, counts.read(8 * count))
+
+
+@shimtest.test
+def kills_at_random_moments_in_a_storm_of_signals():
+    path = compile('budgeted.c', 'gcc', '-O2')
+    names = re.search(r'define NAMES.X. (.*)', open(os.path.join(
+        shimtest.PROGRAMS, 'budgeted.c')).read()).group(1)
+    names = re.findall(r'X.(\w+).', names)
+    rng = random.Random(16)
+    counted = 0
+    for _ in range(12):
+        directory = shimtest.new_directory('killed')
+        file = os.path.join(directory, 'counts')
+        with open(file, 'wb') as out:
+            out.truncate(4096)
+        environment = shimtest.environment(shimtest.new_directory('recording'),
+                                           'calltree:budget=20')
+        with subprocess.Popen([path, 'forever', file], env=environment) as child:
+            wanted = rng.randint(1, 8000000)
+            while child.poll() is None and calls_in(file, 1)[0] < wanted:
+                time.sleep(0.002)
+            child.send_signal(signal.SIGKILL)
+        data = calls_in(file, len(names))
+        for meta in glob.glob(environment['SHIM_DIR'] + '/*/meta'):
+            process = Process(os.path.dirname(meta))
+            for name, calls in zip(names, data):
+                if name in process.off and process.off[name][3] != COUNTED:
+                    continue
+                got = process.calls.get(name, 0) + process.counted.get(name, 0)
+                # A call or two of the moment: its handler's, and the one it interrupted.
+                expect(calls <= got <= calls + 2, '%s: %d recorded, %d in truth' % (
+                    name, got, calls))
+            counted += process.counted.get('leaf', 0) > 0
+    expect(counted > 2, 'only %d of 12 runs counted before they were killed' % counted)
 
 
 shimtest.main()
