@@ -861,5 +861,67 @@ def a_program_with_its_own_malloc_is_unchanged_and_reported():
     expect('its own malloc' in shim_report('info', done.output), 'the log')
 
 
+
+SHARED_ALLOCATOR = r"""
+#include <stdlib.h>
+
+void *volatile kept[8];
+static int count;
+
+__attribute__((noinline)) void take(int size) { kept[count++] = malloc(size); }
+__attribute__((noinline)) void few(void) { take(100); take(100); }
+__attribute__((noinline)) void again(int depth)
+{
+        kept[count++] = malloc(100);
+        take(300);
+        if (depth)
+                again(depth - 1);
+}
+
+int main(void)
+{
+        few();
+        again(1);
+        return 0;
+}
+"""
+
+
+@test
+def a_function_s_memory_by_its_callers_and_callees():
+    path = new_directory('source') + '/shared.c'
+    with open(path, 'w') as file:
+        file.write(SHARED_ALLOCATOR)
+    program = compile(path, 'gcc', '-O1',
+                      ['-fno-builtin', '-fno-optimize-sibling-calls'], name='shared')
+    output = run([program], new_directory('recording'), 'memory;calltree').output
+
+    def tree(option, function, *others):
+        text = shim_report('report', '--tree', '--memory', option, function,
+                           '--names', 'short', *others, output)
+        return [(len(indent) // 2, name, percent, total, own, blocks)
+                for percent, total, own, blocks, indent, name in re.findall(
+                    r'^ *([\d.]+) +(\d+ B) +(\d+ B) +(\d+)  ( *)(\w+)', text, re.M)]
+
+    expect_equal(tree('--callers', 'take'), [
+        (0, 'take', '100.00', '800 B', '800 B', '4'),
+        (1, 'again', '75.00', '600 B', '600 B', '2'),
+        (2, 'main', '37.50', '300 B', '300 B', '1'),
+        (2, 'again', '37.50', '300 B', '300 B', '1'),
+        (3, 'main', '37.50', '300 B', '300 B', '1'),
+        (1, 'few', '25.00', '200 B', '200 B', '2'),
+        (2, 'main', '25.00', '200 B', '200 B', '2')], 'callers of take')
+    # The inner call's memory is in the outer call's.
+    expect_equal(tree('--callees', 'again'), [
+        (0, 'again', '100.00', '800 B', '100 B', '1'),
+        (1, 'again', '50.00', '400 B', '100 B', '1'),
+        (2, 'take', '37.50', '300 B', '300 B', '1'),
+        (1, 'take', '37.50', '300 B', '300 B', '1')], 'callees of again')
+    expect_equal(tree('--callers', 'again')[:2], [
+        (0, 'again', '100.00', '800 B', '200 B', '2'),
+        (1, 'main', '100.00', '800 B', '100 B', '1')], 'callers of again')
+    expect_equal(len(tree('--callers', 'take', '--limit', '2')), 2, 'limit')
+
+
 if __name__ == '__main__':
     shimtest.main()

@@ -124,9 +124,6 @@ static int report(struct options *options, const char *path)
 		die_usage("--format %s has no --tree, --callers, --callees, "
 			  "--histogram; see export json",
 			  options->format);
-	if (options->tree && options->memory &&
-	    (options->callers || options->callees))
-		die_usage("--tree --memory has no --callers, --callees");
 	if (options->ranks &&
 	    (options->threads || options->callers || options->callees ||
 	     options->histogram || !strcmp(options->format, "csv")))

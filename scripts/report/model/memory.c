@@ -69,7 +69,7 @@ void memory_add_process(struct model *model, const struct process *process,
 	model->memory_has_calls = model->memory_has_calls || heap->calls == 1;
 }
 
-static void add(struct memory *to, const struct memory *memory)
+void memory_sum(struct memory *to, const struct memory *memory)
 {
 	int i;
 
@@ -184,11 +184,11 @@ static void add_parts(struct model *model)
 		const struct memory_part *part = &model->memory_parts[i];
 		uint32_t function = model->paths[part->path].function;
 
-		add(&model->memory[part->path], &part->memory);
-		add(&model->memory_all, &part->memory);
-		add(function == NONE ? &model->memory_outside :
-				       &model->function_memory[function],
-		    &part->memory);
+		memory_sum(&model->memory[part->path], &part->memory);
+		memory_sum(&model->memory_all, &part->memory);
+		memory_sum(function == NONE ? &model->memory_outside :
+					      &model->function_memory[function],
+			   &part->memory);
 	}
 	free(model->memory_parts);
 	model->memory_parts = NULL;
@@ -202,8 +202,8 @@ static void add_below(struct model *model)
 	for (i = 0; i < model->path_count; i++)
 		model->memory_below[i] = model->memory[i];
 	for (i = model->path_count - 1; i > 0; i--)
-		add(&model->memory_below[model->paths[i].parent],
-		    &model->memory_below[i]);
+		memory_sum(&model->memory_below[model->paths[i].parent],
+			   &model->memory_below[i]);
 }
 
 struct adding {
@@ -219,8 +219,8 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 
 	(void)depth;
 	if (function != NONE && adding->active[function]++ == 0)
-		add(&model->function_memory_below[function],
-		    &model->memory_below[number]);
+		memory_sum(&model->function_memory_below[function],
+			   &model->memory_below[number]);
 	return true;
 }
 

@@ -34,6 +34,9 @@ struct memory_part {
 	struct memory memory;
 };
 
+/* Adds @memory to @to. */
+void memory_sum(struct memory *to, const struct memory *memory);
+
 /* Call this first for the heaps of all processes, one of which has the peak. */
 void memory_add_heap(struct model *model, const struct process *process,
 		     const struct shim_heap_node *heap);

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/memory.h"
 #include "model/model.h"
 #include "model/shown.h"
 #include "model/subtree.h"
@@ -14,7 +15,38 @@ struct growing {
 	const struct model *model;
 	struct model tree;
 	struct map known; /* "parent and function" to a path of the tree */
+	uint32_t memory_room, below_room;
 };
+
+/* Makes the memory of the path that comes next. */
+static void make_memory(struct growing *growing)
+{
+	struct model *tree = &growing->tree;
+
+	if (!growing->model->memory)
+		return;
+	GROW(tree->memory, tree->path_count, growing->memory_room);
+	GROW(tree->memory_below, tree->path_count, growing->below_room);
+	tree->memory[tree->path_count] = (struct memory){ .samples = 0 };
+	tree->memory_below[tree->path_count] = (struct memory){ .samples = 0 };
+}
+
+/* Adds the memory of the model's path @from to that of the tree's path @to. */
+static void add_memory(struct growing *growing, uint32_t to, uint32_t from,
+		       bool is_nested)
+{
+	const struct model *model = growing->model;
+	struct model *tree = &growing->tree;
+
+	if (!model->memory)
+		return;
+	memory_sum(&tree->memory[to], &model->memory[from]);
+	if (is_nested)
+		return;
+	memory_sum(&tree->memory_below[to], &model->memory_below[from]);
+	if (tree->paths[to].parent == 0)
+		memory_sum(&tree->memory_below[0], &model->memory_below[from]);
+}
 
 /* Adds @path to the one of @function below @parent, and returns its number. */
 static uint32_t add(struct growing *growing, uint32_t parent, uint32_t function,
@@ -29,6 +61,7 @@ static uint32_t add(struct growing *growing, uint32_t parent, uint32_t function,
 		return number;
 	}
 	GROW(tree->paths, tree->path_count, tree->path_room);
+	make_memory(growing);
 	tree->paths[number] = *path;
 	tree->paths[number].parent = parent;
 	tree->paths[number].function = function;
@@ -47,18 +80,21 @@ static struct path without_total(const struct path *path)
 	return made;
 }
 
-static void add_callers(struct growing *growing, uint32_t number,
+static void add_callers(struct growing *growing, uint32_t called,
 			bool is_nested, uint32_t depth)
 {
 	const struct path *paths = growing->model->paths;
-	struct path path = is_nested ? without_total(&paths[number]) :
-				       paths[number];
-	uint32_t at = add(growing, 0, path.function, &path);
+	struct path path = is_nested ? without_total(&paths[called]) :
+				       paths[called];
+	uint32_t at = add(growing, 0, path.function, &path), number;
 
+	add_memory(growing, at, called, is_nested);
 	for (number = path.parent;
 	     paths[number].function != NONE && depth-- > 0;
-	     number = paths[number].parent)
+	     number = paths[number].parent) {
 		at = add(growing, at, paths[number].function, &path);
+		add_memory(growing, at, called, is_nested);
+	}
 }
 
 struct model subtree_of(const struct model *model, const bool *wanted,
@@ -69,8 +105,10 @@ struct model subtree_of(const struct model *model, const bool *wanted,
 	uint32_t *inside = allocate(model->path_count, sizeof(*inside)), i;
 
 	growing.tree.paths = NULL;
+	growing.tree.memory = growing.tree.memory_below = NULL;
 	growing.tree.path_count = growing.tree.path_room = 0;
 	GROW(growing.tree.paths, 0, growing.tree.path_room);
+	make_memory(&growing);
 	growing.tree.paths[0] = model->paths[0];
 	growing.tree.paths[0].child = growing.tree.paths[0].sibling = NONE;
 	growing.tree.path_count = 1;
@@ -88,10 +126,18 @@ struct model subtree_of(const struct model *model, const bool *wanted,
 		} else if (!callers && (is_wanted || above != NONE)) {
 			inside[i] = add(&growing, above == NONE ? 0 : above,
 					path->function, path);
+			add_memory(&growing, inside[i], i, false);
 		}
 	}
 	free(inside);
 	map_free(&growing.known);
 	paths_link(&growing.tree);
 	return growing.tree;
+}
+
+void subtree_free(struct model *tree)
+{
+	free(tree->paths);
+	free(tree->memory);
+	free(tree->memory_below);
 }

@@ -12,10 +12,11 @@ struct model;
  *
  * @callers: below a function are its callers, below them theirs; each has the calls, the
  * self time and the total of the function on this way.  A total in recursion counts once.
- * Callers are listed down to @depth.
- * Everything but paths is @model's.  The caller frees the paths.
+ * Callers are listed down to @depth.  The same goes for memory.
+ * Everything but paths and their memory is @model's.  The caller calls subtree_free().
  */
 struct model subtree_of(const struct model *model, const bool *wanted,
 			bool callers, uint32_t depth);
+void subtree_free(struct model *tree);
 
 #endif

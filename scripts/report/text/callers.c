@@ -335,7 +335,7 @@ static void print_tree(const struct layout *layout, const char *name,
 	of_tree.model = &tree;
 	print_heading(layout, callers ? "paths to" : "paths from", wanted);
 	tree_print(&of_tree);
-	free(tree.paths);
+	subtree_free(&tree);
 	free(wanted);
 }
 

@@ -683,7 +683,7 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 {
 	struct layout layout = layout_on(out, options, model);
 
-	if (model->calls || model->open)
+	if (model->calls || model->open || (options->tree && options->memory))
 		callers_check(&layout);
 	check_names(model);
 	print_head(&layout);

@@ -435,7 +435,8 @@ void tree_print(const struct layout *layout)
 	push_level(&printing, 0);
 	while (printing.level_count)
 		print_next(&printing);
-	if (layout->options->memory)
+	if (layout->options->memory && !layout->options->callers &&
+	    !layout->options->callees)
 		print_outside(&printing);
 	if (printing.left_out)
 		fprintf(layout->out,
