@@ -472,6 +472,15 @@ static int change_jumps(uintptr_t function, bool on)
 	return count > 0 ? 0 : -ENOENT;
 }
 
+/* Calls that could not be switched off stay on: their profiler is told, and a later change
+ * of the image must not switch them off behind its back. */
+static void forget_changed(struct site_image *image)
+{
+	for (uint32_t i = image->changed; i < image->changed_end; i++)
+		if (!image->sites[i].off)
+			image->sites[i].throttled = 0;
+}
+
 /* Writes the changes of call_sites_throttle.  An object that is being unloaded is
  * changed later, which is not an error. */
 static int settle_changed(void)
@@ -485,6 +494,8 @@ static int settle_changed(void)
 		if (image->changed_end == 0)
 			continue;
 		r = settle_sites(image, image->changed, image->changed_end);
+		if (r < 0 && r != -EBUSY)
+			forget_changed(image);
 		image->changed = image->changed_end = 0;
 		if (r < 0 && r != -EBUSY && result == 0)
 			result = r;
