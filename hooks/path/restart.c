@@ -26,8 +26,8 @@ static bool is_below_base(const struct stack *stack,
 }
 
 /* Reads only the thread's own stack, because other stacks may be partly unmapped. */
-static bool frame_ends(const struct stack *stack, const struct shim_node *node,
-		       const void *site, uintptr_t sp)
+bool tree_frame_ends(const struct stack *stack, const struct shim_node *node,
+		     const void *site, uintptr_t sp)
 {
 	uintptr_t end = stack->low + frame_at(node);
 
@@ -68,7 +68,7 @@ static struct shim_node *drop_beside(const struct stack *stack,
 	struct ended_calls unwound = { 0 };
 
 	while (is_below_base(stack, node) && is_in_doubt(node) &&
-	       !frame_ends(stack, node, site, sp)) {
+	       !tree_frame_ends(stack, node, site, sp)) {
 		node_end_unwound(node, &unwound);
 		node = parent_of(node);
 	}
@@ -100,7 +100,7 @@ struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 	}
 	is_here &= node != at->stack->base;
 	if (is_in_doubt(node) &&
-	    (!is_here || frame_ends(at->stack, node, site, sp)))
+	    (!is_here || tree_frame_ends(at->stack, node, site, sp)))
 		return NULL;
 	return node;
 }

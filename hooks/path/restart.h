@@ -12,6 +12,11 @@
 COLD void tree_look_back(uint64_t function, const void *site, uintptr_t sp,
 			 bool is_enter);
 
+/* Whether the call whose leave hook is at @sp is a callee, at any depth, of the open
+ * call of @node on the same stack. */
+bool tree_frame_ends(const struct stack *stack, const struct shim_node *node,
+		     const void *site, uintptr_t sp);
+
 /* The call of @function that its leave ends; NULL if the engine missed its enter. */
 struct shim_node *tree_find_left(const struct place *at, uint64_t function,
 				 const void *site, uintptr_t sp);

@@ -4,6 +4,7 @@
  */
 #include "path/nodes.h"
 #include "path/opening.h"
+#include "path/restart.h"
 #include "path/threads.h"
 #include "path/throttled.h"
 
@@ -236,16 +237,27 @@ bool throttled_ignores_enter(uint64_t function, const void *site, uintptr_t sp)
 	       forgo(throttled, function, site, sp, false);
 }
 
-static bool is_open(uint64_t function)
+/* Whether the leave of @function at @sp ends a recorded call.  A call that is open
+ * farther up, which a signal handler has interrupted, or which recursed, is another
+ * one: this leave is of a callee. */
+static bool is_recorded(uint64_t function, const void *site, uintptr_t sp)
 {
 	const struct tree *tree = tree_hot.tree;
 	const struct shim_node *node = tree_hot.current;
+	const struct stack *stack = tree ? tree->stack : NULL;
 
+	if (stack && !contains(stack, sp))
+		stack = NULL;
 	if (node == &tree_no_call && tree)
 		node = tree->current;
-	for (; node && !is_root(node); node = parent_of(node))
+	for (; node && !is_root(node); node = parent_of(node)) {
+		if (stack && node == stack->base)
+			stack = NULL;
+		if (stack && tree_frame_ends(stack, node, site, sp))
+			return false;
 		if (address_of(node) == function)
 			return true;
+	}
 	return false;
 }
 
@@ -258,5 +270,5 @@ bool throttled_ignores_leave(uint64_t function, const void *site, uintptr_t sp)
 		return false;
 	if (throttled_state(throttled) == THROTTLED_OFF)
 		forgo(throttled, function, site, sp, true);
-	return !is_open(function);
+	return !is_recorded(function, site, sp);
 }
