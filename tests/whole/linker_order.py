@@ -14,13 +14,13 @@ volatile unsigned long work;
 static void spend(unsigned long n) { while (n-- > 0) work++; }
 void never(void) { work = 0; }
 void cold(void) { spend(1000); }
-static void warm(void) { spend(1000000); }
+static void warm(void) { spend(20000000); }
 void often(void) { work++; }
-namespace space { struct Hot { void run(int) { spend(20000000); } }; }
+namespace space { struct Hot { void run(int) { spend(100000000); } }; }
 int main()
 {
     space::Hot hot;
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 2000; i++)
         often();
     cold();
     warm();
