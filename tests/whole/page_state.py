@@ -122,7 +122,9 @@ def the_legend_names_every_colour_in_view():
     expect(len(set(names) & rows) > 3, [names, rows])
     window.keys([KEYS['home']] + [KEYS['down']] * 2 + [KEYS['enter']])
     inside = [name for name, _ in legend_now()]
-    expect(set(inside) < set(names), [inside, names])
+    # How many calls are too narrow depends on their times.
+    expect(set(inside) - {'too narrow to be told apart'} < set(names),
+           [inside, names])
     window.run('document.querySelector("#search").focus()')
     window.keys(list('main'))
     expect('found' in [name for name, _ in legend_now()], legend_now())

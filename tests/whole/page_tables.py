@@ -359,6 +359,8 @@ def two_recordings_are_compared_side_by_side():
                  window.run(PIXEL, '#flame-before', 0.05, 2), 'one function')
     expect(window.run(PIXEL, '#flame', 0.2, 2) !=
            window.run(PIXEL, '#flame-before', 0.6, 2), 'added and removed')
+    # The legend comes last, and moves the pictures down.
+    window.wait('return document.querySelector("#legend li")')
     for canvas, x, name, facts in (
             ('#flame-before', 0.6, 'removed', 'Before90Now0 (gone)'),
             ('#flame-before', 0.1, 'both', 'Before60Now60 (0.0 %)'),
