@@ -4,6 +4,7 @@ recordings, and the rows of the page's tables.
 import functools
 import json
 import os
+import sys
 import urllib.parse
 
 import browser
@@ -131,7 +132,9 @@ def traced(number):
     with open(path, 'w') as file:
         file.write(TRACED.replace('__builtin_atoi', 'atoi').replace(
             '#include', '#include <stdlib.h>\n#include', 1))
-    output = record([compile(path, 'gcc', '-O1'), str(number)],
+    # Other tests of pages run beside this one, and compile a source of their own.
+    name = 'traced_' + os.path.basename(sys.argv[0]).removesuffix('.py')
+    output = record([compile(path, 'gcc', '-O1', name=name), str(number)],
                     'trace').output
     if not any(name.endswith('.trace') for _, _, names in os.walk(output)
                for name in names):
