@@ -611,7 +611,8 @@ def each_call_is_there_with_its_time():
                '%s: %s, not %s' % (row['name'], took, function['total_ns']))
         expect(abs(max(took) - function['max_ns']) <= 2, took)
         expect(abs(min(took) - function['min_ns']) <= 2, took)
-    expect_equal({call['name'].split()[-1] for call in found}, {'traced'},
+    expect_equal({call['name'].split()[-1] for call in found},
+                 {'traced_page'},
                  'the thread')
 
 
