@@ -19,6 +19,7 @@
 #include "base/numbers.h"
 #include "common/stack.h"
 #include "names/symbols.h"
+#include "process/naming.h"
 #include "process/stack.h"
 
 static const char stack_help[] =
@@ -30,10 +31,17 @@ static const char stack_help[] =
 	"      --count N      with --every: only N times\n"
 	"      --folded       one line per different stack, with its count, for flame graphs\n"
 	"      --running      only threads that have a processor, wait for one, or for a disk\n"
+	"      --names FORM   full, short, mangled: the form of names of C++, Rust and D (full)\n"
 	"  -o, --output FILE  write to FILE\n"
 	"  -h, --help         show this text\n";
 
-enum { OPTION_EVERY = 256, OPTION_COUNT, OPTION_FOLDED, OPTION_RUNNING };
+enum {
+	OPTION_EVERY = 256,
+	OPTION_COUNT,
+	OPTION_FOLDED,
+	OPTION_RUNNING,
+	OPTION_NAMES
+};
 
 static void print_help(const char *text)
 {
@@ -63,6 +71,19 @@ static double parse_period(const char *option, const char *text)
 	return ns;
 }
 
+static enum named_form parse_form(const char *text)
+{
+	static const char *const forms[] = { [NAMED_FULL] = "full",
+					     [NAMED_SHORT] = "short",
+					     [NAMED_MANGLED] = "mangled" };
+	size_t i;
+
+	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+		if (!strcmp(text, forms[i]))
+			return (enum named_form)i;
+	die_usage("--names: '%s' is none of full, short, mangled", text);
+}
+
 /* Returns 0 if @text is no process id. */
 static int parse_pid(const char *text)
 {
@@ -87,6 +108,7 @@ static int stack(int argc, char **argv)
 		{ "count", required_argument, NULL, OPTION_COUNT },
 		{ "folded", no_argument, NULL, OPTION_FOLDED },
 		{ "running", no_argument, NULL, OPTION_RUNNING },
+		{ "names", required_argument, NULL, OPTION_NAMES },
 		{ "output", required_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -106,6 +128,7 @@ static int stack(int argc, char **argv)
 			break;
 		case OPTION_FOLDED: options.is_folded = true; break;
 		case OPTION_RUNNING: options.only_running = true; break;
+		case OPTION_NAMES: naming_choose(parse_form(optarg)); break;
 		case 'o': options.output = optarg; break;
 		case 'h': print_help(stack_help); break;
 		case ':':

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/short_name.h"
 #include "names/symbols.h"
 #include "process/naming.h"
 #include "process/unwind.h"
@@ -15,6 +16,23 @@
 static struct map chain_numbers; /* address -> number of its chain */
 static struct chain *chains;
 static uint32_t chain_count, chain_room;
+
+static enum named_form form;
+
+void naming_choose(enum named_form wanted)
+{
+	form = wanted;
+}
+
+/* @demangled may be NULL, if it was not looked up yet. */
+static const char *in_form(const char *name, const char *demangled)
+{
+	if (form == NAMED_MANGLED)
+		return name;
+	if (!demangled)
+		demangled = demangle(name);
+	return form == NAMED_SHORT ? short_name(demangled) : demangled;
+}
 
 void naming_want(struct space *space, uint64_t address)
 {
@@ -62,7 +80,7 @@ static void store_function(void *context, uint32_t number, uint32_t id,
 	query->named[number][n] = (struct named){
 		.object = query->module->name,
 		.is_inlined = n > 0,
-		.name = function->start ? NULL : demangle(function->name),
+		.name = function->start ? NULL : in_form(function->name, NULL),
 		.has_name = !function->start,
 	};
 	query->starts[number][n] = function->start;
@@ -127,7 +145,8 @@ static void name_starts(struct name_query *query, uint32_t count)
 					NULL;
 			if (!found || !found->name)
 				continue;
-			query->named[i][n].name = found->source_name;
+			query->named[i][n].name = in_form(found->name,
+							  found->source_name);
 			query->named[i][n].has_name = true;
 		}
 	free(symbols);

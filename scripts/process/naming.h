@@ -23,6 +23,12 @@ struct chain {
 	uint32_t count;
 };
 
+/* The form of names that are mangled; the default is NAMED_FULL. */
+enum named_form { NAMED_FULL, NAMED_SHORT, NAMED_MANGLED };
+
+/* Call this before names are looked up. */
+void naming_choose(enum named_form form);
+
 /* Looks names up in three steps: naming_want() for each address, naming_finish() once,
  * naming_get() for each address. */
 void naming_want(struct space *space, uint64_t address);

@@ -2,7 +2,7 @@
  * Shortens demangled names, which it reads from the left.  Text before a space
  * at the outermost level is the return type.  Template arguments and parameters
  * are skipped as balanced brackets.  A name with unbalanced brackets keeps its
- * full form.
+ * full form.  Rust's "<Type as Trait>::method" keeps both.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -154,8 +154,10 @@ static bool keep_unnamed(struct shortening *name)
  * return type. */
 static bool read_parameters(struct shortening *name)
 {
-	static const char *const qualifiers[] = { " const", " volatile", " &&",
-						  " &", NULL };
+	static const char *const qualifiers[] = { " const",	" volatile",
+						  " &&",	" &",
+						  " immutable", " inout",
+						  " shared",	NULL };
 
 	if (name->size == name->begin &&
 	    (name->at[1] == '*' || name->at[1] == '&')) {
@@ -174,7 +176,42 @@ static bool read_parameters(struct shortening *name)
 		name->size += 2;
 		return true;
 	}
-	return *name->at == ' ' || !strncmp(name->at, "::", 2);
+	return *name->at == ' ' || *name->at == '.' ||
+	       !strncmp(name->at, "::", 2);
+}
+
+/* Keeps "<Type as Trait>", without their arguments. */
+static bool keep_rust_type(struct shortening *name)
+{
+	keep(name, 1);
+	while (*name->at && *name->at != '>') {
+		if (!strncmp(name->at, "->", 2))
+			keep(name, 2);
+		else if (*name->at != '<')
+			keep(name, 1);
+		else if (!skip(name))
+			return false;
+	}
+	if (!*name->at)
+		return false;
+	keep(name, 1);
+	return true;
+}
+
+/* Reads template arguments.  Rust has them after "::", too, and names that begin with a
+ * type. */
+static bool read_arguments(struct shortening *name)
+{
+	const char *end = skip_brackets(name->at);
+
+	if (!end)
+		return false;
+	if (name->size == name->begin)
+		return keep_rust_type(name);
+	if (is_at_part(name))
+		name->size -= 2;
+	name->at = end;
+	return true;
 }
 
 static bool read_part(struct shortening *name)
@@ -191,8 +228,15 @@ static bool read_part(struct shortening *name)
 		return skip(name);
 	}
 	switch (*name->at) {
-	case '<': /* template arguments */
+	case '<': return read_arguments(name);
 	case '[': /* a tag of the C++ ABI */ return skip(name);
+	case '!': /* D's template arguments */
+		if (name->at[1] != '(') {
+			keep(name, 1);
+			return true;
+		}
+		name->at++;
+		return skip(name);
 	case '(': return read_parameters(name);
 	case '{': return keep_unnamed(name);
 	case ' ':
@@ -215,6 +259,7 @@ const char *short_name(const char *name)
 					      "guard variable for ",
 					      "TLS init function for ",
 					      "TLS wrapper function for ",
+					      "D main", /* of D */
 					      NULL };
 	struct shortening shortening = {
 		.at = name, .text = allocate(strlen(name) + 1, 1)

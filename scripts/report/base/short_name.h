@@ -1,4 +1,4 @@
-/* Shortens C++ names. */
+/* Shortens names of C++, Rust and D. */
 #ifndef REPORT_BASE_SHORT_NAME_H
 #define REPORT_BASE_SHORT_NAME_H
 

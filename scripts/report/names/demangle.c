@@ -1,10 +1,10 @@
 /*
- * A limited use of libstdc++'s demangler.  A hostile name of a few hundred
- * bytes can mean gigabytes of text or deep recursion.  The length limits the
- * recursion (names of more than 1 KB stay mangled).  For the text, a variant of
- * __cxa_demangle is used that delivers the text piece by piece and allocates
- * nothing, so that longjmp can stop it at a limit.  The demangler still runs in
- * sandboxes only.
+ * A limited use of demanglers: libstdc++'s for C++, libiberty's for Rust and D.  A
+ * hostile name of a few hundred bytes can mean gigabytes of text or deep recursion.  The
+ * length limits the recursion (C++ names of more than 1 KB stay mangled).  The text is
+ * limited by longjmp out of the functions that the demanglers call: for C++ and Rust the
+ * variants that deliver the text piece by piece, for D libiberty's allocator, which is
+ * defined here.  The demanglers still run in sandboxes only.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -30,20 +30,108 @@ static void take(const char *piece, size_t size, void *opaque)
 	(void)opaque;
 	if (size >= sizeof(text) - length)
 		longjmp(enough, 1);
-	memcpy(text + length, piece, size);
+	/* a piece may be empty, and NULL then */
+	if (size)
+		memcpy(text + length, piece, size);
 	length += size;
 }
 
-static bool run_demangler(const char *name)
+static bool run_cpp_demangler(const char *name)
 {
 	length = 0;
 	return !setjmp(enough) &&
 	       !__gcclibcxx_demangle_callback(name, take, NULL);
 }
 
+bool is_mangled(const char *name)
+{
+	return name[0] == '_' &&
+	       (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D');
+}
+
+#ifdef SHIM_REPORT_HAS_LIBIBERTY
+
+#include <libiberty/demangle.h>
+#include <stdlib.h>
+
+/* D's demangler recurses for each byte of a type. */
+#define D_NAME_MAX 8192
+/* It holds a few texts at a time. */
+#define D_TEXT_MAX (4 * TEXT_MAX)
+
+/* libiberty's d-demangle.c calls these two instead of malloc() and realloc(), and frees
+ * what they return by free().  What a longjmp leaves behind is lost, as much as the limit
+ * allows. */
+void *xmalloc(size_t size);
+void *xrealloc(void *memory, size_t size);
+
+void *xmalloc(size_t size)
+{
+	return xrealloc(NULL, size);
+}
+
+void *xrealloc(void *memory, size_t size)
+{
+	void *new = size <= D_TEXT_MAX ? realloc(memory, size ? size : 1) :
+					 NULL;
+
+	if (!new)
+		longjmp(enough, 1);
+	return new;
+}
+
+/* Both of Rust's forms: "_R...", and "_ZN...17h<hash>E", which is a C++ name, too. */
+static bool run_rust_demangler(const char *name)
+{
+	length = 0;
+	return !setjmp(enough) && rust_demangle_callback(name, 0, take, NULL);
+}
+
+/* The demangler of D takes no names with the suffix of a clone. */
+static bool run_d_demangler(const char *name)
+{
+	static char plain[D_NAME_MAX];
+	size_t size = strcspn(name, ".");
+	char *demangled;
+
+	length = 0;
+	if (size >= sizeof(plain) || setjmp(enough))
+		return false;
+	memcpy(plain, name, size);
+	plain[size] = '\0';
+	demangled = dlang_demangle(plain, 0);
+	if (!demangled)
+		return false;
+	take(demangled, strlen(demangled), NULL);
+	free(demangled);
+	if (name[size]) {
+		take(" [clone ", 8, NULL);
+		take(name + size, strlen(name + size), NULL);
+		take("]", 1, NULL);
+	}
+	return true;
+}
+
+static bool run_demangler(const char *name)
+{
+	return name[1] == 'D' ?
+		       run_d_demangler(name) :
+		       run_rust_demangler(name) ||
+			       (name[1] == 'Z' && run_cpp_demangler(name));
+}
+
+#else
+
+static bool run_demangler(const char *name)
+{
+	return name[1] == 'Z' && run_cpp_demangler(name);
+}
+
+#endif
+
 const char *demangle_here(const char *name)
 {
-	if (name[0] != '_' || name[1] != 'Z' || !run_demangler(name))
-		return name;
-	return keep_text(text, length);
+	return is_mangled(name) && run_demangler(name) && length > 0 ?
+		       keep_text(text, length) :
+		       name;
 }

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/names.h"
+#include "names/demangle.h"
 #include "names/elf_names.h"
 #include "names/sandbox.h"
 #include "names/symbols.h"
@@ -978,7 +979,7 @@ const char *demangle(const char *name)
 					 .size = strlen(name) };
 	uint64_t result;
 
-	if (name[0] != '_' || name[1] != 'Z' || request.size > NAMES_TEXT_MAX)
+	if (!is_mangled(name) || request.size > NAMES_TEXT_MAX)
 		return name;
 	if (files.sandbox.fd < 0 &&
 	    (begun++ == DEMANGLERS_MAX || !sandbox_open(&files.sandbox)))
