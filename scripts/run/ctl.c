@@ -442,7 +442,7 @@ int ctl(const char *report, int words, char **word)
 		fputs(help, stdout);
 		return 0;
 	}
-	if (words == 0)
+	if (words == 0 || (words == 1 && strcmp(word[0], "list") == 0))
 		return ctl_list();
 	errno = 0;
 	pid = strtol(word[0], &end, 10);

@@ -160,7 +160,7 @@ static int remove_entry(const char *path, const struct stat *st, int type,
 static void check_recording(const char *library)
 {
 	char directory[] = ".profrun-doctor.XXXXXX", path[PATH_MAX];
-	int status = -1;
+	int status = -1, room;
 	pid_t child;
 
 	if (mkdtemp(directory) == NULL) {
@@ -175,7 +175,7 @@ static void check_recording(const char *library)
 		run_probe(library, path);
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
-	recording_say_log(path);
+	recording_say_log(path, false);
 	if (child < 0)
 		problem("no process can be started: %s", strerror(errno));
 	else if (WIFSIGNALED(status))
@@ -189,6 +189,10 @@ static void check_recording(const char *library)
 		ok("a probe was recorded in this directory");
 	else if (recording_content(path) == RECORDING_NO_CALLS)
 		problem("a probe was started but its calls were not recorded");
+	else if ((room = recording_try_room(path)) < 0)
+		problem("a recording cannot be written in this directory: %s"
+			" (free space, or record elsewhere with -o DIR)",
+			recording_error(room));
 	else
 		problem("the dynamic linker did not load the library into a"
 			" probe");

@@ -16,7 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "nearest.h"
+#include "common/nearest.h"
 #include "program.h"
 #include "say.h"
 
@@ -85,13 +85,15 @@ static int search_path(struct program *program)
 static void say_not_found(const char *name)
 {
 	static const char *const verbs[] = {
-		"run",	"record", "report",   "export", "html", "replay",
-		"diff", "merge",  "gprof",    "finish", "info", "doctor",
-		"ctl",	"help",	  "annotate", NULL,
+		"run",	"record", "report",   "export", "html",	 "replay",
+		"diff", "merge",  "gprof",    "finish", "info",	 "doctor",
+		"ctl",	"help",	  "annotate", "stat",	"stack", NULL,
 	};
 	const char *meant = nearest_to(name, verbs);
 
-	if (meant != NULL)
+	if (try_path(name) == 0)
+		say("%s: not found in PATH; did you mean ./%s?", name, name);
+	else if (meant != NULL)
 		say("%s: not found; did you mean `profrun %s`?", name, meant);
 	else
 		say("%s: not found", name);

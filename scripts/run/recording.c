@@ -219,7 +219,8 @@ void recording_close(const char *path, int wait_status)
 {
 	struct timespec now;
 	char line[80];
-	int end, n;
+	int end, n, error;
+	ssize_t r;
 
 	end = private_create(path, "end");
 	if (end < 0)
@@ -227,9 +228,15 @@ void recording_close(const char *path, int wait_status)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	n = snprintf(line, sizeof(line), "status %d mono-ns %lld\n",
 		     wait_status, now.tv_sec * 1000000000ll + now.tv_nsec);
-	if (write(end, line, n) != n)
-		say("%s/end: cannot be written: %s", path, strerror(errno));
+	r = write(end, line, n);
+	error = errno;
 	close(end);
+	if (r == n)
+		return;
+	/* A part of the line would be damage.  The report names a full disk. */
+	private_remove(path, "end");
+	if (r < 0 && error != ENOSPC && error != EDQUOT)
+		say("%s/end: cannot be written: %s", path, strerror(error));
 }
 
 /* --- reading it --------------------------------------------------------- */
@@ -342,6 +349,7 @@ void recording_keep_jit_maps(const char *path)
 struct log {
 	int processes;
 	int lines;
+	bool has_report;
 };
 
 static bool count_process(int directory, const char *name, void *data)
@@ -350,6 +358,21 @@ static bool count_process(int directory, const char *name, void *data)
 	(void)name;
 	++*(int *)data;
 	return true;
+}
+
+/* A full disk, missing debug information, names of a stripped program. */
+static bool is_in_report(const char *line)
+{
+	static const char *const parts[] = {
+		"no space left on the device: records may be lost",
+		"no debug information, built without -g or stripped",
+		" in the program or its libraries at the start",
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strstr(line, parts[i]) != NULL)
+			return true;
+	return false;
 }
 
 /* @name is the name of the process, or NULL. */
@@ -361,7 +384,8 @@ static void say_lines(struct log *log, const char *name, char *line)
 		next = strchrnul(line, '\n');
 		if (*next != '\0')
 			*next++ = '\0';
-		if (*line == '\0' || log->lines++ >= LOG_LINES_MAX)
+		if (*line == '\0' || (log->has_report && is_in_report(line)) ||
+		    log->lines++ >= LOG_LINES_MAX)
 			continue;
 		if (name != NULL)
 			say("process %s: %s", name, line);
@@ -403,9 +427,9 @@ static void say_common_log(const char *path, struct log *log)
 	say_lines(log, NULL, text);
 }
 
-bool recording_say_log(const char *path)
+bool recording_say_log(const char *path, bool has_report)
 {
-	struct log log = { 0 };
+	struct log log = { .has_report = has_report };
 	int lines;
 
 	for_each_process(path, count_process, &log.processes);

@@ -54,9 +54,11 @@ void recording_keep_jit_maps(const char *path);
 /*
  * recording_say_log - print the messages that the library logged in the processes
  *
+ * With @has_report, without those whose reason the head of the report names.
+ *
  * Returns whether a process could not be recorded at all, and logged the reason.
  */
-bool recording_say_log(const char *path);
+bool recording_say_log(const char *path, bool has_report);
 
 /* recording_was_filtered - whether a process asked --filter about a function */
 bool recording_was_filtered(const char *path);

@@ -451,9 +451,26 @@ static void conclude_job(char *directory)
 	say("recording: %s", directory);
 }
 
+/* Whether a report has something to show.  A histogram alone is what -p pchist means. */
+static bool has_content(enum recording_content content, const char *directory)
+{
+	return content == RECORDING_CALLS ||
+	       (!settings_records_calls(&settings) &&
+		recording_has_histograms(directory));
+}
+
+/* Whether the report is JSON, which has no head. */
+static bool is_for_programs(void)
+{
+	for (int i = 0; settings.report_option[i] != NULL; i++)
+		if (strcmp(settings.report_option[i], "--json") == 0)
+			return true;
+	return false;
+}
+
 static void conclude(char *directory, int wait_status)
 {
-	bool is_in_job = has_job_directory(), is_told;
+	bool is_in_job = has_job_directory(), is_told, has_report;
 	enum recording_content content;
 
 	recording_close(directory, wait_status);
@@ -462,8 +479,11 @@ static void conclude(char *directory, int wait_status)
 		histograms_finish(settings.report, directory);
 	if (settings.is_quiet)
 		return;
-	is_told = recording_say_log(directory);
 	content = recording_content(directory);
+	has_report = settings.wants_report && has_content(content, directory);
+	is_told = recording_say_log(directory, has_report &&
+						       !settings.is_stat &&
+						       !is_for_programs());
 	if (content != RECORDING_CALLS && is_told)
 		say("nothing was recorded");
 	else if (content != RECORDING_CALLS)
@@ -474,7 +494,7 @@ static void conclude(char *directory, int wait_status)
 		conclude_job(directory);
 		return;
 	}
-	if (content == RECORDING_CALLS && settings.wants_report)
+	if (has_report)
 		write_report(directory);
 	if (settings.is_stat && !settings.is_output_given)
 		recording_delete(directory);

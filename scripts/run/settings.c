@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nearest.h"
+#include "common/nearest.h"
 #include "recording.h"
 #include "say.h"
 #include "settings.h"
@@ -176,12 +176,34 @@ const char *settings_profilers(void)
 	return text;
 }
 
+/* A module's init function has its name: it is an identifier, or a path. */
+static bool is_module_name(const char *text)
+{
+	size_t length = strcspn(text, ":");
+
+	if (length > 0 && memchr(text, '/', length) != NULL)
+		return true;
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			return false;
+	return length > 0 && length < 64;
+}
+
 static void bad_profile(const struct settings *settings, const char *what,
 			const char *where)
 {
-	say("%s: '%s' is not the name of a profiler; there are %s, and what"
-	    " NAME finds as libshim-profiler-NAME.so",
-	    where, what, settings_profilers());
+	size_t first = strcspn(what, ",");
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)first, what);
+	if (what[first] == ',' && is_module_name(name))
+		say("%s: '%s' is not the name of a profiler; for several, repeat"
+		    " the option: -p %s -p %s",
+		    where, what, name, what + first + 1);
+	else
+		say("%s: '%s' is not the name of a profiler; there are %s, and"
+		    " what NAME finds as libshim-profiler-NAME.so",
+		    where, what, settings_profilers());
 	usage_error(settings);
 }
 
@@ -329,19 +351,6 @@ bool settings_wants_tick(const struct settings *settings)
 		wants |= reads_tick(item);
 	free(copy);
 	return wants;
-}
-
-/* A module's init function has its name: it is an identifier, or a path. */
-static bool is_module_name(const char *text)
-{
-	size_t length = strcspn(text, ":");
-
-	if (length > 0 && memchr(text, '/', length) != NULL)
-		return true;
-	for (size_t i = 0; i < length; i++)
-		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
-			return false;
-	return length > 0 && length < 64;
 }
 
 /* Checks one NAME[:ARGS]. */
@@ -736,8 +745,40 @@ static void read_option(struct settings *settings, int option)
 	case OPT_JSON: add_report_option(settings, "--json", NULL); break;
 	case OPT_THREADS: add_report_option(settings, "--threads", NULL); break;
 	case 'h': help(settings); break;
-	default: usage_error(settings);
+	default: break;
 	}
+}
+
+/* @option is getopt's: ':' for a missing argument. */
+static void bad_option(const struct settings *settings, int option,
+		       const char *word, const struct option *options)
+{
+	const char *meant = nearest_option(word, options);
+
+	if (option == ':')
+		say("%s: needs an argument", word);
+	else if (optopt != 0 && strncmp(word, "--", 2) == 0)
+		say("%s: takes no argument", word);
+	else if (optopt != 0)
+		say("unknown option '-%c'", optopt);
+	else if (meant != NULL)
+		say("unknown option '%s'; did you mean '--%s'?", word, meant);
+	else
+		say("unknown option '%s'", word);
+	usage_error(settings);
+}
+
+static void no_program(const struct settings *settings)
+{
+	const char *last = strrchr(settings->profile, ';');
+
+	last = last != NULL ? last + 1 : settings->profile;
+	if (strchr(last, '/') != NULL)
+		say("which program?  '%s' was taken for a profiler, -p NAME",
+		    last);
+	else
+		say("which program?");
+	usage_error(settings);
 }
 
 void settings_read(struct settings *settings, int words, char **word)
@@ -752,14 +793,15 @@ void settings_read(struct settings *settings, int words, char **word)
 		  settings->is_stat   ? stat_options :
 					run_options;
 	read_variables(settings);
-	word[0] = "profrun"; /* getopt starts its messages with it */
-	while ((option = getopt_long(words, word, "+p:o:F:qvh", options,
+	opterr = 0;
+	while ((option = getopt_long(words, word, "+:p:o:F:qvh", options,
 				     NULL)) != -1)
-		read_option(settings, option);
-	if (optind >= words) {
-		say("which program?");
-		usage_error(settings);
-	}
+		if (option == '?' || option == ':')
+			bad_option(settings, option, word[optind - 1], options);
+		else
+			read_option(settings, option);
+	if (optind >= words)
+		no_program(settings);
 	settings->command = word + optind;
 	error = recording_pattern_error(settings->output);
 	if (error != NULL) {

@@ -121,7 +121,7 @@ static void limit(void)
 /* The part of profrun run that inspects a recording after the program's end. */
 static int conclude(const char *recording)
 {
-	recording_say_log(recording);
+	recording_say_log(recording, false);
 	recording_has_histograms(recording);
 	return recording_content(recording) == RECORDING_NOTHING;
 }

@@ -2,6 +2,7 @@
 report and profrun doctor print each piece once, and only where it applies."""
 import os
 import re
+import shutil
 import subprocess
 
 import shimtest
@@ -69,6 +70,85 @@ def a_program_without_debug_information_is_named_once():
                  ([], [program]), 'json')
     expect(re.search('^warning +it has no debug information', doctor(program),
                      re.M), doctor(program))
+
+
+def ran(program, *options, status=0):
+    """What profrun says of a run, and the path of the recording."""
+    path = os.path.join(new_directory('run'), 'r')
+    done = subprocess.run([PROFRUN, '-o', path, *options, program, '10', '10'],
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, env=environment())
+    expect_equal(done.returncode, status, done.stderr)
+    return done.stderr, path
+
+
+@test
+def a_missing_g_is_the_one_cause_of_missing_arguments():
+    program = compile('trivial.c', flags=['-g0'], name='trivial-g0')
+    for profile in 'trace:args=all', 'calltree:by=trivial/1':
+        said, _ = ran(program, '-p', profile)
+        line, = [l for l in said.splitlines() if 'debug information:' in l]
+        expect('source lines, arguments and results are unknown' in line, said)
+    # Without a report, it is the log that says it.
+    said, _ = ran(program, '--no-report', '-p', 'trace:args=all')
+    expect_equal(said.count('no debug information'), 1, said)
+
+
+@test
+def names_that_a_stripped_program_lacks_have_that_cause():
+    program = compile('trivial.c', flags=['-s'], name='trivial-stripped')
+    cause = '; trivial-stripped is stripped, its functions have no names'
+    said, path = ran(program, '-p', 'calltree:by=trivial/1')
+    expect_equal(said.count(cause), 1, said)
+    expect('in the program or its libraries at the start' not in said, said)
+    done = subprocess.run([PROFRUN, 'report', '--callers', 'trivial', path],
+                          capture_output=True, text=True, env=environment())
+    expect_equal((done.returncode, done.stderr),
+                 (1, 'profrun: no function trivial was recorded%s\n' % cause),
+                 'callers')
+
+
+@test
+def coverage_of_a_program_without_lines_has_no_percentages():
+    for flag in '-s', '-g0':
+        program = compile('trivial.c', flags=[flag],
+                          name='trivial-uncovered%s' % flag)
+        said, _ = ran(program, '-p', 'coverage')
+        expect('reached: unknown, since no line' in said and '%' not in said,
+               said)
+        expect_equal(said.count('compile with -g; do not strip'), 1, said)
+
+
+@test
+def a_full_disk_is_named_once():
+    place = new_directory('full')
+    program = compile('trivial.c')
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', place],
+                      capture_output=True).returncode:
+        return
+    try:
+        said = subprocess.run(
+            [PROFRUN, '-p', 'trace', '-o', place + '/r', program, '999999',
+             '0'], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            env=environment()).stderr
+        expect_equal(len(re.findall('disk|space left|cannot be written', said)),
+                     1, said)
+        expect('calls LOST (space: ' in said, said)
+        shutil.rmtree(place + '/r')
+        with open(place + '/fill', 'wb') as fill:
+            try:
+                while True:
+                    fill.write(bytes(4096))
+                    fill.flush()
+            except OSError:
+                pass
+        done = subprocess.run([PROFRUN, 'doctor'], cwd=place, text=True,
+                              capture_output=True, env=environment())
+        expect_equal(done.returncode, 1, done.stdout)
+        line, = [l for l in done.stdout.splitlines() if 'problem' in l]
+        expect('No space left on device' in line, line)
+    finally:
+        subprocess.run(['umount', place], check=True)
 
 
 @test

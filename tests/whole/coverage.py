@@ -217,13 +217,13 @@ def without_a_line_table_functions_are_recorded_with_a_message():
                       name='reached_without', libraries=['-ldl'])
     done = run_both([program, 'plain'], 'coverage')
     text = shim_report('report', done.output)
-    expect('%s: no line table (-g); 3 functions of it were reached' % program
+    expect('%s: no line table (compile with -g; do not strip); 3 functions of it were reached' % program
            in text, text)
     plain = compile('reached.c', flags=['-g0', '-rdynamic'],
                     name='reached_plain', instrument=False, libraries=['-ldl'])
     done = run_both([plain, 'plain'], 'coverage')
     text = shim_report('report', done.output)
-    expect('%s: no line table (-g)\n' % plain in text, text)
+    expect('%s: no line table (compile with -g; do not strip)\n' % plain in text, text)
 
 
 @test

@@ -331,7 +331,7 @@ def a_threshold_that_is_crossed_is_status_3_and_named():
     expect('grows: calls 99 -> 119 (+20, +10.0 % of all of A)'
            in judged(a, b, '--fail-above', '5%', status=3)[1], 'the function')
     expect_equal(judged(b, a, '--fail-above', '5%', status=0)[1], '', 'fewer calls')
-    expect('is not from 0' in judged(a, b, '--fail-above', 'x', status=2)[1], 'no number')
+    expect('is not a percentage' in judged(a, b, '--fail-above', 'x', status=2)[1], 'no number')
 
 
 @test

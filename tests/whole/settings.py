@@ -224,6 +224,47 @@ def an_unknown_name_suggests_the_nearest():
 
 
 @test
+def near_misses_of_the_command_line_get_an_answer():
+    program = everything()
+    for words, said in (
+            (('-p', 'calltree,memory', program),
+             'for several, repeat the option: -p calltree -p memory'),
+            (('--budjet', '10', program), "did you mean '--budget'?"),
+            (('--quiet=3', program), '--quiet=3: takes no argument'),
+            (('-x', program), "unknown option '-x'"),
+            (('-o',), '-o: needs an argument'),
+            (('-p', program),
+             "which program?  '%s' was taken for a profiler" % program),
+            (('report', '--callrs', 'f'), "did you mean '--callers'?"),
+            (('report', '-x'), "unknown option '-x'"),
+            (('report', '--sort', 'totl'), 'did you mean total?'),
+            (('report', '--sort', 'color'), 'there are self, total, calls'),
+            (('export', 'foldd'), 'did you mean folded?'),
+            (('diff', 'a', 'b', '--fail-above', 'x'), 'not a percentage')):
+        done = profrun(*words)
+        expect_equal((done.returncode, done.stdout), (2, ''), words)
+        expect(said in done.stderr, '%s: %s' % (words, done.stderr))
+    done = profrun('report', program)
+    expect_equal(done.returncode, 1, 'a program as a recording')
+    expect('%s: is a program, not a recording; profrun %s records it'
+           % (program, program) in done.stderr, done.stderr)
+    done = profrun('report', __file__)
+    expect('is a file, not the directory of a recording' in done.stderr,
+           done.stderr)
+
+
+@test
+def a_program_of_this_directory_is_suggested():
+    directory = new_directory('here')
+    shutil.copy(everything(), directory + '/unusual')
+    done = subprocess.run([PROFRUN, 'unusual'], cwd=directory, text=True,
+                          capture_output=True, env=environment())
+    expect_equal(done.returncode, 127, done.stderr)
+    expect('unusual: not found in PATH; did you mean ./unusual?'
+           in done.stderr, done.stderr)
+
+
+@test
 def an_unknown_verb_suggests_one():
     # A directory that may not be searched would make it 126, as env(1) does.
     path = ':'.join(directory for directory in os.environ['PATH'].split(':')

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "command/command_line.h"
+#include "common/nearest.h"
 #include "export/formats.h"
 #include "model/options.h"
 #include "names/symbols.h"
@@ -211,12 +213,19 @@ _Noreturn void print_help(const char *name)
 static int choose(const char *option, const char *text,
 		  const char *const *words)
 {
+	const char *meant, *all;
 	int i;
 
 	for (i = 0; words[i]; i++)
 		if (!strcmp(text, words[i]))
 			return i;
-	die_usage("--%s: unknown value '%s'", option, text);
+	meant = nearest_to(text, words);
+	if (meant)
+		die_usage("--%s: unknown value '%s'; did you mean %s?", option,
+			  text, meant);
+	for (all = "", i = 0; words[i]; i++)
+		all = keep_format("%s%s%s", all, i ? ", " : "", words[i]);
+	die_usage("--%s: unknown value '%s'; there are %s", option, text, all);
 }
 
 static long parse_number(const char *option, const char *text, long least,
@@ -241,7 +250,8 @@ static double parse_percent(const char *option, const char *text, double most)
 	if (end != text && *end == '%')
 		end++;
 	if (end == text || *end || !(value >= 0 && value <= most))
-		die_usage("--%s: '%s' is not from 0 to %g", option, text, most);
+		die_usage("--%s: '%s' is not a percentage, from 0 to %.0f",
+			  option, text, most);
 	return value;
 }
 
@@ -426,6 +436,21 @@ static void fill_getopt_tables(const struct verb *verb,
 	*long_options = (struct option){ .name = NULL };
 }
 
+static _Noreturn void die_unknown_option(const char *word,
+					 const struct option *long_options)
+{
+	const char *meant = nearest_option(word, long_options);
+
+	if (optopt && !strncmp(word, "--", 2))
+		die_usage("%s: takes no argument", word);
+	if (optopt)
+		die_usage("unknown option '-%c'", optopt);
+	if (meant)
+		die_usage("unknown option '%s'; did you mean '--%s'?", word,
+			  meant);
+	die_usage("unknown option '%s'", word);
+}
+
 int take_options(struct options *options, const char *verb, int argc,
 		 char **argv)
 {
@@ -438,9 +463,7 @@ int take_options(struct options *options, const char *verb, int argc,
 	while ((option = getopt_long(argc, argv, letters, long_options,
 				     NULL)) != -1) {
 		if (option == '?')
-			die_usage("%s: unknown option, or an argument too "
-				  "many",
-				  argv[optind - 1]);
+			die_unknown_option(argv[optind - 1], long_options);
 		if (option == ':')
 			die_usage("%s: needs an argument", argv[optind - 1]);
 		if (option == OPTION_HELP)

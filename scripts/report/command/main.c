@@ -163,14 +163,18 @@ static bool is_directory(const char *path)
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* All words are gprof's, except a recording as the last word. */
+/* All words are gprof's, except a recording as the last word, or the first. */
 static int gprof(struct options *options, int argc, char **argv)
 {
 	const char *path = NULL, *file;
 
 	if (argc > 0 && argv[argc - 1][0] != '-' &&
-	    is_directory(argv[argc - 1]))
+	    is_directory(argv[argc - 1])) {
 		path = argv[--argc];
+	} else if (argc > 0 && argv[0][0] != '-' && is_directory(argv[0])) {
+		path = *argv++;
+		argc--;
+	}
 	file = gmon_make_directory();
 	if (export_gmon_to(options, path, file) != 0)
 		return 1;

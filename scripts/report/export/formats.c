@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/messages.h"
+#include "common/nearest.h"
 #include "export/formats.h"
 
 /* The linker defines them if there is a format at all. */
@@ -64,6 +65,19 @@ const char *export_format_names_with(enum value value)
 	return name_all(VALUE_BIT(value));
 }
 
+static const char *did_you_mean(const char *name)
+{
+	struct nearest nearest;
+	size_t i;
+
+	nearest_begin(&nearest, name, strlen(name));
+	for (i = 0; i < format_count; i++)
+		nearest_add(&nearest, formats[i]->name,
+			    strlen(formats[i]->name));
+	return nearest.best ? keep_format("did you mean %s?  ", nearest.best) :
+			      "";
+}
+
 const struct export_format *export_format_find(const char *name)
 {
 	size_t i;
@@ -72,8 +86,8 @@ const struct export_format *export_format_find(const char *name)
 	for (i = 0; i < format_count; i++)
 		if (!strcmp(name, formats[i]->name))
 			return formats[i];
-	die_usage("export: unknown format '%s'; there are %s", name,
-		  export_format_names());
+	die_usage("export: unknown format '%s'; %sthere are %s", name,
+		  did_you_mean(name), export_format_names());
 }
 
 void export_format_help(void)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <shim/format.h>
 
+#include "base/memory.h"
+#include "base/text.h"
 #include "model/advice.h"
 #include "model/budget.h"
 #include "model/model.h"
@@ -69,6 +71,29 @@ uint32_t advice_lacking(const struct model *model, enum lack lack,
 		count++;
 	}
 	return count;
+}
+
+const char *advice_no_names(const struct model *model)
+{
+	const char *path;
+
+	if (!advice_lacking(model, LACKS_SYMBOLS, &path, 1))
+		return "";
+	return keep_format("; %s is stripped, its functions have no names",
+			   base_name(path));
+}
+
+bool advice_wants_values(const struct model *model)
+{
+	static const char *const keys[] = { "args=", "results=", "by=" };
+	const char *profile = process_string(&model->recording->processes[0],
+					     "profile");
+	size_t i;
+
+	for (i = 0; profile && i < sizeof(keys) / sizeof(*keys); i++)
+		if (strstr(profile, keys[i]))
+			return true;
+	return false;
 }
 
 /* --- cost of recording */

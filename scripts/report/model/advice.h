@@ -20,6 +20,13 @@ enum lack {
 uint32_t advice_lacking(const struct model *model, enum lack lack,
 			const char **paths, uint32_t room);
 
+/* The reason why functions cannot be found by name, for the end of a message: an object
+ * without symbols; or "". */
+const char *advice_no_names(const struct model *model);
+
+/* Whether arguments or results were to be recorded, which need debug information. */
+bool advice_wants_values(const struct model *model);
+
 /* Whether the recording took more time than the recorded program. */
 bool advice_is_mostly_cost(const struct model *model);
 

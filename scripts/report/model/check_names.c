@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/messages.h"
+#include "model/advice.h"
 #include "model/check_names.h"
 #include "model/model.h"
 #include "model/shown.h"
@@ -69,8 +70,10 @@ static void check_item(const struct model *model, const char *item, size_t size)
 		wanted = keep_text(wanted, end ? (size_t)(end - wanted) :
 						 strlen(wanted));
 		if (strcmp(wanted, "all") && !was_called(model, wanted))
-			warn("%s: %s: no call of such a function was recorded",
-			     model->recording->path, text);
+			warn("%s: %s: no call of such a function was "
+			     "recorded%s",
+			     model->recording->path, text,
+			     advice_no_names(model));
 	}
 }
 

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/text.h"
+#include "model/advice.h"
 #include "model/find_functions.h"
 #include "model/model.h"
 #include "model/shown.h"
@@ -53,6 +54,7 @@ static bool is_beside(const struct function *a, const struct function *b)
 static enum match match_name(const struct function *function, const char *name)
 {
 	size_t length = strlen(name);
+	const char *part;
 
 	/* "parse" means all of its groups. */
 	if (is_plainly(function, function->name, name) ||
@@ -64,7 +66,12 @@ static enum match match_name(const struct function *function, const char *name)
 	if (!strncmp(function->name, name, length) &&
 	    function->name[length] == '(')
 		return MATCH_BASE;
-	if (strstr(function->name, name) || !fnmatch(name, function->name, 0))
+	part = strstr(function->name, name);
+	/* "0x1139 [app]" does not contain "app". */
+	if (part && !function->is_named &&
+	    part >= function->name + strcspn(function->name, "["))
+		part = NULL;
+	if (part || !fnmatch(name, function->name, 0))
 		return MATCH_PART;
 	return MATCH_NONE;
 }
@@ -102,7 +109,12 @@ static _Noreturn void die_unknown(const struct model *model, const char *name)
 	const char *close = "";
 
 	for (i = 0; i < model->function_count; i++) {
-		d = edit_distance(name, model->functions[i].name);
+		const struct function *function = &model->functions[i];
+
+		d = edit_distance(
+			name,
+			keep_text(function->name,
+				  plain_length(function, function->name)));
 		for (j = 0; j < 3; j++)
 			if (nearest[j] == NONE || d < distance[j])
 				break;
@@ -116,7 +128,8 @@ static _Noreturn void die_unknown(const struct model *model, const char *name)
 	for (i = 0; i < 3 && nearest[i] != NONE; i++)
 		close = keep_format("%s%s%s", close, i ? ", " : "; close: ",
 				    model->functions[nearest[i]].name);
-	die("no function %s was recorded%s", name, close);
+	die("no function %s was recorded%s%s", name, close,
+	    *close ? "" : advice_no_names(model));
 }
 
 static _Noreturn void die_ambiguous(const struct model *model, const char *name,

@@ -456,6 +456,18 @@ char **recording_parts(int directory, size_t *count)
 	return names;
 }
 
+/* errno is that of the failure to open @path as a directory. */
+static _Noreturn void die_unopened(const char *path)
+{
+	if (errno != ENOTDIR)
+		die("%s: %s", path, strerror(errno));
+	if (access(path, X_OK) == 0)
+		die("%s: is a program, not a recording; profrun %s%s records "
+		    "it",
+		    path, strchr(path, '/') ? "" : "./", path);
+	die("%s: is a file, not the directory of a recording", path);
+}
+
 void recording_open(struct recording *recording, const char *path, uint32_t pid)
 {
 	int fd, directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -466,7 +478,7 @@ void recording_open(struct recording *recording, const char *path, uint32_t pid)
 	survive_truncation();
 	*recording = (struct recording){ .path = path };
 	if (directory < 0)
-		die("%s: %s", path, strerror(errno));
+		die_unopened(path);
 	names = recording_parts(directory, &count);
 	for (i = 0; i < count; i++) {
 		fd = open_directory(directory, path, names[i]);

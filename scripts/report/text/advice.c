@@ -99,8 +99,12 @@ void advice_print(FILE *out, const struct model *model)
 		      "stripped: functions without a name are shown by address "
 		      "(keep the symbols: no -s, no strip)");
 	print_lacking(out, model, LACKS_LINES,
-		      "without debug information: source lines are unknown "
-		      "(compile with -g)");
+		      advice_wants_values(model) ?
+			      "without debug information: source lines, "
+			      "arguments and results are unknown (compile with "
+			      "-g)" :
+			      "without debug information: source lines are "
+			      "unknown (compile with -g)");
 	if (!is_cost && !advice_has_trivial_calls(model))
 		return;
 	fprintf(out,

@@ -122,7 +122,8 @@ static void put_objects(FILE *out, const struct coverage *coverage)
 {
 	static const char *const reasons[] = {
 		[SHIM_COVERAGE_LINES] = "",
-		[SHIM_COVERAGE_NO_LINES] = ": no line table (-g)",
+		[SHIM_COVERAGE_NO_LINES] =
+			": no line table (compile with -g; do not strip)",
 		[SHIM_COVERAGE_UNWRITABLE] = ": its code cannot be changed",
 		[SHIM_COVERAGE_UNSUPPORTED] = ": no lines on this processor",
 	};
@@ -147,6 +148,22 @@ static void put_objects(FILE *out, const struct coverage *coverage)
 	}
 }
 
+static void put_reached(FILE *out, const struct listing *listing)
+{
+	if (listing->lines.all == 0) {
+		fputs("reached: unknown, since no line of the program is "
+		      "known\n",
+		      out);
+		return;
+	}
+	fprintf(out,
+		"reached: %" PRIu64 " of %" PRIu64 " lines (%.1f%%), %" PRIu64
+		" of %" PRIu64 " functions (%.1f%%)\n",
+		listing->lines.reached, listing->lines.all,
+		percent(listing->lines), listing->functions.reached,
+		listing->functions.all, percent(listing->functions));
+}
+
 void coverage_print(FILE *out, const struct coverage *coverage,
 		    const struct options *options)
 {
@@ -158,12 +175,7 @@ void coverage_print(FILE *out, const struct coverage *coverage,
 				   .coverage = coverage };
 
 	each_file(&listing);
-	fprintf(out,
-		"reached: %" PRIu64 " of %" PRIu64 " lines (%.1f%%), %" PRIu64
-		" of %" PRIu64 " functions (%.1f%%)\n",
-		listing.lines.reached, listing.lines.all,
-		percent(listing.lines), listing.functions.reached,
-		listing.functions.all, percent(listing.functions));
+	put_reached(out, &listing);
 	if (listing.system)
 		fprintf(out,
 			"not counted here: %u file%s of /usr/include and "

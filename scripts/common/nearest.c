@@ -1,9 +1,10 @@
 /*
  * Finds the name that a user may have meant, by edit distance.
  */
+#include <getopt.h>
 #include <string.h>
 
-#include "nearest.h"
+#include "common/nearest.h"
 
 #define LENGTH_MAX   40
 #define DISTANCE_MAX 3
@@ -70,5 +71,17 @@ const char *nearest_to(const char *word, const char *const *list)
 	nearest_begin(&nearest, word, strlen(word));
 	for (; *list != NULL; list++)
 		nearest_add(&nearest, *list, strlen(*list));
+	return nearest.best;
+}
+
+const char *nearest_option(const char *word, const struct option *options)
+{
+	struct nearest nearest;
+
+	if (strncmp(word, "--", 2) != 0)
+		return NULL;
+	nearest_begin(&nearest, word + 2, strcspn(word + 2, "="));
+	for (; options->name != NULL; options++)
+		nearest_add(&nearest, options->name, strlen(options->name));
 	return nearest.best;
 }

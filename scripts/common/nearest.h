@@ -1,6 +1,6 @@
 /* The word that a user with a typing error may have meant. */
-#ifndef RUN_NEAREST_H
-#define RUN_NEAREST_H
+#ifndef COMMON_NEAREST_H
+#define COMMON_NEAREST_H
 
 #include <stddef.h>
 
@@ -27,5 +27,10 @@ void nearest_add(struct nearest *nearest, const char *candidate, size_t length);
 /* nearest_to - the word of @list, which ends with NULL, that is nearest to
  * @word, or NULL */
 const char *nearest_to(const char *word, const char *const *list);
+
+/* nearest_option - the long option that is nearest to @word ("--nmae" or "--nmae=value"),
+ * or NULL; @options ends with a name of NULL */
+struct option;
+const char *nearest_option(const char *word, const struct option *options);
 
 #endif
