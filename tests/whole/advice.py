@@ -135,11 +135,10 @@ def a_full_disk_is_named_once():
                      1, said)
         expect('calls LOST (space: ' in said, said)
         shutil.rmtree(place + '/r')
-        with open(place + '/fill', 'wb') as fill:
+        with open(place + '/fill', 'wb', buffering=0) as fill:
             try:
                 while True:
                     fill.write(bytes(4096))
-                    fill.flush()
             except OSError:
                 pass
         done = subprocess.run([PROFRUN, 'doctor'], cwd=place, text=True,
