@@ -231,5 +231,43 @@ def zeroed_records_are_damage():
     expect('zeros between' not in messages, messages)
 
 
+def with_count(profile, kind, field, value):
+    """What the report says of a recording with @value in the 64 bits at @field of the
+    last node of @kind, which are the first 16 bits."""
+    copy = os.path.join(new_directory('damaged'), 'recording')
+    shutil.copytree(recording(profile), copy)
+    for name in glob.glob(copy + '/*/*.calltree'):
+        with open(name, 'r+b') as file:
+            tree = file.read()
+            found = [at for at in range(4096, len(tree) - 64, 64)
+                     if any(tree[at:at + 8]) and
+                     struct.unpack_from('<Q', tree, at)[0] >> 48 in kind]
+            if not found:
+                continue
+            file.seek(found[-1] + field)
+            file.write(struct.pack('<Q', value))
+        done = subprocess.run([shimtest.report, 'report', copy], text=True,
+                              capture_output=True)
+        expect('at offset %d: a count' % found[-1] in done.stderr,
+               (found[-1], done.stderr))
+        return json_of(copy), done.stdout
+    raise AssertionError('no such node')
+
+
+@test
+def counts_that_cannot_be_are_damage():
+    # In a run of less than a minute, no thread makes 2^40 calls.
+    for value in 1 << 40, 1 << 57, (1 << 64) - 1:
+        about, text = with_count('calltree', (0, 0x8000), 16, value)
+        expect_equal(about['damaged_records'], 1, text)
+        expect(sum(f['calls'] for f in about['functions']) < 1 << 32, text)
+        expect('unknown number of calls LOST' in text, text)
+    for profile, kind, field in (('memory', 0xfffc, 24), ('memory', 0xfffc, 32),
+                                 ('memory', 0xfffc, 96), ('locks', 0xfff9, 40)):
+        about, text = with_count(profile, (kind,), field, 1 << 62)
+        expect(about['damaged_records'] > 0, text)
+        expect('nothing lost' not in text, text)
+
+
 if __name__ == '__main__':
     shimtest.main()

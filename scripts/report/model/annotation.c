@@ -12,6 +12,8 @@
 #include "model/find_functions.h"
 #include "model/model.h"
 #include "model/totals.h"
+#include "names/symbols.h"
+#include "read/process.h"
 #include "read/recording.h"
 
 /* "parse" also means parse(int) and, of short names, ns::parse(). */
@@ -92,13 +94,35 @@ static int compare_functions(const void *left, const void *right)
 	const struct sums *b =
 		&((const struct annotated *)right)->function->sums;
 
+	bool first = ((const struct annotated *)left)->goes_first;
+
+	if (first != ((const struct annotated *)right)->goes_first)
+		return first ? -1 : 1;
 	if (a->self != b->self)
 		return a->self < b->self ? 1 : -1;
 	return a->total < b->total ? 1 : a->total > b->total ? -1 : 0;
 }
 
+/* Whether it is a function of a program, and not of a library. */
+static bool is_of_program(const struct model *model,
+			  const struct function *function)
+{
+	const struct recording *recording = model->recording;
+	const char *program;
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++) {
+		program = process_string(&recording->processes[i], "program");
+		if (program && function->object &&
+		    !strcmp(function->object->path, program))
+			return true;
+	}
+	return false;
+}
+
+/* Of several functions with the name that the user gave, the program's go first. */
 static void take_wanted(struct annotation *annotation, const bool *wanted,
-			uint32_t count, uint32_t most)
+			uint32_t count, uint32_t most, bool is_name)
 {
 	struct model *model = annotation->model;
 	uint32_t i;
@@ -109,7 +133,12 @@ static void take_wanted(struct annotation *annotation, const bool *wanted,
 			annotation->functions[annotation->count++] =
 				(struct annotated){
 					.function = &model->functions[i],
-					.number = i
+					.number = i,
+					.goes_first =
+						is_name &&
+						is_of_program(
+							model,
+							&model->functions[i]),
 				};
 	qsort(annotation->functions, annotation->count,
 	      sizeof(*annotation->functions), compare_functions);
@@ -128,16 +157,18 @@ void annotation_choose(struct annotation *annotation, const char *name)
 {
 	struct model *model = annotation->model;
 	bool *wanted = allocate(model->function_count, sizeof(*wanted));
+	bool is_name;
 	uint32_t count;
 
 	count = !name ? mark_hottest(model, wanted) :
 			mark_called(model, name, wanted);
+	is_name = name && count;
 	if (!count)
 		count = mark_matching(model, name, wanted);
 	/* Dies, with the names that are close. */
 	if (!count)
 		free(find_functions(model, name));
-	take_wanted(annotation, wanted, count, ANNOTATED_MAX);
+	take_wanted(annotation, wanted, count, ANNOTATED_MAX, is_name);
 	free(wanted);
 }
 
@@ -151,7 +182,7 @@ void annotation_choose_hottest(struct annotation *annotation, uint32_t most)
 		wanted[i] = is_there(&model->functions[i]);
 		count += wanted[i];
 	}
-	take_wanted(annotation, wanted, count, most);
+	take_wanted(annotation, wanted, count, most, false);
 	free(wanted);
 }
 

@@ -16,6 +16,7 @@ struct annotated {
 	struct function *function;
 	uint32_t number;
 	struct hits hits;
+	bool goes_first; /* before others, whatever their time */
 };
 
 struct annotation {

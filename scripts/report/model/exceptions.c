@@ -12,6 +12,7 @@
 #include "base/search.h"
 #include "model/exceptions.h"
 #include "model/model.h"
+#include "model/node_times.h"
 #include "model/options.h"
 #include "names/symbols.h"
 #include "read/calltree.h"
@@ -34,6 +35,9 @@ static void list_file(struct model *model, uint32_t process, uint32_t number)
 	const struct tree_file *file =
 		&model->recording->processes[process].files[number];
 	struct exceptions *exceptions = model->exceptions;
+	uint64_t limit = process_count_limit(
+		&model->recording->processes[process]);
+	uint64_t bad = 0, bad_offset = 0;
 	struct shim_throw_node node;
 	const char *type;
 	uint32_t i;
@@ -42,6 +46,10 @@ static void list_file(struct model *model, uint32_t process, uint32_t number)
 		memcpy(&node, file->data + file->throws[i], sizeof(node));
 		if (node.count == 0)
 			continue;
+		if (node.count > limit) {
+			model_blame(&bad, &bad_offset, file->throws[i]);
+			continue;
+		}
 		type = calltree_type(file, node.type);
 		GROW(exceptions->parts, exceptions->part_count,
 		     exceptions->part_room);
@@ -58,6 +66,7 @@ static void list_file(struct model *model, uint32_t process, uint32_t number)
 			.count = node.count,
 		};
 	}
+	model_count_bad(model, file->name, bad, bad_offset);
 }
 
 void exceptions_list(struct model *model, uint32_t number)

@@ -21,6 +21,7 @@
 #include "model/functions.h"
 #include "model/locks.h"
 #include "model/model.h"
+#include "model/node_times.h"
 #include "names/symbols.h"
 #include "read/calltree.h"
 #include "read/images.h"
@@ -64,10 +65,19 @@ static void add(struct waits *to, const struct waits *waits)
 
 /* --- reading --- */
 
-static struct waits read_waits(const struct process *process,
+/* Threads wait at the same time, but each at most for the time that there was. */
+static bool times_are_possible(const struct process *process,
 			       const struct shim_lock_node *node)
 {
 	uint64_t span = process->limit_clock - process->meta.first_clock;
+
+	return node->max <= span && (node->waits == UINT64_MAX ||
+				     node->time / (node->waits + 1) <= span);
+}
+
+static struct waits read_waits(const struct process *process,
+			       const struct shim_lock_node *node)
+{
 	struct waits waits = { node->waits,
 			       node->failures,
 			       node->refusals,
@@ -81,10 +91,7 @@ static struct waits read_waits(const struct process *process,
 	if (node->start >= process->meta.first_clock &&
 	    node->start < process->end_clock)
 		open = process_ns(process, process->end_clock - node->start);
-	/* Threads wait at the same time, but each at most for the time that
-	 * there was. */
-	if (node->max <= span && (node->waits == UINT64_MAX ||
-				  node->time / (node->waits + 1) <= span)) {
+	if (times_are_possible(process, node)) {
 		waits.time = process_ns(process, node->time);
 		waits.max = process_ns(process, node->max);
 	}
@@ -101,11 +108,19 @@ static void list_file(struct model *model, uint32_t process_number,
 		&model->recording->processes[process_number];
 	struct tree_file *file = &process->files[file_number];
 	struct locks *locks = model->locks;
+	uint64_t limit = process_count_limit(process), bad = 0, bad_offset = 0;
 	struct shim_lock_node node;
 	uint32_t i;
 
 	for (i = 0; i < file->lock_count; i++) {
 		memcpy(&node, file->data + file->locks[i], sizeof(node));
+		if (node.waits > limit || node.failures > limit ||
+		    node.refusals > limit) {
+			model_blame(&bad, &bad_offset, file->locks[i]);
+			continue;
+		}
+		if (process->has_meta && !times_are_possible(process, &node))
+			model_blame(&bad, &bad_offset, file->locks[i]);
 		GROW(locks->parts, locks->part_count, locks->part_room);
 		locks->parts[locks->part_count++] = (struct lock_part){
 			.process = process_number,
@@ -121,6 +136,7 @@ static void list_file(struct model *model, uint32_t process_number,
 			.waits = read_waits(process, &node),
 		};
 	}
+	model_count_bad(model, file->name, bad, bad_offset);
 }
 
 static int compare_holders(const void *left, const void *right)

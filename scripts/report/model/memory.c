@@ -43,6 +43,28 @@ void memory_add_heap(struct model *model, const struct process *process,
 					0;
 }
 
+/* Addresses of programs are shorter. */
+#define ADDRESS_BITS 48
+
+static bool fits(uint64_t bytes, uint64_t blocks)
+{
+	return bytes >> ADDRESS_BITS <= blocks;
+}
+
+bool memory_is_possible(const struct shim_memory_node *node, uint64_t limit)
+{
+	uint64_t alive = node->peak_bytes | node->lost_bytes |
+			 node->below_bytes;
+	uint64_t blocks = node->peak_blocks | node->lost_blocks |
+			  node->below_blocks;
+
+	return !(alive >> ADDRESS_BITS) && !(blocks >> ADDRESS_BITS) &&
+	       node->allocations <= limit && node->reallocations <= limit &&
+	       node->temporary <= limit && node->mappings <= limit &&
+	       fits(node->allocated_bytes, node->allocations) &&
+	       fits(node->mapped_bytes, node->mappings);
+}
+
 /* One of the two values may have been stored without the other. */
 static uint64_t without(uint64_t all, uint64_t gone)
 {

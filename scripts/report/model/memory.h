@@ -42,6 +42,8 @@ void memory_add_heap(struct model *model, const struct process *process,
 		     const struct shim_heap_node *heap);
 void memory_add_process(struct model *model, const struct process *process,
 			const struct shim_heap_node *heap);
+/* Whether no thread with at most @limit events can have more; the rest is damage. */
+bool memory_is_possible(const struct shim_memory_node *node, uint64_t limit);
 void memory_add(struct model *model, uint32_t path,
 		const struct process *process,
 		const struct shim_memory_node *node,

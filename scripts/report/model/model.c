@@ -359,6 +359,11 @@ static void add_node(struct build *build, const struct entry *entry)
 	struct shim_node node;
 
 	memcpy(&node, build->file->data + entry->offset, sizeof(node));
+	if (node.calls > build->count_limit) {
+		model_blame(&build->bad_counts, &build->bad_count_offset,
+			    entry->offset);
+		return;
+	}
 	path->calls += node.calls;
 	thread->calls += node.calls;
 	model->calls += node.calls;
@@ -604,7 +609,8 @@ const char *counted_name(const struct model *model)
 static uint64_t count_damage(const struct build *build)
 {
 	const uint64_t kinds[] = { build->file->damaged, build->bad_times,
-				   build->bad_extras, build->bad_memory };
+				   build->bad_counts, build->bad_extras,
+				   build->bad_memory };
 	uint64_t most = build->cycles;
 	size_t i;
 
@@ -626,6 +632,11 @@ static void say_damage(const struct build *build)
 		     ": a time that cannot be (and %" PRIu64
 		     " more like it); taken as not timed",
 		     name, build->bad_time_offset, build->bad_times - 1);
+	if (build->bad_counts)
+		warn("%s: at offset %" PRIu64
+		     ": a count that cannot be (and %" PRIu64
+		     " more like it); not added",
+		     name, build->bad_count_offset, build->bad_counts - 1);
 	if (build->bad_extras)
 		warn("%s: at offset %" PRIu64 ": the node's extra node is "
 		     "damaged (and %" PRIu64 " more like it)",
@@ -674,6 +685,11 @@ static void add_memory(struct build *build, uint64_t offset)
 	uint32_t entry;
 
 	memcpy(&node, file->data + offset, sizeof(node));
+	if (!memory_is_possible(&node, build->count_limit)) {
+		model_blame(&build->bad_counts, &build->bad_count_offset,
+			    offset);
+		return;
+	}
 	entry = calltree_find(file, node.node);
 	if (entry == NONE || !build->has_heap)
 		model_blame(&build->bad_memory, &build->bad_memory_offset,
@@ -705,7 +721,8 @@ static void add_file(struct build *build, struct tree_file *file)
 	for (i = 0; i < file->entry_count; i++)
 		file->entries[i].path = NONE;
 	build->cycles = build->bad_times = build->bad_extras = 0;
-	build->bad_memory = 0;
+	build->bad_memory = build->bad_counts = 0;
+	build->count_limit = process_count_limit(build->process);
 	build->stack = allocate(file->entry_count, sizeof(*build->stack));
 	add_roots(build);
 	for (i = 0; i < file->entry_count; i++)

@@ -3,11 +3,13 @@
  * calls, and how much of this time is the program's own according to the clock
  * and the hooks.  A node with more time than possible is rejected.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/messages.h"
 #include "model/histograms.h"
 #include "model/model.h"
 #include "model/node_times.h"
@@ -18,6 +20,18 @@ void model_blame(uint64_t *count, uint64_t *first, uint64_t offset)
 {
 	if ((*count)++ == 0)
 		*first = offset;
+}
+
+void model_count_bad(struct model *model, const char *name, uint64_t count,
+		     uint64_t first)
+{
+	if (!count)
+		return;
+	warn("%s: at offset %" PRIu64
+	     ": a count or time that cannot be (and %" PRIu64
+	     " more like it); not added",
+	     name, first, count - 1);
+	model->damaged += count;
 }
 
 static void add_range(struct path *path, double min, double max)

@@ -35,6 +35,8 @@ struct build {
 	uint32_t orphan_thread; /* thread of the nodes without a root */
 	uint64_t cycles, cycle_offset;
 	uint64_t bad_times, bad_time_offset;
+	uint64_t bad_counts, bad_count_offset;
+	uint64_t count_limit; /* process_count_limit() */
 	uint64_t bad_extras, bad_extra_offset;
 	uint64_t bad_memory, bad_memory_offset;
 	struct shim_heap_node heap; /* of the process; valid if has_heap */
@@ -50,6 +52,9 @@ struct build {
 
 /* Counts a damage, and keeps the place of the first. */
 void model_blame(uint64_t *count, uint64_t *first, uint64_t offset);
+/* Tells of @count counts of the file @name that cannot be, and adds them to the damage. */
+void model_count_bad(struct model *model, const char *name, uint64_t count,
+		     uint64_t first);
 /* Adds the minimum, maximum and histogram of the node at @offset, if all of its
  * calls were timed exactly. */
 void node_times_add_ranges(struct build *build, const struct shim_node *node,

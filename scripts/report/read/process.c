@@ -135,6 +135,23 @@ static void find_limit(struct process *process)
 		process->limit_clock = UINT64_MAX;
 }
 
+/* Destructors may go on after the end that shim has seen. */
+#define AFTER_END_NS 1e9
+
+uint64_t process_count_limit(const struct process *process)
+{
+	const uint64_t most = 1ull << 58;
+	uint64_t end = process->end_clock, limit;
+
+	if (!process->has_meta || process->end_source == END_UNKNOWN)
+		return most;
+	if (process->latest_clock > end)
+		end = process->latest_clock;
+	limit = whole(process_ns(process, end - process->meta.first_clock) +
+		      AFTER_END_NS);
+	return limit < most ? limit : most;
+}
+
 void process_see_clock(struct process *process, uint64_t clock)
 {
 	if (clock > process->latest_clock && clock <= process->limit_clock)

@@ -65,6 +65,9 @@ double process_ns(const struct process *process, uint64_t clock);
 /* The length of the ticks that timed calls, in clock units; 0: there was no coarse clock.
  * (Lifetimes of blocks count the kernel's ticks, meta.tick.) */
 uint64_t process_tick(const struct process *process);
+/* The most events that one thread of the process can have recorded: an event takes longer
+ * than a nanosecond.  2^58 if the length of the run is unknown. */
+uint64_t process_count_limit(const struct process *process);
 /* Stores @clock if it is the latest clock value so far and possible. */
 void process_see_clock(struct process *process, uint64_t clock);
 

@@ -174,6 +174,19 @@ static void put_hottest(struct printing *printing)
 
 /* --- the source --- */
 
+static void put_missing(FILE *out, const struct source_file *source)
+{
+	if (!source->sought) {
+		fputs(": no source; the debug information has no full path: "
+		      "--source-dir DIR tells where it is",
+		      out);
+		return;
+	}
+	fputs(": not found (sought: ", out);
+	put_text(out, source->sought);
+	fputs("); --source-dir tells where sources are", out);
+}
+
 static void put_file(struct printing *printing,
 		     const struct source_file *source)
 {
@@ -188,9 +201,7 @@ static void put_file(struct printing *printing,
 			      out);
 	} else {
 		put_text(out, source->name);
-		fputs(": not found (sought: ", out);
-		put_text(out, source->sought ? source->sought : "nowhere");
-		fputs("); --source-dir tells where sources are", out);
+		put_missing(out, source);
 	}
 	fputc('\n', out);
 }
