@@ -33,6 +33,7 @@ static const char usage[] =
 	"    profrun annotate [FUNCTION [DIR]]                 its lines, with their samples\n"
 	"    profrun export FORMAT [DIR] [OPTIONS]             folded, json, csv, ...\n"
 	"    profrun html [DIR] [-o FILE]                      a page to look at\n"
+	"    profrun tui [DIR]                                 look through it, on a terminal\n"
 	"    profrun replay [DIR] [OPTIONS]                    the calls of a trace, in time\n"
 	"    profrun diff A B                                  what got slower\n"
 	"    profrun merge -o DIR DIR...                       one recording of several\n"
@@ -181,7 +182,7 @@ static const char *const run_verbs[] = { "run",	   "record", "stat",
 					 "doctor", "ctl",    NULL };
 static const char *const report_verbs[] = {
 	"report", "replay", "export", "html",	  "gprof", "merge",
-	"diff",	  "finish", "info",   "annotate", NULL,
+	"diff",	  "finish", "info",   "annotate", "tui",   NULL,
 };
 
 static const char *const process_verbs[] = { "stack", NULL };

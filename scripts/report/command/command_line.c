@@ -35,8 +35,9 @@ enum {
 	FINISH = 1 << 8,
 	ANNOTATE = 1 << 9,
 	STAT = 1 << 10,
-	ALL = (1 << 11) - 1,
-	TIMERS = REPORT | EXPORT | HTML | DIFF,
+	TUI = 1 << 11,
+	ALL = (1 << 12) - 1,
+	TIMERS = REPORT | EXPORT | HTML | DIFF | TUI,
 	SELECTORS = TIMERS | REPLAY,
 	NAMERS = SELECTORS | ANNOTATE,
 	READERS = NAMERS | INFO,
@@ -70,6 +71,10 @@ static const struct verb {
 	  "Usage: profrun annotate [FUNCTION [DIR]] [OPTIONS]\n\n"
 	  "Prints the source of functions with the samples of each line.  FUNCTION is a name or\n"
 	  "a regular expression; without it, the function with the most self time.\n" NEWEST },
+	{ "tui", TUI,
+	  "Usage: profrun tui [DIR] [OPTIONS]\n\n"
+	  "Shows a recording on the terminal: functions, the call tree, callers, source.\n"
+	  "The key ? lists the keys.\n" NEWEST },
 	{ "diff", DIFF,
 	  "Usage: profrun diff A B [OPTIONS]\n"
 	  "       profrun diff A1 A2... -- B1 B2... [OPTIONS]\n\n"

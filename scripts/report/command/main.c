@@ -24,6 +24,7 @@
 #include "command/export.h"
 #include "command/finish.h"
 #include "command/html.h"
+#include "command/screen.h"
 #include "common/stack.h"
 #include "export/csv.h"
 #include "export/formats.h"
@@ -337,6 +338,10 @@ static int do_verb(int argc, char **argv)
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return html_page(&options, argv[optind]);
+	} else if (!strcmp(verb, "tui")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return tui(&options, argv[optind]);
 	} else if (!strcmp(verb, "annotate")) {
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 2)

@@ -21,6 +21,7 @@
 #include "model/estimates.h"
 #include "model/find_functions.h"
 #include "model/model.h"
+#include "model/neighbours.h"
 #include "model/options.h"
 #include "model/row_order.h"
 #include "model/subtree.h"
@@ -30,70 +31,8 @@
 #include "text/layout.h"
 #include "text/table.h"
 #include "text/tree.h"
+
 #define BAR 50
-
-struct gathering {
-	const struct model *model;
-	const bool *wanted;
-	bool callers; /* callers; false: callees */
-	/* by the other function; the last is for calls without a caller */
-	struct sums *sums;
-	uint32_t *active;
-};
-
-/* The row of the call along @path, or NONE if the function is not the requested
- * one. */
-static uint32_t find_row(const struct gathering *gathering, uint32_t number)
-{
-	const struct model *model = gathering->model;
-	const struct path *path = &model->paths[number];
-	uint32_t caller;
-
-	if (path->function == NONE)
-		return NONE;
-	caller = model->paths[path->parent].function;
-	if (gathering->callers)
-		return !gathering->wanted[path->function] ? NONE :
-		       caller == NONE ? model->function_count :
-					caller;
-	return caller != NONE && gathering->wanted[caller] ? path->function :
-							     NONE;
-}
-
-static bool enter_path(void *context, uint32_t number, uint32_t depth)
-{
-	struct gathering *gathering = context;
-	const struct path *path = &gathering->model->paths[number];
-	uint32_t row = find_row(gathering, number);
-
-	(void)depth;
-	if (row == NONE)
-		return true;
-	gathering->sums[row].calls += path->calls;
-	add_missing(&gathering->sums[row].missing, &path->missing);
-	gathering->sums[row].is_sampled |= path->is_sampled;
-	gathering->sums[row].tick = fmax(gathering->sums[row].tick,
-					 path->self_tick);
-	gathering->sums[row].self_most += path->self_most;
-	gathering->sums[row].untimed += path->untimed;
-	gathering->sums[row].open += path->open;
-	gathering->sums[row].self += path->self;
-	if (gathering->active[row]++ > 0)
-		return true;
-	gathering->sums[row].total += path->total;
-	gathering->sums[row].total_most += path->total_most;
-	return true;
-}
-
-static void leave_path(void *context, uint32_t number, uint32_t depth)
-{
-	struct gathering *gathering = context;
-	uint32_t row = find_row(gathering, number);
-
-	(void)depth;
-	if (row != NONE)
-		gathering->active[row]--;
-}
 
 static void print_row(struct table *table, const struct count_column *column,
 		      const struct sums *sums, struct function *function)
@@ -181,44 +120,35 @@ static void print_group(const struct layout *layout, const char *name,
 	struct model *model = layout->model;
 	struct options options = *layout->options;
 	uint32_t rows = model->function_count + 1, count, shown, i, *order;
-	struct gathering gathering = {
-		.model = model,
-		.wanted = find_functions(model, name),
-		.callers = callers,
-		.sums = allocate(rows, sizeof(struct sums)),
-		.active = allocate(rows, sizeof(uint32_t)),
-	};
+	bool *wanted = find_functions(model, name);
+	struct sums *sums = neighbours_of(model, wanted, callers);
 	struct count_column calls = { .width = 15 };
 	struct column columns[] = {
 		{ NULL, 0 }, { "total", 9 }, { "self", 9 }, { "function", 0 }
 	};
 	struct table table = table_begin(layout, columns);
-	struct walk walk = { enter_path, leave_path, &gathering };
 
-	model_walk(model, 0, &walk);
 	for (i = 0; i < rows; i++) {
-		struct count count_of = count_of_sums(&gathering.sums[i]);
+		struct count count_of = count_of_sums(&sums[i]);
 
 		count_column_fit(&calls, &count_of);
 	}
 	columns[0] = count_column(&calls, counted_name(model));
-	print_heading(layout, callers ? "callers of" : "called by",
-		      gathering.wanted);
+	print_heading(layout, callers ? "callers of" : "called by", wanted);
 	table_titles(&table, NULL);
 	if (!options.sort_given)
 		options.sort = SORT_TOTAL;
-	order = row_order_functions(model, gathering.sums, &options, &count);
+	order = row_order_functions(model, sums, &options, &count);
 	shown = layout_rows(layout, count, count);
 	for (i = 0; i < shown; i++)
-		print_row(&table, &calls, &gathering.sums[order[i]],
+		print_row(&table, &calls, &sums[order[i]],
 			  &model->functions[order[i]]);
 	layout_left_out(layout, shown, count);
-	if (gathering.sums[rows - 1].calls || gathering.sums[rows - 1].open)
-		print_row(&table, &calls, &gathering.sums[rows - 1], NULL);
+	if (sums[rows - 1].calls || sums[rows - 1].open)
+		print_row(&table, &calls, &sums[rows - 1], NULL);
 	free(order);
-	free((void *)gathering.wanted);
-	free(gathering.sums);
-	free(gathering.active);
+	free(wanted);
+	free(sums);
 }
 
 static void print_bar(struct table *table, uint64_t count, double from,

@@ -1,0 +1,297 @@
+"""profrun tui on a terminal, which tmux plays: what the screen shows after keys."""
+
+import os
+import re
+import subprocess
+import time
+
+import shimtest
+from shimtest import (compile, expect, expect_equal, need, new_directory,
+                      shim_report, test)
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+SOURCE = '''
+#include <stdlib.h>
+static volatile int sum;
+__attribute__((noinline)) void leaf(int i) { sum += i; }
+__attribute__((noinline)) void middle(int n) { for (int i = 0; i < n; i++) leaf(i); }
+__attribute__((noinline)) void other(int n) { leaf(n); }
+int main(void)
+{
+	free(malloc(100));
+	for (int i = 0; i < 30; i++)
+		middle(1000);
+	other(3);
+	return 0;
+}
+'''
+BUSY = '''
+#include <time.h>
+static volatile unsigned long sum;
+__attribute__((noinline)) void work(void)
+{
+	for (unsigned long i = 0; i < 1000000; i++)
+		sum += i % 7;
+}
+int main(void)
+{
+	struct timespec now;
+
+	do {
+		work();
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	} while (now.tv_sec == 0 && now.tv_nsec < 300000000);
+	return 0;
+}
+'''
+
+
+class Terminal:
+    """A terminal of its own server, so that no other tmux is touched."""
+
+    count = 0
+
+    def __init__(self, *words, columns=100, rows=24, **variables):
+        need('tmux')
+        Terminal.count += 1
+        self.name = 'shim-%d-%d' % (os.getpid(), Terminal.count)
+        self.ended = os.path.join(new_directory('terminal'), 'ended')
+        command = 'env %s %s; echo ended $? >%s; sleep 600' % (
+            ' '.join('%s=%s' % v for v in {'LC_ALL': 'C.UTF-8', **variables}.items()),
+            ' '.join("'%s'" % w for w in words), self.ended)
+        self.tmux('-f', '/dev/null', 'new-session', '-d', '-x', str(columns),
+                  '-y', str(rows), command)
+
+    def tmux(self, *words):
+        done = subprocess.run(['tmux', '-L', self.name, *words], text=True,
+                              capture_output=True, encoding='utf-8')
+        expect(done.returncode == 0, (words, done.stderr))
+        return done.stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        subprocess.run(['tmux', '-L', self.name, 'kill-server'], capture_output=True)
+
+    def screen(self):
+        return self.tmux('capture-pane', '-p')
+
+    def keys(self, *keys):
+        for key in keys:
+            self.tmux('send-keys', key)
+        return self
+
+    def type(self, text):
+        self.tmux('send-keys', '-l', text)
+        return self
+
+    def until(self, expression, seconds=60):
+        """Waits until the screen matches; returns the match."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            text = self.screen()
+            found = re.search(expression, text, re.M)
+            if found:
+                return found
+            time.sleep(0.05)
+        expect(False, '%r is not on the screen:\n%s' % (expression, self.screen()))
+
+    def status(self, seconds=60):
+        end = time.monotonic() + seconds
+        while not os.path.exists(self.ended) and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.05)
+        with open(self.ended) as file:
+            return int(file.read().split()[1])
+
+
+def program(made=[]):
+    if not made:
+        source = os.path.join(new_directory('screen'), 'screen.c')
+        with open(source, 'w') as file:
+            file.write(SOURCE)
+        made.append(compile(source))
+    return made[0]
+
+
+def recording(*profiles, made={}):
+    if profiles not in made:
+        target = os.path.join(new_directory('screen'), 'recording')
+        subprocess.run([PROFRUN, 'record', '-q', '-o', target,
+                        *(w for p in profiles for w in ('-p', p)), program()],
+                       check=True, capture_output=True)
+        made[profiles] = target
+    return made[profiles]
+
+
+def tui(*words, profiles=('calltree:exact',), columns=100, rows=24, **variables):
+    return Terminal(PROFRUN, 'tui', recording(*profiles), *words, columns=columns,
+                    rows=rows, **variables)
+
+
+@test
+def functions_have_the_numbers_of_the_report():
+    lines = shim_report('report', recording('calltree:exact')).splitlines()
+    with tui() as terminal:
+        terminal.until('^ *self%')
+        screen = terminal.screen()
+        rows = [l.split() for l in lines if re.search(r'(main|middle|leaf|other) \[', l)]
+        expect_equal(len(rows), 4, lines)
+        for row in rows:
+            name = re.search(r'(main|middle|leaf|other) \[', ' '.join(row)).group(1)
+            shown = re.search(r'^ *(.*) %s \[screen' % name, screen, re.M)
+            expect(shown, (name, screen))
+            expect_equal(shown.group(1).split()[:3], row[:3], name)
+        terminal.keys('q')
+        expect_equal(terminal.status(), 0, 'status')
+
+
+@test
+def rows_are_sorted_and_filtered():
+    with tui() as terminal:
+        terminal.until('by self time')
+        terminal.keys('c').until('by calls')
+        terminal.until(r'mean function\n.*30,001 .*leaf')
+        terminal.keys('/').until('only functions that match')
+        terminal.type('^(MAIN|oth)').keys('Enter')
+        terminal.until(r', with \^\(MAIN')
+        screen = terminal.screen()
+        expect_equal(sorted(re.findall(r'(main|middle|leaf|other) \[', screen)),
+                     ['main', 'other'], screen)
+        terminal.keys('/').until('match: .*oth')
+        terminal.keys('C-u').type('(').keys('Enter')
+        terminal.until(r'\(: Unmatched')
+        terminal.keys('/').keys('Escape')
+        terminal.keys('b').until('no allocations were recorded')
+
+
+@test
+def the_tree_opens_and_closes():
+    with tui() as terminal:
+        terminal.until('functions by')
+        terminal.keys('2').until('call tree')
+        # A single first function is open, and what has most of the time below it.
+        terminal.until(r'- main')
+        terminal.until(r'^ *[0-9.]+ .* 30,000 +leaf')
+        terminal.until(r'^ *[0-9.]+ .* 1 +\+ other')
+        terminal.keys('E').until(r'\+ main')
+        expect('leaf' not in terminal.screen(), terminal.screen())
+        terminal.keys('Enter').until(r'\+ middle')
+        terminal.keys('/').type('other').keys('Enter', 'o')
+        terminal.until('^other')
+        terminal.keys('Escape').until('call tree')
+
+
+@test
+def callers_are_below_functions():
+    with tui() as terminal:
+        terminal.until('functions by')
+        terminal.keys('3').until('below each function are its callers')
+        terminal.keys('/').type('leaf').keys('Enter', 'Enter')
+        terminal.until(r'- leaf(?:.*\n)+? *[0-9.]+ .* 30,000   \+ middle')
+        terminal.until(r'  \+ other')
+
+
+@test
+def a_function_leads_to_its_callers_callees_and_source():
+    with tui() as terminal:
+        terminal.until('functions by')
+        terminal.keys('/').type('middle').keys('Enter', 'Enter')
+        terminal.until(r'^callers\n +30 .* main')
+        terminal.until(r'^callees\n +30,000 .* leaf')
+        terminal.until(r'calls took [0-9.]+ [nu]s to')
+        terminal.keys('s').until(r'no samples of its lines')
+        terminal.until(r'^ +5 .*void middle')
+        terminal.keys('Escape').until('^callers')
+        terminal.keys('/').type('leaf').keys('Enter', 'Enter').until(r'^callees: none')
+
+
+@test
+def samples_give_lines_their_times():
+    source = os.path.join(new_directory('busy'), 'busy.c')
+    with open(source, 'w') as file:
+        file.write(BUSY)
+    target = os.path.join(new_directory('busy'), 'recording')
+    subprocess.run([PROFRUN, 'record', '-q', '-o', target, '-p', 'sampling',
+                    compile(source)], check=True, capture_output=True)
+    with Terminal(PROFRUN, 'tui', target) as terminal:
+        terminal.until('functions by self time; [0-9,]+ samples')
+        terminal.keys('/').type('^work').keys('Enter', 'Enter')
+        terminal.until('^callers')
+        terminal.keys('s').until('self%.* self +line')
+        # The cursor is at the line with the most time.
+        terminal.until(r'^ *[0-9]+[.][0-9]+ +[0-9.]+ [mu]?s +[0-9]+ .*sum [+]= i % 7')
+
+
+@test
+def threads_have_trees_of_their_own():
+    with tui() as terminal:
+        terminal.until('functions by')
+        terminal.keys('4').until(r'^ +pid +tid')
+        terminal.keys('Enter').until(r'- main')
+
+
+@test
+def memory_is_shown_where_it_was_recorded():
+    with tui(profiles=('memory',)) as terminal:
+        terminal.until('functions by bytes')
+        terminal.until(r'^ +100 B +1 .*main')
+
+
+@test
+def small_terminals_and_new_sizes_are_served():
+    for columns, rows in (20, 5), (40, 8), (200, 50):
+        with tui(columns=columns, rows=rows) as terminal:
+            terminal.until('[0-9]')
+            for key in '2', '3', '4', '1', '?', 'Escape':
+                terminal.keys(key)
+            terminal.tmux('resize-window', '-x', '100', '-y', '20')
+            terminal.until(r'^ *self%.*function')
+            terminal.tmux('resize-window', '-x', '7', '-y', '3')
+            terminal.keys('Down', 'Enter', '2', 'Q')
+            expect_equal(terminal.status(), 0, 'status')
+
+
+@test
+def without_a_terminal_or_a_recording_it_says_so():
+    done = subprocess.run([PROFRUN, 'tui', recording('calltree:exact')], text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    expect_equal((done.returncode, done.stdout), (1, ''), done.stderr)
+    expect('needs a terminal' in done.stderr, done.stderr)
+    with Terminal(PROFRUN, 'tui', '/nowhere') as terminal:
+        terminal.until('/nowhere: No such file')
+        expect_equal(terminal.status(), 1, 'status')
+    with tui(TERM='no-such-terminal') as terminal:
+        terminal.until(r"'no-such-terminal' \(TERM\) is not known")
+        expect_equal(terminal.status(), 1, 'status')
+
+
+@test
+def other_character_sets_and_no_colour_are_served():
+    with tui(LC_ALL='C', NO_COLOR='1') as terminal:
+        terminal.until('functions by')
+        coloured = terminal.tmux('capture-pane', '-p', '-e')
+        expect(not re.search('\033\\[[0-9;]*3[0-7]', coloured), coloured)
+    with tui() as terminal:
+        terminal.until('functions by')
+        coloured = terminal.tmux('capture-pane', '-p', '-e')
+        expect(re.search('\033\\[[0-9;]*3[0-7]', coloured), coloured)
+
+
+@test
+def a_signal_leaves_the_terminal_as_it_was():
+    with tui() as terminal:
+        terminal.until('functions by')
+        pid = terminal.tmux('list-panes', '-F', '#{pane_pid}').strip()
+        children = subprocess.run(['pgrep', '-P', pid], text=True, capture_output=True)
+        before = terminal.tmux('display-message', '-p', '#{alternate_on}').strip()
+        expect_equal(before, '1', 'the alternate screen')
+        subprocess.run(['kill', '-TERM', children.stdout.split()[0]], check=True)
+        terminal.status()
+        expect_equal(terminal.tmux('display-message', '-p', '#{alternate_on}').strip(), '0',
+                     'the alternate screen')
+
+
+if __name__ == '__main__':
+    shimtest.main()
