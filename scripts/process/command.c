@@ -30,6 +30,7 @@ static const char stack_help[] =
 	"      --every TIME   repeat at this interval: 100ms, 1s; until the process ends or Ctrl-C\n"
 	"      --count N      with --every: only N times\n"
 	"      --folded       one line per different stack, with its count, for flame graphs\n"
+	"      --json         an object for each round, for programs\n"
 	"      --running      only threads that have a processor, wait for one, or for a disk\n"
 	"      --names FORM   full, short, mangled: the form of names of C++, Rust and D (full)\n"
 	"  -o, --output FILE  write to FILE\n"
@@ -39,6 +40,7 @@ enum {
 	OPTION_EVERY = 256,
 	OPTION_COUNT,
 	OPTION_FOLDED,
+	OPTION_JSON,
 	OPTION_RUNNING,
 	OPTION_NAMES
 };
@@ -107,6 +109,7 @@ static int stack(int argc, char **argv)
 		{ "every", required_argument, NULL, OPTION_EVERY },
 		{ "count", required_argument, NULL, OPTION_COUNT },
 		{ "folded", no_argument, NULL, OPTION_FOLDED },
+		{ "json", no_argument, NULL, OPTION_JSON },
 		{ "running", no_argument, NULL, OPTION_RUNNING },
 		{ "names", required_argument, NULL, OPTION_NAMES },
 		{ "output", required_argument, NULL, 'o' },
@@ -127,6 +130,7 @@ static int stack(int argc, char **argv)
 			options.count = parse_count("count", optarg);
 			break;
 		case OPTION_FOLDED: options.is_folded = true; break;
+		case OPTION_JSON: options.is_json = true; break;
 		case OPTION_RUNNING: options.only_running = true; break;
 		case OPTION_NAMES: naming_choose(parse_form(optarg)); break;
 		case 'o': options.output = optarg; break;
@@ -140,6 +144,8 @@ static int stack(int argc, char **argv)
 		die_usage(argc == optind ?
 				  "stack: needs a process id or a core file" :
 				  "stack: takes only one process or core file");
+	if (options.is_folded && options.is_json)
+		die_usage("stack: --folded or --json, not both");
 	if (options.count && options.every_ns <= 0)
 		die_usage("stack: --count needs --every TIME");
 	pid = parse_pid(argv[optind]);

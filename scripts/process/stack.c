@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/messages.h"
@@ -194,6 +195,90 @@ static void print_head(FILE *out, const struct target *target,
 		fputc(')', out);
 	}
 	fputc('\n', out);
+}
+
+/* --- JSON --- */
+
+static void put_frame(struct json *json, uint64_t address,
+		      const struct named *function)
+{
+	json_object(json);
+	json_key_text(json, "function", function->name);
+	json_key_text(json, "object", function->object);
+	json_key_text(json, "file", function->file);
+	if (function->file)
+		json_key_integer(json, "line", function->line);
+	else
+		json_key_null(json, "line");
+	json_key_flag(json, "inlined", function->is_inlined);
+	json_key_count(json, "address", address);
+	json_close_object(json);
+}
+
+static void put_open_calls(struct json *json, const struct open_calls *calls,
+			   pid_t tid)
+{
+	uint32_t i, n;
+
+	json_key_array(json, "open_calls");
+	for (i = 0; calls && i < calls->count; i++) {
+		const struct open_path *path = &calls->paths[i];
+
+		if (path->tid != tid)
+			continue;
+		json_array(json);
+		for (n = 0; n < path->count; n++)
+			json_text(json, name_of_function(path->functions[n]));
+		json_close_array(json);
+	}
+	json_close_array(json);
+}
+
+static void put_thread(struct json *json, const struct thread *thread,
+		       const struct open_calls *calls)
+{
+	uint32_t i, n;
+
+	json_object(json);
+	json_key_integer(json, "tid", thread->tid);
+	json_key_text(json, "name", thread->name);
+	json_key_text(json, "state",
+		      thread->state ? state_text(thread->state) : NULL);
+	json_key_text(json, "no_stack",
+		      thread->result == STOP_DONE ?
+			      NULL :
+			      no_stack_text(thread->result));
+	json_key_array(json, "frames");
+	for (i = 0; i < thread->count; i++) {
+		const struct chain chain = naming_get(thread->frames[i]);
+
+		for (n = 0; n < chain.count; n++)
+			put_frame(json, thread->frames[i], &chain.functions[n]);
+	}
+	json_close_array(json);
+	json_key_flag(json, "is_cut", thread->count == UNWIND_DEPTH_MAX);
+	put_open_calls(json, calls, thread->tid);
+	json_close_object(json);
+}
+
+/* An object on a line of its own, so that a reader need not wait for the last round. */
+static void put_round(FILE *out, int pid, const char *name,
+		      const struct round *round, const struct open_calls *calls)
+{
+	struct json json = json_begin(out);
+	uint32_t i;
+
+	json_object(&json);
+	json_key_integer(&json, "pid", pid);
+	json_key_text(&json, "name", name);
+	json_key_text(&json, "recording", calls ? calls->recording : NULL);
+	json_key_count(&json, "longest_stop_ns", round->longest_ns);
+	json_key_array(&json, "threads");
+	for (i = 0; i < round->count; i++)
+		put_thread(&json, &round->threads[i], calls);
+	json_close_array(&json);
+	json_close_object(&json);
+	json_end(&json);
 }
 
 /* --- folded --- */
@@ -389,6 +474,10 @@ static bool do_round(struct stack_reader *reader, FILE *out,
 		for (i = 0; i < round.count; i++)
 			if (round.threads[i].count)
 				add_folded(folded, &round.threads[i]);
+	} else if (reader->options->is_json && (round.count || is_alive)) {
+		put_round(out, reader->target.pid, reader->target.name, &round,
+			  &calls);
+		fflush(out);
 	} else if (round.count || is_alive) {
 		print_head(out, &reader->target, &round, &calls);
 		print_round(out, &round, &calls);
@@ -495,6 +584,8 @@ int stack_core(const struct stack_options *options, const char *path)
 		for (i = 0; i < round.count; i++)
 			add_folded(&folded, &round.threads[i]);
 		print_folded(out, &folded);
+	} else if (options->is_json) {
+		put_round(out, core.pid, core.name, &round, NULL);
 	} else {
 		print_core_head(out, &core, &round);
 		print_round(out, &round, NULL);

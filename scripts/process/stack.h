@@ -10,6 +10,7 @@ struct stack_options {
 	double every_ns;    /* 0: once */
 	uint64_t count; /* of rounds; 0: until the process ends, or Ctrl-C */
 	bool is_folded;
+	bool is_json;
 	bool only_running; /* threads that have, or wait for, a processor */
 };
 

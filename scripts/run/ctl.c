@@ -37,11 +37,12 @@
 
 static const char help[] =
 	"Usage: profrun ctl PID VERB\n"
-	"       profrun ctl\n\n"
+	"       profrun ctl [list] [--json]\n\n"
 	"Controls shim in the process PID, which was started with `profrun --control`\n"
 	"or SHIM_CONTROL=1.  Without PID: lists the processes that shim records.\n\n"
-	"    status [--raw]                    what is recorded, and how much by now;\n"
-	"                                      --raw: the process's own answer\n"
+	"    status [--json|--raw]             what is recorded, and how much by now;\n"
+	"                                      --json: for programs; --raw: the\n"
+	"                                      process's own answer\n"
 	"    load NAME[:ARGS] [--data FILE]    attach a profiler; it gets FILE\n"
 	"    unload NAME                       detach it\n"
 	"    stop | start                      disable all hooks, and enable them\n"
@@ -258,7 +259,8 @@ static int ask(long pid, const char *verb, const char *description,
 static int wrong_words(const char *verb)
 {
 	static const char *const verbs[][2] = {
-		{ "status", "[--raw]" },
+		{ "status", "[--json] or [--raw]" },
+		{ "list", "[--json]" },
 		{ "stop", "nothing" },
 		{ "start", "nothing" },
 		{ "heap", "nothing" },
@@ -272,7 +274,9 @@ static int wrong_words(const char *verb)
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (strcmp(verb, verbs[i][0]) == 0) {
-			say("ctl PID %s takes %s", verb, verbs[i][1]);
+			say("ctl %s%s takes %s",
+			    strcmp(verb, "list") == 0 ? "" : "PID ", verb,
+			    verbs[i][1]);
 			return usage();
 		}
 	say("ctl: '%s' is not a verb", verb);
@@ -419,14 +423,18 @@ static int snapshot(long pid, int words, char **word)
 
 static int status(long pid, const char *report, int words, char **word)
 {
+	bool is_json;
 	int result;
 
 	if (words == 1 && strcmp(word[0], "--raw") == 0)
 		return ask(pid, "status", NULL, NULL, 0);
-	if (words != 0)
+	is_json = words == 1 && strcmp(word[0], "--json") == 0;
+	if (words != 0 && !is_json)
 		return wrong_words("status");
 	result = ask_for(pid, "status", NULL, NULL, 0, ctl_status_take);
-	if (result == 0)
+	if (result == 0 && is_json)
+		ctl_status_json(process, report);
+	else if (result == 0)
 		ctl_status_print(process, report);
 	return result;
 }
@@ -442,8 +450,14 @@ int ctl(const char *report, int words, char **word)
 		fputs(help, stdout);
 		return 0;
 	}
-	if (words == 0 || (words == 1 && strcmp(word[0], "list") == 0))
-		return ctl_list();
+	if (words > 0 && strcmp(word[0], "list") == 0) {
+		words--;
+		word++;
+		if (words > 1 || (words == 1 && strcmp(word[0], "--json") != 0))
+			return wrong_words("list");
+	}
+	if (words == 0 || (words == 1 && strcmp(word[0], "--json") == 0))
+		return ctl_list(words == 1);
 	errno = 0;
 	pid = strtol(word[0], &end, 10);
 	if (!isdigit((unsigned char)word[0][0]) || *end != '\0' || errno != 0 ||

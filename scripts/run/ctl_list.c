@@ -15,6 +15,7 @@
 
 #include "common/running.h"
 #include "ctl_list.h"
+#include "json_text.h"
 #include "say.h"
 
 static void read_name(long pid, char name[64])
@@ -86,13 +87,26 @@ static long *list_processes(size_t *count)
 	return list;
 }
 
-int ctl_list(void)
+static void put_json(long pid, const char *name, bool has_control,
+		     const char *directory, bool is_first)
+{
+	printf("%s\n{\"pid\":%ld,\"program\":", is_first ? "" : ",", pid);
+	json_text(name);
+	printf(",\"control\":%s,\"recording\":",
+	       has_control ? "true" : "false");
+	json_text(directory);
+	putchar('}');
+}
+
+int ctl_list(bool is_json)
 {
 	char directory[PATH_MAX], name[64], *slash;
 	bool is_first = true, has_control;
 	size_t count;
 	long *list = list_processes(&count);
 
+	if (is_json)
+		fputs("{\"processes\":[", stdout);
 	for (size_t i = 0; i < count; i++) {
 		if (!running_recording(list[i], directory))
 			continue;
@@ -101,6 +115,12 @@ int ctl_list(void)
 		slash = strrchr(directory, '/');
 		if (slash != NULL && slash != directory)
 			*slash = '\0';
+		if (is_json) {
+			put_json(list[i], name, has_control, directory,
+				 is_first);
+			is_first = false;
+			continue;
+		}
 		if (is_first)
 			say_plainly("%7s  %-15s  %-7s  %s", "PID", "program",
 				    "control", "recording");
@@ -109,6 +129,8 @@ int ctl_list(void)
 			    has_control ? "yes" : "no", directory);
 	}
 	free(list);
+	if (is_json)
+		return puts("]}") >= 0 && fflush(stdout) == 0 ? 0 : 1;
 	if (!is_first)
 		return 0;
 	say("ctl: shim records no process%s",

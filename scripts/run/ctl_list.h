@@ -2,8 +2,10 @@
 #ifndef RUN_CTL_LIST_H
 #define RUN_CTL_LIST_H
 
-/* ctl_list - print a line for each process that shim records; returns the status, which
- * is 1 with a message if there is none */
-int ctl_list(void);
+#include <stdbool.h>
+
+/* ctl_list - print a line for each process that shim records, or an object with all of
+ * them; returns the status, which is 1 with a message if there is none to print a line of */
+int ctl_list(bool is_json);
 
 #endif

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "ctl_status.h"
+#include "json_text.h"
 #include "say.h"
 
 #define MODULES_SIZE 8192
@@ -67,56 +68,119 @@ static void print_modules(void)
 }
 
 /* Files of recordings have holes: blocks are counted, not sizes. */
-static void print_size(void)
+static bool count_bytes(unsigned long long *bytes)
 {
 	DIR *directory = opendir(known.recording);
-	unsigned long long bytes = 0;
 	struct dirent *entry;
 	struct stat st;
 
+	*bytes = 0;
 	while (directory != NULL && (entry = readdir(directory)) != NULL)
 		if (fstatat(dirfd(directory), entry->d_name, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode))
-			bytes += (unsigned long long)st.st_blocks * 512;
-	if (directory == NULL) {
+			*bytes += (unsigned long long)st.st_blocks * 512;
+	if (directory != NULL)
+		closedir(directory);
+	return directory != NULL;
+}
+
+static void print_size(void)
+{
+	unsigned long long bytes;
+
+	if (!count_bytes(&bytes)) {
 		say_plainly("  %-14s unknown: %s", "on disk", strerror(errno));
 		return;
 	}
-	closedir(directory);
 	say_plainly("  %-14s %.1f %s", "on disk",
 		    (double)bytes / (bytes < 1 << 20 ? 1 << 10 : 1 << 20),
 		    bytes < 1 << 20 ? "KiB" : "MiB");
 }
 
-/* Prints lines of the same form. */
-static void print_sums(const char *process, const char *report,
-		       const char *directory)
+/* Has shim-report print what was recorded: lines of the same form, or an object. */
+static bool ask_report(const char *process, const char *report,
+		       const char *directory, bool is_json)
 {
 	int status = 0;
 	pid_t child = fork();
 
 	if (child == 0) {
 		execl(report, "shim-report", "info", "--sums", "--process",
-		      process, directory, (char *)NULL);
+		      process, directory, is_json ? "--json" : (char *)NULL,
+		      (char *)NULL);
 		say("%s: cannot be executed: %s", report, strerror(errno));
 		_exit(STATUS_FAILED);
 	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	if (child < 0 || status != 0)
+	return child > 0 && status == 0;
+}
+
+static void print_sums(const char *process, const char *report,
+		       const char *directory)
+{
+	if (!ask_report(process, report, directory, false))
 		say_plainly("  %-14s unknown: the recording cannot be read",
 			    "recorded");
 }
 
-void ctl_status_print(const char *process, const char *report)
+/* The recording, which has a directory for each process. */
+static const char *find_recording(void)
 {
-	char directory[PATH_MAX], *slash;
+	static char directory[PATH_MAX];
+	char *slash;
 
 	snprintf(directory, sizeof(directory), "%s", known.recording);
 	slash = strrchr(directory, '/');
 	if (slash != NULL && slash != directory)
 		*slash = '\0';
+	return directory;
+}
+
+static void put_modules(void)
+{
+	char *line, *rest = known.modules;
+	const char *comma = "";
+
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (line[0] != '\0') {
+			fputs(comma, stdout);
+			json_text(line);
+			comma = ",";
+		}
+}
+
+void ctl_status_json(const char *process, const char *report)
+{
+	const char *directory = find_recording();
+	unsigned long long bytes;
+
+	printf("{\"pid\":%s,\"recording\":", process);
+	json_text(directory);
+	fputs(",\"profilers\":", stdout);
+	json_text(known.profile);
+	fputs(",\"modules\":[", stdout);
+	put_modules();
+	printf("],\"switched_off\":%lu,\"records_calls\":%s,"
+	       "\"threads\":%lu,\"disk_bytes\":",
+	       known.broken, known.calls_are_off ? "false" : "true",
+	       known.threads);
+	if (count_bytes(&bytes))
+		printf("%llu", bytes);
+	else
+		fputs("null", stdout);
+	fputs(",\"recorded\":", stdout);
+	fflush(stdout);
+	if (!ask_report(process, report, directory, true))
+		fputs("null", stdout);
+	puts("}");
+}
+
+void ctl_status_print(const char *process, const char *report)
+{
+	const char *directory = find_recording();
+
 	say_plainly("process %s, recording %s", process, directory);
 	say_plainly("  %-14s %s", "profilers",
 		    known.profile[0] != '\0' ? known.profile : "none");

@@ -12,4 +12,7 @@ void ctl_status_take(const char *line);
  */
 void ctl_status_print(const char *process, const char *report);
 
+/* ctl_status_json - the same as an object */
+void ctl_status_json(const char *process, const char *report);
+
 #endif

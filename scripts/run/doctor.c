@@ -20,6 +20,7 @@
 
 #include "built.h"
 #include "doctor.h"
+#include "json_text.h"
 #include "preload.h"
 #include "program.h"
 #include "recording.h"
@@ -32,6 +33,7 @@ void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
 
 static unsigned int problems;
+static bool is_json, is_first = true;
 
 /* --- lines of the answer ------------------------------------------------ */
 
@@ -40,6 +42,16 @@ static void line(const char *kind, const char *format, va_list arguments)
 	char text[3 * PATH_MAX];
 
 	vsnprintf(text, sizeof(text), format, arguments);
+	if (is_json) {
+		printf("%s\n{\"kind\":\"%s\",\"text\":", is_first ? "" : ",",
+		       kind);
+		json_text(text);
+		putchar('}');
+		/* A probe is a child, which must not print it again. */
+		fflush(stdout);
+		is_first = false;
+		return;
+	}
 	say_plainly("%-7s  %s", kind, text);
 }
 
@@ -383,17 +395,26 @@ int doctor(const char *library, const char *report, int words, char **word)
 {
 	char path[PATH_MAX];
 
+	if (words > 0 && strcmp(word[0], "--json") == 0) {
+		is_json = true;
+		word++, words--;
+	}
 	if (words > 0 && strcmp(word[0], "--") == 0)
 		word++, words--;
 	else if (words > 0 && strcmp(word[0], "--help") == 0) {
-		puts("Usage: profrun doctor [PROGRAM]\n\n"
+		puts("Usage: profrun doctor [--json] [PROGRAM]\n\n"
 		     "Check that profiling works here, in this directory, and"
 		     " with PROGRAM.\n"
-		     "The exit status is 1 if there is a problem.");
+		     "--json: for programs.  The exit status is 1 if there is a"
+		     " problem.");
 		return 0;
 	} else if (words > 0 && word[0][0] == '-' && word[0][1] != '\0') {
-		say("doctor: unknown option '%s'", word[0]);
+		say("doctor: unknown option '%s'; there is --json", word[0]);
 		return STATUS_USAGE;
+	}
+	if (words == 2 && strcmp(word[1], "--json") == 0) {
+		is_json = true;
+		words--;
 	}
 	if (words > 1) {
 		say("doctor: one program at a time");
@@ -402,6 +423,8 @@ int doctor(const char *library, const char *report, int words, char **word)
 	/* With a small limit on file sizes, the answer may be cut, but profrun does not
 	 * end. */
 	signal(SIGXFSZ, SIG_IGN);
+	if (is_json)
+		fputs("{\"checks\":[", stdout);
 	if (realpath(library, path) == NULL)
 		snprintf(path, sizeof(path), "%s", library);
 	check_library(path);
@@ -415,5 +438,7 @@ int doctor(const char *library, const char *report, int words, char **word)
 	check_preload();
 	if (words > 0)
 		check_program(word[0]);
-	return problems > 0 ? 1 : 0;
+	if (is_json)
+		printf("],\"problems\":%u}\n", problems);
+	return problems > 0 || fflush(stdout) != 0 ? 1 : 0;
 }

@@ -317,7 +317,7 @@ def ctl_reports_wrong_arguments():
             (['x', 'status'], "'x' is not a process id"),
             (['1'], 'ctl: no verb after the process id 1'),
             (['1', 'end'], "ctl: 'end' is not a verb"),
-            (['1', 'status', 'all'], 'ctl PID status takes [--raw]'),
+            (['1', 'status', 'all'], 'ctl PID status takes [--json] or [--raw]'),
             (['1', 'load'], 'ctl PID load takes NAME[:ARGS] [--data FILE]'),
             (['1', 'load', 'a', 'b'],
              'ctl PID load takes NAME[:ARGS] [--data FILE]'),

@@ -29,6 +29,8 @@
 #include "export/csv.h"
 #include "export/formats.h"
 #include "export/gmon.h"
+#include "export/json_info.h"
+#include "export/json_replay.h"
 #include "export/json_report.h"
 #include "export/json_ranks.h"
 #include "jobs/merge_gmon.h"
@@ -242,25 +244,37 @@ static int replay(const struct options *options, const char *path)
 	window_check(options);
 	recording_open(&recording, path ? path : recording_find(),
 		       options->pid);
-	replay_print(output_open(NULL), &recording, options);
+	if (!strcmp(options->format, "json"))
+		json_replay_print(output_open(NULL), &recording, options);
+	else
+		replay_print(output_open(NULL), &recording, options);
 	output_close();
 	return 0;
 }
 
 static int info(const struct options *options, const char *path)
 {
+	bool is_json = !strcmp(options->format, "json");
 	struct recording recording;
 	struct model model;
+	FILE *out;
 
 	choose_read(&model, NULL, &recording, options, path);
-	if (options->sums) {
-		/* That there is nothing is said there. */
-		info_print_sums(output_open(NULL), &model);
-		output_close();
-		return 0;
+	out = output_open(NULL);
+	if (!options->sums) {
+		if (is_json)
+			json_info_print(out, &model);
+		else
+			info_print(out, &model);
+		return finish(&model);
 	}
-	info_print(output_open(NULL), &model);
-	return finish(&model);
+	if (is_json)
+		json_info_print_sums(out, &model);
+	else
+		info_print_sums(out, &model);
+	/* That there is nothing is said there. */
+	output_close();
+	return 0;
 }
 
 static int stat_recording(const struct options *options, const char *path)
