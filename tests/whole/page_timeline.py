@@ -16,9 +16,10 @@ from shimtest import compile, expect, expect_equal, record, test
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
 
 
-def calls_of(output):
+def calls_of(output, *options):
     """[[thread, from, to, name]...], as `export chrome` has them."""
-    events = json.loads(shimtest.shim_report('export', 'chrome', output))
+    events = json.loads(shimtest.shim_report('export', 'chrome', output,
+                                             *options))
     found, stacks = [], {}
     for event in events['traceEvents']:
         stack = stacks.setdefault(event['tid'], [])
@@ -100,6 +101,32 @@ def a_chosen_time_has_the_calls_in_it():
     window.keys([KEYS['escape']])
     expect_equal({row['name']: row['calls'] for row in rows_of('#table')},
                  {name: row['calls'] for name, row in every.items()}, 'escape')
+
+
+@test
+def functions_that_are_not_shown_are_not_on_the_timeline():
+    output = traced(4)
+    open_page(page_of(output))
+    whole = range_of('#times-range')
+    for options, names in (
+            (['--hide', 'inner'], {'main', 'outer', 'leaf', 'work'}),
+            (['--only', 'leaf'], {'leaf'}),
+            (['--focus', '^inner$'], {'inner', 'leaf'}),
+            (['--hide', 'inner', '--hide', 'leaf', '--merge-recursion'],
+             {'main', 'outer', 'work'})):
+        calls = calls_of(output, *options)
+        expect_equal({name for *_, name in calls}, names, options)
+        open_page(page_of(output, *options))
+        expect(window.text('#merged').startswith(
+            'All %d calls are there' % len(calls)), window.text('#merged'))
+        expect_equal(range_of('#times-range'), whole, 'the whole time')
+        window.run('document.querySelector("#timeline").focus()')
+        seen, last = {press(KEYS['home'])}, None
+        while window.text('#call-facts') != last:
+            last = window.text('#call-facts')
+            seen.add(press(KEYS['down']))
+        expect(seen <= names and 'leaf' in seen or 'leaf' not in names,
+               '%s: %s' % (options, seen))
 
 
 @test

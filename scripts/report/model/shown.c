@@ -152,20 +152,26 @@ static void check_any(const struct model *model, const bool *functions,
 bool *shown_find_hidden(const struct model *model,
 			const struct selection *selection)
 {
-	bool *is_hidden = find_hidden(model, selection);
-
-	warn_of_unused(model, selection);
-	check_any(model, is_hidden, false);
-	return is_hidden;
+	return selection->hide.count || selection->only.count ?
+		       find_hidden(model, selection) :
+		       NULL;
 }
 
 bool *shown_find_focus(const struct model *model,
 		       const struct selection *selection)
 {
-	bool *is_focus = find_focus(model, selection);
+	return selection->focus ? find_focus(model, selection) : NULL;
+}
 
-	check_any(model, is_focus, true);
-	return is_focus;
+void shown_check_functions(const struct model *model,
+			   const struct selection *selection,
+			   const bool *is_hidden, const bool *is_focus)
+{
+	warn_of_unused(model, selection);
+	if (is_hidden)
+		check_any(model, is_hidden, false);
+	if (is_focus)
+		check_any(model, is_focus, true);
 }
 
 void shown_check(const struct model *model)

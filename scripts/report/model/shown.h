@@ -35,13 +35,18 @@ bool selection_is_given(const struct selection *selection);
  */
 bool shown_fold(struct model *model);
 
-/* Marks the functions, by number, that --hide and --only leave out, or those that
- * --focus matches; the caller frees the array.  Warns of patterns of --hide that
- * match no function, and dies if no function is left. */
+/* Mark the functions, by number, that --hide and --only leave out, or those that
+ * --focus matches; the caller frees the array.  NULL: these options are not given. */
 bool *shown_find_hidden(const struct model *model,
 			const struct selection *selection);
 bool *shown_find_focus(const struct model *model,
 		       const struct selection *selection);
+
+/* Warns of patterns of --hide that match no function, and dies if the arrays of these
+ * two leave none. */
+void shown_check_functions(const struct model *model,
+			   const struct selection *selection,
+			   const bool *is_hidden, const bool *is_focus);
 
 /* Whether function number @function was recorded and has no shown path. */
 bool shown_hides(const struct model *model, uint32_t function);

@@ -32,9 +32,9 @@ static bool *both(bool *some, bool *others, uint32_t count)
 }
 
 static bool *find_within(struct model *model, const struct options *options,
-			 bool is_timeline)
+			 bool *focus)
 {
-	bool *within = NULL, *focus = NULL;
+	bool *within = NULL;
 	uint32_t i;
 
 	/* any function may be in the trace */
@@ -42,27 +42,28 @@ static bool *find_within(struct model *model, const struct options *options,
 		model->functions[i].sums.calls = 1;
 	if (options->function)
 		within = find_functions(model, options->function);
-	if (is_timeline && options->selection.focus)
-		focus = shown_find_focus(model, &options->selection);
 	return both(within, focus, model->function_count);
 }
 
 struct trace_range window_begin(struct trace *trace, struct model *model,
 				const struct options *options, bool is_timeline)
 {
+	static const struct selection all;
+	const struct selection *selection = is_timeline ? &options->selection :
+							  &all;
+	bool *hidden = shown_find_hidden(model, selection);
+	bool *focus = shown_find_focus(model, selection);
 	struct trace_range range = {
 		.from_ns = options->from_ns,
 		.to_ns = options->to_ns,
 		.min_duration_ns = options->min_duration_ns,
 		.depth = options->depth,
-		.within = find_within(model, options, is_timeline),
+		.hidden = hidden,
+		.merges_recursion = selection->merges_recursion,
 	};
 
-	if (is_timeline &&
-	    (options->selection.hide.count || options->selection.only.count))
-		range.hidden = shown_find_hidden(model, &options->selection);
-	if (is_timeline)
-		range.merges_recursion = options->selection.merges_recursion;
+	shown_check_functions(model, selection, hidden, focus);
+	range.within = find_within(model, options, focus);
 	if (options->thread)
 		range.threads = trace_find_threads(trace, options->thread);
 	return range;

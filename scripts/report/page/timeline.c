@@ -20,6 +20,7 @@
 #include "base/numbers.h"
 #include "model/functions.h"
 #include "model/options.h"
+#include "model/shown.h"
 #include "page/columns.h"
 #include "page/timeline.h"
 #include "read/recording.h"
@@ -53,17 +54,18 @@ static bool is_call_end(const struct trace_event *event)
 }
 
 static void read_file(struct timeline *timeline, uint32_t file,
+		      const struct trace_range *range, const char *doing,
 		      void (*take)(struct timeline *timeline,
 				   const struct trace_event *event,
 				   void *context),
 		      void *context)
 {
-	struct trace_reader *reader = trace_begin(
-		&timeline->trace, file,
-		&(struct trace_range){ .doing = context ? "measuring" :
-							  "drawing" });
+	struct trace_range all = *range;
+	struct trace_reader *reader;
 	struct trace_event event;
 
+	all.doing = doing;
+	reader = trace_begin(&timeline->trace, file, &all);
 	while (trace_next(reader, &event))
 		take(timeline, &event, context);
 	trace_end(reader);
@@ -83,13 +85,27 @@ static void count_duration(struct timeline *timeline,
 	steps[step_of(event->duration_ns)]++;
 }
 
-static void choose_least(struct timeline *timeline, uint32_t most)
+/* Hidden calls take part of the time too. */
+static void find_duration(struct timeline *timeline,
+			  const struct trace_event *event, void *context)
+{
+	(void)context;
+	timeline->duration_ns = fmax(timeline->duration_ns, event->time_ns);
+}
+
+static void choose_least(struct timeline *timeline,
+			 const struct trace_range *range, bool hides,
+			 uint32_t most)
 {
 	uint64_t steps[STEPS] = { 0 }, longer = 0;
 	uint32_t i;
 
+	for (i = 0; hides && i < timeline->trace.file_count; i++)
+		read_file(timeline, i, &(struct trace_range){ 0 },
+			  "measuring the time", find_duration, NULL);
 	for (i = 0; i < timeline->trace.file_count; i++)
-		read_file(timeline, i, count_duration, steps);
+		read_file(timeline, i, range, "measuring", count_duration,
+			  steps);
 	for (i = STEPS; i > 0 && longer + steps[i - 1] <= most; i--)
 		longer += steps[i - 1];
 	timeline->least_ns = i ? exp2((double)i / OCTAVE) : 0;
@@ -341,6 +357,8 @@ static void end_lane(struct timeline *timeline, struct timeline_lane *lane)
 bool timeline_read(struct timeline *timeline, const char *path,
 		   const struct options *options)
 {
+	const struct selection *selection = &options->selection;
+	struct trace_range range = { 0 };
 	uint32_t i;
 
 	*timeline = (struct timeline){ 0 };
@@ -351,9 +369,15 @@ bool timeline_read(struct timeline *timeline, const char *path,
 	}
 	timeline->model.recording = &timeline->recording;
 	model_find_functions(&timeline->model);
-	choose_least(timeline, options->max_calls);
+	range.hidden = shown_find_hidden(&timeline->model, selection);
+	range.within = shown_find_focus(&timeline->model, selection);
+	range.merges_recursion = selection->merges_recursion;
+	choose_least(timeline, &range, selection_is_given(selection),
+		     options->max_calls);
 	for (i = 0; i < timeline->trace.file_count; i++)
-		read_file(timeline, i, add_event, NULL);
+		read_file(timeline, i, &range, "drawing", add_event, NULL);
+	free((bool *)range.hidden);
+	free((bool *)range.within);
 	for (i = 0; i < timeline->lane_count; i++)
 		end_lane(timeline, &timeline->lanes[i]);
 	keep_gaps(timeline, GAPS_MAX);
