@@ -48,6 +48,20 @@ static void on_signalled(struct shim_profiler *profiler, int signal)
 		trace_toggle();
 }
 
+static void on_contention(struct shim_profiler *profiler,
+			  struct shim_lock *lock)
+{
+	(void)profiler;
+	trace_wait_begins(lock);
+}
+
+static void on_wait_ended(struct shim_profiler *profiler,
+			  struct shim_lock *lock)
+{
+	(void)profiler;
+	trace_wait_ends(lock);
+}
+
 static bool start(void)
 {
 	struct shim_profiler_handle *handle;
@@ -62,6 +76,10 @@ static bool start(void)
 					       &trace_client);
 	shim_profiler_on_marked(handle, on_marked);
 	shim_profiler_on_trace_switched(handle, on_trace_switched);
+	/* There are no such events if no profiler enables them, as locks does. */
+	shim_profiler_on_lock_contention(handle, on_contention);
+	shim_profiler_on_lock_acquired(handle, on_wait_ended);
+	shim_profiler_on_lock_failed(handle, on_wait_ended);
 	if (!trace_options.signal)
 		return true;
 	shim_profiler_on_signalled(handle, on_signalled);

@@ -8,7 +8,7 @@
  *     trace_calls.c      calls off the fast path, without system calls
  *     trace_blocks.c     blocks, open calls, memory for records
  *     trace_write.c      records: calls, tracks, pauses
- *     trace_threads.c    threads, and marks of the program
+ *     trace_threads.c    threads, marks of the program, and waits for locks
  *     trace_functions.c  functions' numbers
  *     trace_choose.c     the choice of calls
  *     trace_values.c     arguments and results
@@ -30,6 +30,7 @@
 
 #include <shim/cpu.h>
 #include <shim/hooks.h>
+#include <shim/locks.h>
 #include <shim/record.h>
 
 /* Times are in clock units, halved on x86-64, because a nanosecond is precise
@@ -89,6 +90,10 @@ struct trace {
 	uint64_t sequence;
 	uint64_t next_offset;  /* of the next full block, in the file */
 	uint64_t first_offset; /* of the first one */
+
+	/* The last wait for a lock that began. */
+	const struct shim_lock *wait;
+	uint32_t holder; /* of its lock, 0: unknown */
 };
 
 extern bool trace_is_off; /* by shim_trace_stop, off or a signal */
@@ -329,6 +334,9 @@ void trace_say_waiting(struct tree *tree, struct shim_node *innermost);
 
 /* Writes a mark or range of the program. */
 void trace_text(enum shim_trace_kind kind, const char *text, size_t size);
+/* Write the begin and the end of a wait for a lock. */
+void trace_wait_begins(const struct shim_lock *lock);
+void trace_wait_ends(const struct shim_lock *lock);
 /* Writes a counter; @value has the bits of a double. */
 void trace_counter(const char *name, uint64_t value);
 /* Writes @record, which has no time, to its reserved address if it has one. */

@@ -1,4 +1,5 @@
-/* Begins and ends the trace of each thread, and writes the marks of the program. */
+/* Begins and ends the trace of each thread, and writes the marks of the program and its
+ * waits for locks. */
 #include "trace/trace_blocks.h"
 #include "path/threads.h"
 
@@ -193,4 +194,65 @@ void trace_counter(const char *name, uint64_t value)
 	__builtin_memcpy(at + 8, &value, sizeof(value));
 	put_text(at + 16, name, size, whole - 16);
 	put_head(at, SHIM_TRACE_COUNTER, whole);
+}
+
+/* --- waits for locks --- */
+
+static void put_wait(enum shim_trace_kind kind, const struct shim_lock *lock,
+		     uint32_t holder, uint64_t waited)
+{
+	struct tree *tree;
+	struct trace *trace = trace_for_text(&tree);
+	struct shim_trace_wait *wait;
+	char *at;
+
+	if (!trace)
+		return;
+	at = trace_take_timed(trace, sizeof(*wait), tree->current);
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, sizeof(*wait));
+	wait = (struct shim_trace_wait *)at;
+	wait->kind = (uint8_t)lock->kind;
+	wait->failed = lock->error != 0;
+	__builtin_memcpy(at + 4, &holder, sizeof(holder));
+	__builtin_memcpy(at + 8, &lock->address, sizeof(lock->address));
+	__builtin_memcpy(at + 16, &waited, sizeof(waited));
+	put_head(at, kind, sizeof(*wait));
+}
+
+static struct trace *own_trace(void)
+{
+	struct tree *tree = my_tree();
+
+	return tree ? tree->trace : NULL;
+}
+
+/* A record would make all open calls known, also those that will be too short. */
+void trace_wait_begins(const struct shim_lock *lock)
+{
+	struct trace *trace;
+	uint32_t holder;
+
+	if (shim_lock_holder(lock, &holder) != SHIM_OK)
+		holder = 0;
+	if (!trace_options.min_clock)
+		put_wait(SHIM_TRACE_WAIT_BEGIN, lock, holder, 0);
+	trace = own_trace();
+	if (!trace)
+		return;
+	trace->wait = lock;
+	trace->holder = holder;
+}
+
+void trace_wait_ends(const struct shim_lock *lock)
+{
+	uint64_t waited = lock->ended > lock->began ?
+				  lock->ended - lock->began :
+				  0;
+	struct trace *trace = own_trace();
+	uint32_t holder = trace && trace->wait == lock ? trace->holder : 0;
+
+	if (lock->began && waited >= trace_options.min_clock)
+		put_wait(SHIM_TRACE_WAIT, lock, holder, waited);
 }

@@ -835,6 +835,12 @@ enum shim_trace_kind {
 	 * is of another function, a signal handler came between */
 	SHIM_TRACE_ARGUMENTS_RAW,
 	SHIM_TRACE_RESULT_RAW, /* the same: the result of the next leave */
+	/* struct shim_trace_wait: a wait for a lock begins, if waits for locks are
+	 * recorded (the profiler locks) and no minimum duration is set */
+	SHIM_TRACE_WAIT_BEGIN,
+	/* the same: a wait has ended.  It has been one of at least the minimum
+	 * duration */
+	SHIM_TRACE_WAIT,
 	SHIM_TRACE_UNFINISHED = 63,
 };
 
@@ -912,6 +918,16 @@ struct shim_trace_counter {
 	char name[]; /* NUL-padded */
 };
 
+/* A wait for a lock.  A thread without a later record waits until its end. */
+struct shim_trace_wait {
+	uint16_t head;
+	uint8_t kind;	 /* enum shim_lock_kind */
+	uint8_t failed;	 /* 1: the thread did not get the lock */
+	uint32_t holder; /* the task that held it at the begin; 0: unknown */
+	uint64_t lock;	 /* its address */
+	uint64_t waited; /* clock units, not divided; 0 at the begin */
+};
+
 /*
  * The values that the description lists.  A byte before each value says how it is
  * stored:
@@ -936,6 +952,7 @@ struct shim_trace_values {
 #define SHIM_VALUE_CUT	   2u
 #define SHIM_VALUE_MISSING 0x40u
 
+SHIM_LAYOUT(struct shim_trace_wait, 24);
 SHIM_LAYOUT(struct shim_trace_values, 4);
 SHIM_LAYOUT(struct shim_trace_block, 48);
 SHIM_LAYOUT(struct shim_trace_thread, 24);

@@ -289,6 +289,92 @@ def counters_have_units_and_rates_and_change():
     expect('bytes read' in drawn and '47.9 KiB' in drawn, drawn)
 
 
+WAITING = r"""
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t held;
+
+__attribute__((noinline)) static void hold(int times)
+{
+        pthread_mutex_lock(&the_lock);
+        pthread_barrier_wait(&held);
+        usleep(times * 5000);
+        pthread_mutex_unlock(&the_lock);
+        pthread_barrier_wait(&held);
+}
+
+__attribute__((noinline)) static void want(void)
+{
+        pthread_barrier_wait(&held);
+        pthread_mutex_lock(&the_lock);
+        pthread_mutex_unlock(&the_lock);
+        pthread_barrier_wait(&held);
+}
+
+static void *holder(void *argument)
+{
+        for (int i = 1; i <= 10; i++)
+                hold(i);
+        return argument;
+}
+
+int main(void)
+{
+        pthread_t thread;
+
+        pthread_barrier_init(&held, NULL, 2);
+        pthread_create(&thread, NULL, holder, NULL);
+        for (int i = 1; i <= 10; i++)
+                want();
+        pthread_join(thread, NULL);
+        return 0;
+}
+"""
+
+
+# The last of ten holders waits for 50 ms, so one of them at least holds the lock when
+# the other thread comes.
+@test
+def a_wait_for_a_lock_leads_to_its_holder():
+    path = shimtest.scratch + '/waiting.c'
+    with open(path, 'w') as file:
+        file.write(WAITING)
+    output = record([compile(path, flags=['-pthread'])], 'trace;locks').output
+    about = reported(output, '--locks')
+    waited, = [lock for lock in about['locks'] if lock['name'] == 'the_lock']
+    threads = {thread['tid'] for thread in about['threads']}
+    main, = threads & {int(os.path.basename(name).split('.')[0])
+                       for name in os.listdir(output) if name[0].isdigit()}
+    holder, = threads - {main}
+    lines = [line for line in shimtest.shim_report('replay', output).splitlines()
+             if 'waited for mutex the_lock' in line]
+    expect_equal(len(lines), waited['waits'], 'waits in replay')
+    expect(all(line.endswith('held by %d' % holder) for line in lines), lines)
+    open_page(page_of(output))
+    expect('%d waits for locks' % waited['waits'] in window.text('#merged'),
+           window.text('#merged'))
+    expect('waits for a lock' in window.wait(
+        'return document.querySelector("#legend").textContent'), 'the legend')
+    window.run('document.querySelector("#timeline").focus()')
+    press(KEYS['home'], KEYS['down'])
+    seen = 0
+    for number in range(10):
+        facts = window.text('#call-facts')
+        expect_equal(window.text('#call-name'), 'want', 'the call')
+        if 'Waited' in facts:
+            expect('for mutex the_lock, held by %d' % holder in facts, facts)
+            begin = window.text('#call-facts dd')
+            expect_equal(press('h'), 'hold', 'the holder')
+            expect(window.text('#call-facts dd') != begin, 'another call')
+            window.run('document.querySelector("#timeline").focus()')
+            seen += 1
+            window.keys([KEYS['home'], KEYS['down']] + [KEYS['right']] * number)
+        press(KEYS['right'])
+    expect(seen == waited['waits'], '%d of %d' % (seen, waited['waits']))
+
+
 DRAG = """
 const [done] = arguments;
 const canvas = document.querySelector('#timeline');

@@ -23,7 +23,7 @@ BLOCK, FIRST, HEAD = 65536, 8192, 48    # struct shim_trace_block has 48 bytes
 # enum shim_trace_kind
 (TIME, ENTER_LONG, UNWOUND, TRACK, TRACK_NEW, THREAD, NAME, ENDED, STACK, PAUSE, LOST,
  ARGUMENTS, RESULT, MARK) = range(1, 15)
-COUNTER = 17
+COUNTER, WAIT_BEGIN, WAIT = 17, 20, 21
 MAIN, AGAIN, ONE, TWO, THREE = range(1, 6)      # numbered by their first calls
 NOBODY = 30000                          # the number of no function
 recorded = {}
@@ -44,6 +44,10 @@ def text(kind, string):
 
 def thread(kind, tid, name):
     return head(kind, 24) + struct.pack('<HI16s', 0, tid, name.encode())
+
+
+def wait(kind, holder, waited, failed=0):
+    return head(kind, 24) + struct.pack('<BBIQQ', 0, failed, holder, 0x1234, waited)
 
 
 def stack(*functions, more=0):
@@ -274,6 +278,28 @@ def losses_are_shown_with_their_cause():
 
 
 @test
+def waits_are_shown_when_they_end():
+    c = clock()
+    waits, _, durations = replay(
+        c.enter(MAIN) + wait(WAIT_BEGIN, 7, 0) + c.time(5000) + wait(WAIT, 7, 1000000) +
+        c.enter(ONE) + c.time() + wait(WAIT, 0, 2000000, failed=1) + c.leave() +
+        c.leave())
+    expect_equal(waits[1:], [
+        (0, 'main {'), (1, '-- waited for mutex 0x1234, held by 7'), (1, 'one {'),
+        (2, '-- waited in vain for mutex 0x1234'), (1, '} one'), (0, '} main')],
+        'waits')
+    first, second = (ns_of(durations[at]) for at in (2, 4))
+    expect(1.9 < second / first < 2.1, durations)
+    # A thread that did nothing more waits until its end; another one jumped away.
+    c = clock()
+    expect_equal(shown(c.enter(MAIN) + c.time() + wait(WAIT_BEGIN, 7, 0))[1:],
+                 [(1, '-- waits for mutex 0x1234, held by 7'),
+                  (0, '} main  (open)')], 'the last record')
+    expect_equal(shown(c.enter(MAIN) + c.time() + wait(WAIT_BEGIN, 7, 0) +
+                       c.leave()), [(0, 'main;')], 'a jump')
+
+
+@test
 def tracks_have_calls_of_their_own():
     c = clock()
     expect_equal(shown(c.enter(MAIN) + long(TRACK, 3) + c.enter(ONE) +
@@ -326,6 +352,7 @@ def an_invalid_record_ends_its_block():
                           ('a size of 0', head(MARK, 0) + bytes(6)),
                           ('a short time', head(TIME, 4) + bytes(2)),
                           ('a short name', head(NAME, 22) + b'\xff' * 20),
+                          ('a short wait', head(WAIT, 22) + b'\xff' * 20),
                           ('a short counter', head(COUNTER, 14) + b'\xff' * 12),
                           ('short values', head(18, 2)),
                           ('a short result', head(19, 2)),

@@ -21,6 +21,7 @@
 #include "model/coverage.h"
 #include "model/coverage_read.h"
 #include "model/functions.h"
+#include "model/locks.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/shown.h"
@@ -120,6 +121,7 @@ static int export_trace(const struct options *options,
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording.path);
 	model_find_functions(&model);
+	locks_find(&model);
 	lanes.range = window_begin(&lanes.trace, &model, options, true);
 	lanes.range.doing = "exporting";
 	if (format->write_trace)

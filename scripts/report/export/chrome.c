@@ -132,6 +132,23 @@ static void put_gap(struct chrome *chrome, const struct lane *lane,
 	end_event(chrome);
 }
 
+/* The same for a wait, which is known when it has ended. */
+static void put_wait(struct chrome *chrome, const struct lane *lane,
+		     const struct trace_event *event)
+{
+	double begin_ns = event->time_ns - event->duration_ns;
+	char text[2 * LOCK_TEXT];
+
+	begin_event(chrome, "X", lane, begin_ns);
+	json_key(&chrome->json, "dur");
+	json_thousandths(&chrome->json,
+			 whole(event->time_ns) - whole(begin_ns));
+	add_name(chrome,
+		 lanes_wait_text(chrome->lanes, event, text, sizeof(text)));
+	json_key_text(&chrome->json, "cat", "lock");
+	end_event(chrome);
+}
+
 static void put_leave(struct chrome *chrome, const struct lane *lane,
 		      const struct trace_event *event)
 {
@@ -186,6 +203,7 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 		break;
 	case TRACE_LOST: put_instant(chrome, lane, event, "calls lost"); break;
 	case TRACE_GAP: put_gap(chrome, lane, event); break;
+	case TRACE_WAIT: put_wait(chrome, lane, event); break;
 	case TRACE_THREAD:
 	case TRACE_THREAD_END: break;
 	}

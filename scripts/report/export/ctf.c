@@ -41,7 +41,8 @@ enum {
 	CTF_LOST,
 	CTF_PAUSE,
 	CTF_RESUME,
-	CTF_GAP
+	CTF_GAP,
+	CTF_WAIT
 };
 
 /* One packet, while it is being filled. */
@@ -170,8 +171,10 @@ static void put_event(struct ctf *ctf, const struct trace_event *event)
 		[TRACE_RESUME] = { CTF_RESUME, true, false, false },
 		[TRACE_LOST] = { CTF_LOST, true, false, false },
 		[TRACE_GAP] = { CTF_GAP, true, false, false },
+		[TRACE_WAIT] = { CTF_WAIT, true, false, false },
 	};
 	struct packet *packet = &ctf->packet;
+	char text[2 * LOCK_TEXT];
 	uint64_t bits;
 
 	if (event->kind >= sizeof(kinds) / sizeof(*kinds) ||
@@ -190,6 +193,11 @@ static void put_event(struct ctf *ctf, const struct trace_event *event)
 	}
 	if (event->kind == TRACE_GAP) {
 		put_string(packet, trace_gap_text(event));
+		put_number(packet, whole(event->duration_ns), 8);
+	}
+	if (event->kind == TRACE_WAIT) {
+		put_string(packet, lanes_wait_text(ctf->lanes, event, text,
+						   sizeof(text)));
 		put_number(packet, whole(event->duration_ns), 8);
 	}
 	if (event->kind != TRACE_LOST)
@@ -306,6 +314,7 @@ static const struct {
 	[CTF_PAUSE] = { "pause", "" },
 	[CTF_RESUME] = { "resume", "" },
 	[CTF_GAP] = { "gap", "string text; number duration_ns;" },
+	[CTF_WAIT] = { "wait", "string text; number duration_ns;" },
 };
 
 /* Prints a string in the metadata's quotes. */

@@ -93,3 +93,12 @@ void keep_for_later(struct kept_text *kept, const char *text)
 	}
 	memcpy(kept->text, text, size);
 }
+
+const char *lanes_wait_text(const struct lanes *lanes,
+			    const struct trace_event *event, char *text,
+			    size_t size)
+{
+	return locks_wait_text(lanes->model,
+			       lanes->trace.threads[event->thread].process,
+			       event, text, size);
+}

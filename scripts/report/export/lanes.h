@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "model/locks.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "read/recording.h"
@@ -50,5 +51,9 @@ const char *lanes_name(const struct lanes *lanes, const struct lane *lane);
 /* The function of an ENTER or LEAVE. */
 const char *lanes_function_name(const struct lanes *lanes,
 				const struct trace_event *event);
+/* What the thread of a WAIT waited for: locks_wait_text(). */
+const char *lanes_wait_text(const struct lanes *lanes,
+			    const struct trace_event *event, char *text,
+			    size_t size);
 
 #endif

@@ -259,17 +259,23 @@ static void put_named(struct perfetto *perfetto, uint64_t uuid,
 	free(name);
 }
 
-static void put_gap(struct perfetto *perfetto, uint32_t lane,
-		    const struct trace_event *event)
+static void put_slice(struct perfetto *perfetto, uint32_t lane, double from_ns,
+		      double to_ns, const char *text)
 {
-	const char *text = trace_gap_text(event);
+	put_named(perfetto, lane_uuid(lane),
+		  PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN, from_ns, text);
+	put_named(perfetto, lane_uuid(lane),
+		  PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END, to_ns, text);
+}
 
-	put_named(perfetto, lane_uuid(lane),
-		  PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN, event->time_ns,
-		  text);
-	put_named(perfetto, lane_uuid(lane),
-		  PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END,
-		  event->time_ns + event->duration_ns, text);
+static void put_wait(struct perfetto *perfetto, uint32_t lane,
+		     const struct trace_event *event)
+{
+	char text[2 * LOCK_TEXT];
+
+	put_slice(perfetto, lane, event->time_ns - event->duration_ns,
+		  event->time_ns,
+		  lanes_wait_text(perfetto->lanes, event, text, sizeof(text)));
 }
 
 static void put_counter(struct perfetto *perfetto, uint32_t lane,
@@ -293,7 +299,12 @@ static void put_other(struct perfetto *perfetto, uint32_t lane,
 
 	switch (event->kind) {
 	case TRACE_NAME: describe_lane(perfetto, lane); return;
-	case TRACE_GAP: put_gap(perfetto, lane, event); return;
+	case TRACE_GAP:
+		put_slice(perfetto, lane, event->time_ns,
+			  event->time_ns + event->duration_ns,
+			  trace_gap_text(event));
+		return;
+	case TRACE_WAIT: put_wait(perfetto, lane, event); return;
 	case TRACE_RANGE_BEGIN:
 	case TRACE_RANGE_END:
 		put_named(

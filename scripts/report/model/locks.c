@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <shim/format.h>
@@ -26,6 +27,7 @@
 #include "read/calltree.h"
 #include "read/images.h"
 #include "read/process.h"
+#include "trace/trace.h"
 
 /* enum shim_lock_kind; the last name is for kinds of newer programs. */
 const char *const lock_kinds[LOCK_KINDS] = { "mutex",	   "read lock",
@@ -444,6 +446,78 @@ static void find_locks(struct model *model)
 	names_free(&known);
 	free(found);
 	free(order);
+}
+
+/* --- locks of a trace --- */
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct lock_part *a = left, *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return (a->generation > b->generation) -
+	       (a->generation < b->generation);
+}
+
+void locks_find(struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->recording->process_count; i++)
+		locks_list(model, i);
+	if (!model->locks || !model->locks->part_count)
+		return;
+	find_locks(model);
+	qsort(model->locks->parts, model->locks->part_count,
+	      sizeof(*model->locks->parts), compare_places);
+}
+
+const char *locks_kind(uint32_t kind)
+{
+	return lock_kinds[kind < LOCK_KINDS - 1 ? kind : LOCK_KINDS - 1];
+}
+
+const char *locks_name(const struct model *model, uint32_t process,
+		       uint64_t address, char *text, size_t size)
+{
+	const struct lock_part wanted = { .process = process,
+					  .address = address };
+	const struct locks *locks = model->locks;
+	const struct lock_part *part;
+	uint32_t i;
+
+	snprintf(text, size, "0x%" PRIx64, address);
+	if (!locks)
+		return text;
+	i = FIRST_NOT(k, locks->part_count,
+		      compare_places(&locks->parts[k], &wanted) < 0);
+	part = &locks->parts[i];
+	if (i < locks->part_count && part->process == process &&
+	    part->address == address && locks->locks[part->lock].name)
+		snprintf(text, size, "%s", locks->locks[part->lock].name);
+	return text;
+}
+
+const char *locks_wait_text(const struct model *model, uint32_t process,
+			    const struct trace_event *wait, char *text,
+			    size_t size)
+{
+	char name[LOCK_TEXT], holder[SHORT_TEXT] = "";
+
+	if (wait->holder)
+		snprintf(holder, sizeof(holder), ", held by %" PRIu32,
+			 wait->holder);
+	snprintf(text, size, "%s for %s %s%s",
+		 wait->is_open	 ? "waits" :
+		 wait->is_failed ? "waited in vain" :
+				   "waited",
+		 locks_kind(wait->cause),
+		 locks_name(model, process, wait->address, name, sizeof(name)),
+		 holder);
+	return text;
 }
 
 /* --- adding up --- */

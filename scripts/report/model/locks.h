@@ -2,11 +2,13 @@
 #ifndef REPORT_MODEL_LOCKS_H
 #define REPORT_MODEL_LOCKS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "names/symbols.h"
 
 struct model;
+struct trace_event;
 
 #define LOCK_CONDITION 3
 #define LOCK_KINDS     7
@@ -55,6 +57,25 @@ struct locks {
 	uint32_t object_count, object_room;
 	uint64_t unplaced;
 };
+
+/*
+ * locks_find - find and name the locks of a recording, without their waits, for models
+ * that have functions only
+ *
+ * The other two write what fits into @size bytes of @text and return @text: "cache_lock",
+ * or the lock's address, if locks_find() has found no variable; "waited for mutex
+ * cache_lock, held by 4711".
+ */
+void locks_find(struct model *model);
+const char *locks_name(const struct model *model, uint32_t process,
+		       uint64_t address, char *text, size_t size);
+const char *locks_wait_text(const struct model *model, uint32_t process,
+			    const struct trace_event *wait, char *text,
+			    size_t size);
+/* The name of an enum shim_lock_kind. */
+const char *locks_kind(uint32_t kind);
+
+#define LOCK_TEXT 300 /* bytes; enough for most names */
 
 /* Call these in order: for each process, before its files lose their
  * entries; for the paths of its files one by one; and for the sums, when all

@@ -73,6 +73,7 @@ function listen() {
         ['call-next', () => jumpOnTimeline(1)],
         ['lanes-all', () => timeline.closeAll(
             timeline.picture.lanes.some(lane => !lane.closed))],
+        ['to-holder', () => goToHolder()],
         ['span-view', () => timeline.setSpan(timeline.range)],
         ['span-zoom', () => timeline.move(timeline.clip(...state.span))],
         ['span-none', () => timeline.setSpan(null)]])

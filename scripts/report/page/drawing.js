@@ -45,7 +45,7 @@ class Drawing {
     drawNow() {
         cancelAnimationFrame(this.waiting);
         this.waiting = 0;
-        if (!this.picture)
+        if (!this.picture || !this.width)       // a window may have no width
             return;
         this.context.clearRect(0, 0, this.width, this.shown);
         this.context.font = this.picture.font;

@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "export/json_exceptions.h"
 #include "export/json_locks.h"
+#include "model/locks.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/snapshots.h"
@@ -196,6 +197,29 @@ static void put_gap(struct json *json, const struct timeline_gap *gap)
 	json_close_array(json);
 }
 
+/* Thread, track, depth, end, duration, kind, lock, holder, and whether the wait was in
+ * vain (1) or did not end (2). */
+static void put_wait(struct json *json, const struct timeline *timeline,
+		     const struct trace_event *wait)
+{
+	const struct trace_thread *thread =
+		&timeline->trace.threads[wait->thread];
+	char name[LOCK_TEXT];
+
+	json_array(json);
+	json_count(json, wait->thread);
+	json_count(json, wait->track);
+	json_count(json, wait->depth);
+	json_count(json, whole(wait->time_ns));
+	json_count(json, whole(wait->duration_ns));
+	json_text(json, locks_kind(wait->cause));
+	json_text(json, locks_name(&timeline->model, thread->process,
+				   wait->address, name, sizeof(name)));
+	json_count(json, wait->holder);
+	json_count(json, wait->is_open ? 2 : wait->is_failed);
+	json_close_array(json);
+}
+
 static void put_values(struct json *json, const struct timeline_values *values)
 {
 	json_array(json);
@@ -240,6 +264,14 @@ static void put_timeline(struct json *json, const struct timeline *timeline)
 	for (i = 0; i < timeline->gap_count; i++) {
 		json_line(json, 0);
 		put_gap(json, &timeline->gaps[i]);
+	}
+	json_close_array(json);
+	json_line(json, 0);
+	json_key_count(json, "waits_left_out", timeline->waits_left_out);
+	json_key_array(json, "waits");
+	for (i = 0; i < timeline->wait_count; i++) {
+		json_line(json, 0);
+		put_wait(json, timeline, &timeline->waits[i]);
 	}
 	json_close_array(json);
 	json_line(json, 0);

@@ -31,6 +31,8 @@ function inView() {
             numbers.add(own[number]));
         if (timeline.hasRuns)
             others.set('short calls together', css('--merged'));
+        if (timeline.hasWaits)
+            others.set('waits for a lock', css('--wait'));
     }
     if (flame.marks)
         others.set('found', css('--found'));

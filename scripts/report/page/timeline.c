@@ -19,6 +19,7 @@
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "model/functions.h"
+#include "model/locks.h"
 #include "model/options.h"
 #include "model/shown.h"
 #include "page/columns.h"
@@ -29,6 +30,7 @@
 
 #define MARKS_MAX  20000
 #define GAPS_MAX   20000
+#define WAITS_MAX  20000
 #define VALUES_MAX 100000
 /* steps per factor of 2 at which durations are distinguished */
 #define OCTAVE 16
@@ -319,6 +321,34 @@ static void add_gap(struct timeline *timeline, const struct trace_event *event)
 	};
 }
 
+static int compare_waits(const void *left, const void *right)
+{
+	const struct trace_event *a = left, *b = right;
+
+	return a->duration_ns < b->duration_ns ? 1 :
+	       a->duration_ns > b->duration_ns ? -1 :
+						 0;
+}
+
+/* Keeps the longest waits. */
+static void keep_waits(struct timeline *timeline, uint32_t most)
+{
+	if (timeline->wait_count <= most)
+		return;
+	qsort(timeline->waits, timeline->wait_count, sizeof(*timeline->waits),
+	      compare_waits);
+	timeline->waits_left_out += timeline->wait_count - most;
+	timeline->wait_count = most;
+}
+
+static void add_wait(struct timeline *timeline, const struct trace_event *event)
+{
+	if (timeline->wait_count == 2 * WAITS_MAX)
+		keep_waits(timeline, WAITS_MAX);
+	GROW(timeline->waits, timeline->wait_count, timeline->wait_room);
+	timeline->waits[timeline->wait_count++] = *event;
+}
+
 static void add_event(struct timeline *timeline,
 		      const struct trace_event *event, void *context)
 {
@@ -338,6 +368,7 @@ static void add_event(struct timeline *timeline,
 	case TRACE_RESUME:
 	case TRACE_LOST: add_mark(timeline, event); break;
 	case TRACE_GAP: add_gap(timeline, event); break;
+	case TRACE_WAIT: add_wait(timeline, event); break;
 	default: break;
 	}
 }
@@ -369,6 +400,7 @@ bool timeline_read(struct timeline *timeline, const char *path,
 	}
 	timeline->model.recording = &timeline->recording;
 	model_find_functions(&timeline->model);
+	locks_find(&timeline->model);
 	range.hidden = shown_find_hidden(&timeline->model, selection);
 	range.within = shown_find_focus(&timeline->model, selection);
 	range.merges_recursion = selection->merges_recursion;
@@ -381,6 +413,7 @@ bool timeline_read(struct timeline *timeline, const char *path,
 	for (i = 0; i < timeline->lane_count; i++)
 		end_lane(timeline, &timeline->lanes[i]);
 	keep_gaps(timeline, GAPS_MAX);
+	keep_waits(timeline, WAITS_MAX);
 	progress_end();
 	return true;
 }

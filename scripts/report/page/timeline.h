@@ -65,7 +65,10 @@ struct timeline {
 	uint64_t marks_left_out;
 	struct timeline_gap *gaps;
 	uint32_t gap_count, gap_room;
-	uint64_t gaps_left_out; /* number of shorter gaps */
+	uint64_t gaps_left_out;	   /* number of shorter gaps */
+	struct trace_event *waits; /* their texts are not used */
+	uint32_t wait_count, wait_room;
+	uint64_t waits_left_out; /* number of shorter waits */
 	struct timeline_values *values;
 	uint32_t values_count, values_room;
 	uint64_t values_left_out;

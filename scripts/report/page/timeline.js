@@ -2,8 +2,8 @@
 // the axis, or with Shift, it chooses a span of time.
 
 class Timeline extends TimelineDrawing {
-    // @on: { point(piece, event), curve(value, event), focus(piece), zoom(),
-    // span(), lanes() }; a piece is { lane, depth, piece }, or null.
+    // @on: { point(piece, event), curve(value, event), wait(wait, event),
+    // focus(piece), zoom(), span(), lanes() }; a piece is { lane, depth, piece }, or null.
     constructor(box, canvas, on) {
         super(box, canvas);
         this.on = on;
@@ -75,25 +75,30 @@ class Timeline extends TimelineDrawing {
             return;
         const head = this.headAt(event.offsetY);
         const found = this.find(event.offsetX, event.offsetY);
+        const wait = findWait(this, event.offsetX, event.offsetY);
 
         if (event.offsetY < AXIS)
             this.setSpan(null);
         else if (head >= 0)
             this.toggle(head);
+        else if (wait && holderOf(this.picture, wait))
+            goToHolder(wait);
         else if (found)
             this.focus(found);
     }
 
     pointAt(event) {
         const { offsetX: x, offsetY: y } = event;
-        const curve = this.findCounter(x, y);
+        const curve = this.findCounter(x, y), wait = findWait(this, x, y);
 
         if (curve)
             this.on.curve(curve, event);
+        else if (wait)
+            this.on.wait(wait, event);
         else
             this.point(this.find(x, y), event);
         this.canvas.style.cursor = y < AXIS ? 'ew-resize' :
-            this.pointed || this.headAt(y) >= 0 ? 'pointer' : 'grab';
+            this.pointed || wait || this.headAt(y) >= 0 ? 'pointer' : 'grab';
     }
 
     point(at, event) {
@@ -273,6 +278,7 @@ class Timeline extends TimelineDrawing {
             ArrowDown: () => this.go(this.step(0, 1)),
             Home: () => this.go(this.first()),
             Enter: () => this.zoomTo(this.focused),
+            h: () => goToHolder(),
             '+': () => this.zoom(2),
             '-': () => this.zoom(1 / 2),
             a: () => this.pan(-0.2),

@@ -21,6 +21,11 @@ class TimelineDrawing extends Lanes {
 
         for (const lane of visible)
             this.drawLane(lane);
+        const flows = [];
+
+        this.hasWaits = false;
+        for (const lane of visible)
+            drawBars(this, lane, flows);
         this.raster.end();
         for (const [text, x, y, color, alpha] of this.texts) {
             context.globalAlpha = alpha;
@@ -28,6 +33,8 @@ class TimelineDrawing extends Lanes {
             context.fillText(text, x, y);
         }
         context.globalAlpha = 1;
+        for (const flow of flows)
+            drawFlow(this, flow);
         this.outline(this.pointed, 1);
         if (document.activeElement === this.canvas || this.isExported)
             this.outline(this.focused, 2);

@@ -15,10 +15,12 @@ function readTimes() {
     const several = new Set(times.lanes.map(lane => lane.process)).size > 1;
 
     addMarks(times.lanes, times.marks, times.gaps);
+    addWaits(times.lanes, times.waits);
     for (const lane of times.lanes)
         lane.title = laneTitle(lane, several);
     timeline = new Timeline(byId('lanes'), byId('timeline'), {
         point: showCallTip,
+        wait: showWaitTip,
         curve: showCurveTip,
         focus: focusCall,
         zoom: showRange,
@@ -54,7 +56,7 @@ function showNotes() {
         (times.values_left_out ? ` The arguments and results of ${
             humanCount(times.values_left_out)} calls are left out.` : '') +
         (times.marks_left_out ? ` ${humanCount(times.marks_left_out)} marks ` +
-        'are left out.' : '') + gapsText() + (constant.length ?
+        'are left out.' : '') + gapsText() + waitsNote() + (constant.length ?
         ` Not shown, as they do not change: ${constant.map(each =>
             `${each.name} = ${each.text(each.points[0].value)}`)
             .join(', ')}.` : '');
@@ -132,7 +134,7 @@ function showTimes() {
         muted: css('--muted'), line: css('--line'), ground: css('--panel'),
         found: css('--found'), merged: css('--merged'), bad: css('--bad'),
         accent: css('--accent'), part: css('--part-color'),
-        curve: css('--curve'), shape: css('--shape'),
+        curve: css('--curve'), shape: css('--shape'), wait: css('--wait'),
         marks: flame.marks && numbers.map(number => flame.marks[number]),
     };
 
@@ -229,7 +231,20 @@ function callFacts(at) {
 
     fact(list, 'Arguments', passed);
     fact(list, 'Result', result);
+    addWaitFacts(list, waitsOf(times.shown[at.lane], at));
     return list;
+}
+
+function showWaitTip(wait, event) {
+    timeline.pointed = null;
+    timeline.drawSoon();
+    const at = holderOf(timeline.picture, wait);
+    const list = element('dl', '', { class: 'facts' });
+
+    fact(list, 'Its holder was in', at && shorten(callName(at), 200));
+    placeTip(event, [element('strong', `Waited ${waitText(wait)}`),
+        element('span', `from ${timeText(wait.from, 1)}`, { class: 'place' }),
+        list]);
 }
 
 function showCallTip(at, event) {
@@ -245,6 +260,7 @@ function focusCall(at) {
     byId('call-name').textContent = shorten(callName(at), 400);
     byId('call-place').textContent = callPlace(at);
     byId('call-facts').replaceChildren(callFacts(at));
+    byId('to-holder').hidden = !waitToFollow();
     if (number >= 0)
         chooseFunction(numbersOfTimes()[number]);
 }

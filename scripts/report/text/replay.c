@@ -38,6 +38,7 @@ struct replay {
 	struct layout layout;
 	struct table table;
 	struct trace *trace;
+	const struct model *model;
 	const struct options *options;
 	bool has_processes;
 	uint64_t lines;
@@ -247,6 +248,23 @@ static void print_gap(struct replay *replay, const struct trace_event *event)
 	end_line(replay);
 }
 
+static void print_wait(struct replay *replay, const struct trace_event *event)
+{
+	const struct trace_thread *thread =
+		&replay->trace->threads[event->thread];
+	FILE *out = replay->layout.out;
+	char text[2 * LOCK_TEXT];
+
+	release(replay);
+	begin_line(replay, event, event->duration_ns, "");
+	put_color(replay, "\033[35m");
+	fputs("-- ", out);
+	put_text(out, locks_wait_text(replay->model, thread->process, event,
+				      text, sizeof(text)));
+	put_color(replay, "\033[m");
+	end_line(replay);
+}
+
 static void print_thread(struct replay *replay, const struct trace_event *event,
 			 const char *what)
 {
@@ -297,6 +315,7 @@ static void print_event(struct replay *replay, const struct trace_event *event)
 	case TRACE_RESUME: print_note(replay, event, "on", ""); break;
 	case TRACE_LOST: print_lost(replay, event); break;
 	case TRACE_GAP: print_gap(replay, event); break;
+	case TRACE_WAIT: print_wait(replay, event); break;
 	}
 }
 
@@ -326,12 +345,15 @@ void replay_print(FILE *out, struct recording *recording,
 	struct trace_merge *merge;
 	struct trace_range range;
 	struct trace trace;
-	struct replay replay = { .trace = &trace, .options = options };
+	struct replay replay = { .trace = &trace,
+				 .model = &model,
+				 .options = options };
 
 	if (!trace_open(&trace, recording))
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording->path);
 	model_find_functions(&model);
+	locks_find(&model);
 	replay.layout = layout_on(out, options, &model);
 	replay.table = table_begin(&replay.layout, columns);
 	replay.has_processes = recording->process_count > 1;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,6 +80,9 @@ struct trace_reader {
 	struct track *track; /* the current track */
 	bool is_unwound, is_paused;
 	bool is_entered; /* the previous record was an ENTER */
+	/* The last record of the thread, if it begins a wait. */
+	struct shim_trace_wait wait;
+	double wait_ns; /* when it began; -1: no wait began */
 	char text[TEXT_SIZE];
 	char **results; /* texts of the events in the queue */
 	uint32_t result_count, result_room;
@@ -342,11 +346,39 @@ static void put_leaves(struct trace_reader *reader, uint32_t count,
 	}
 }
 
+static struct trace_event *put_wait(struct trace_reader *reader,
+				    const struct shim_trace_wait *wait)
+{
+	struct trace_event *event = put(reader, TRACE_WAIT);
+
+	event->cause = wait->kind;
+	event->is_failed = wait->failed != 0;
+	event->holder = wait->holder;
+	event->address = wait->lock;
+	return event;
+}
+
+/* A thread that did nothing more after the begin of a wait waits until the end. */
+static void put_open_wait(struct trace_reader *reader, double time_ns)
+{
+	struct trace_event *event;
+
+	if (reader->wait_ns >= 0 && reader->wait_ns == reader->time_ns &&
+	    time_ns >= reader->time_ns) {
+		event = put_wait(reader, &reader->wait);
+		event->is_open = true;
+		event->time_ns = time_ns;
+		event->duration_ns = time_ns - reader->wait_ns;
+	}
+	reader->wait_ns = -1;
+}
+
 /* Ends all calls of the thread; their ends were not recorded. */
 static void end_calls(struct trace_reader *reader, double time_ns)
 {
 	uint32_t i;
 
+	put_open_wait(reader, time_ns);
 	for (i = reader->track_count; i-- > 0;) {
 		reader->track = &reader->tracks[i];
 		put_leaves(reader, 0, time_ns, true);
@@ -548,6 +580,26 @@ static void take_counter(struct trace_reader *reader, const unsigned char *at,
 	event->value = counter.value;
 }
 
+static void take_wait(struct trace_reader *reader, const unsigned char *at,
+		      bool has_ended)
+{
+	const struct process *process = process_of(reader);
+	struct trace_event *event;
+	struct shim_trace_wait wait;
+	double waited;
+
+	memcpy(&wait, at, sizeof(wait));
+	if (!has_ended) {
+		reader->wait = wait;
+		reader->wait_ns = reader->time_ns;
+		return;
+	}
+	reader->wait_ns = -1;
+	waited = process_ns(process, wait.waited);
+	event = put_wait(reader, &wait);
+	event->duration_ns = fmin(waited, reader->time_ns);
+}
+
 static uint32_t least_size(uint32_t kind)
 {
 	switch (kind) {
@@ -560,6 +612,8 @@ static uint32_t least_size(uint32_t kind)
 	case SHIM_TRACE_THREAD:
 	case SHIM_TRACE_NAME: return sizeof(struct shim_trace_thread);
 	case SHIM_TRACE_COUNTER: return sizeof(struct shim_trace_counter);
+	case SHIM_TRACE_WAIT_BEGIN:
+	case SHIM_TRACE_WAIT: return sizeof(struct shim_trace_wait);
 	case SHIM_TRACE_ARGUMENTS_RAW:
 	case SHIM_TRACE_RESULT_RAW: return sizeof(struct shim_trace_values);
 	default: return 2;
@@ -629,6 +683,8 @@ static void take_special(struct trace_reader *reader, uint32_t kind,
 		put_text_event(reader, TRACE_RANGE_END, at, size);
 		break;
 	case SHIM_TRACE_COUNTER: take_counter(reader, at, size); break;
+	case SHIM_TRACE_WAIT_BEGIN: take_wait(reader, at, false); break;
+	case SHIM_TRACE_WAIT: take_wait(reader, at, true); break;
 	default: break;
 	}
 }
@@ -992,6 +1048,7 @@ struct trace_reader *trace_begin(struct trace *trace, uint32_t file,
 	reader->range = *range;
 	reader->in_range = range->from_ns <= 0;
 	reader->gaps.thread = NONE;
+	reader->wait_ns = -1;
 	find_clock(reader);
 	if (range->min_duration_ns > 0)
 		reader->filter = trace_filter_begin(range->min_duration_ns);

@@ -73,6 +73,8 @@ enum trace_kind {
 	/* the thread has no processor for @duration_ns, waiting or preempted
 	 * (trace_gap_text); it does nothing meanwhile */
 	TRACE_GAP,
+	/* the thread has waited @duration_ns for the lock at @address */
+	TRACE_WAIT,
 };
 
 /* A thread of a process, numbered in the order of discovery. */
@@ -99,17 +101,24 @@ struct trace_event {
 	/* since trace->start_mono_ns; never decreases within a file or a
 	 * merge */
 	double time_ns;
-	double duration_ns; /* LEAVE: since its ENTER; GAP: its length */
+	/* LEAVE: since its ENTER; GAP: its length; WAIT: until time_ns */
+	double duration_ns;
 	/* ENTER and LEAVE: the event was not recorded but must have happened:
 	 * the call was open when recording began or continued, or had ended by
 	 * then.  Do not count such an ENTER as a call; its time is that of the
 	 * first event during the call. */
 	bool is_guessed;
 	bool is_unwound; /* LEAVE: by longjmp, an exception, ... */
-	/* LEAVE: the call did not end; this is the end of the thread or
+	/* LEAVE, WAIT: it did not end; this is the end of the thread or
 	 * process, as far as known */
 	bool is_open;
-	uint32_t cause; /* LOST: enum shim_lost; GAP: enum shim_switch_kind */
+	bool is_failed; /* WAIT: the thread did not get the lock */
+	/* LOST: enum shim_lost; GAP: enum shim_switch_kind; WAIT: enum
+	 * shim_lock_kind */
+	uint32_t cause;
+	/* WAIT: the task that held the lock when the wait began; 0: unknown */
+	uint32_t holder;
+	uint64_t address;
 	uint64_t count;
 	double value;
 	/* NUL-terminated, valid until the next event; escape it before
