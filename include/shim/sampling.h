@@ -50,7 +50,8 @@ extern "C" {
  * PROCESS and THREAD: the processor time of the thread.  With PROCESS the whole
  * program gets @frequency_hz hits per second of its processor time.  The weight
  * of a hit is the number of periods of that time since the last one: mostly
- * one, and more after the thread has slept or waited for a processor.  (The
+ * one, and more after the thread has slept or waited for a processor.  The time
+ * of the callbacks is not part of it.  (The
  * kernel checks timers of processor time at its own ticks only, mostly 250 a
  * second.  A higher frequency has a second timer, which runs while the thread
  * runs.)

@@ -161,9 +161,8 @@ static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
  * raise no event; their weight is added to the next sample.
  */
 static void raise_in_turn(struct thread *self, ucontext_t *context,
-			  uint32_t weight)
+			  uint32_t weight, const struct sample_rate *rate)
 {
-	uint64_t begin_ns = 0, end_ns = 0;
 	uint64_t share_ns = weight * (uint64_t)(500000000u / frequency_hz);
 
 	weight += self->sample_weight;
@@ -173,10 +172,8 @@ static void raise_in_turn(struct thread *self, ucontext_t *context,
 		return;
 	}
 	self->sample_weight = 0;
-	sys_time_ns(MONOTONIC, &begin_ns);
 	raise_hit(self, context, weight);
-	if (sys_time_ns(MONOTONIC, &end_ns) == 0 && end_ns > begin_ns)
-		self->sample_debt_ns = end_ns - begin_ns;
+	self->sample_debt_ns = timers_leave_out(self, rate);
 }
 
 static void take_sample(ucontext_t *context, const siginfo_t *info)
@@ -199,9 +196,11 @@ static void take_sample(ucontext_t *context, const siginfo_t *info)
 		use_signal_stack_after(self, context);
 	/* Timers that expire at the kernel's ticks cannot expire too often. */
 	if (weight > 0 && (rate.mode == SHIM_SAMPLE_REAL || self->is_fine))
-		raise_in_turn(self, context, weight);
-	else if (weight > 0)
+		raise_in_turn(self, context, weight, &rate);
+	else if (weight > 0) {
 		raise_hit(self, context, weight);
+		timers_leave_out(self, &rate);
+	}
 	if (syscall_restart_call(self, context))
 		add_count(&counts.resumed, 1);
 }

@@ -197,6 +197,9 @@ uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 	int64_t due_ns, weight;
 	bool is_idle;
 
+	if (rate->mode == SHIM_SAMPLE_REAL &&
+	    sys_time_ns(MONOTONIC, &now_ns) == 0)
+		self->sample_seen_ns = now_ns;
 	if (!self->has_fine_timer ||
 	    sys_time_ns(OWN_PROCESSOR_TIME, &now_ns) < 0)
 		return 1 + (uint32_t)info->si_overrun;
@@ -214,4 +217,19 @@ uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 	weight = due_ns / (int64_t)period_ns;
 	self->sample_counted_ns += (uint64_t)weight * period_ns;
 	return (uint32_t)weight;
+}
+
+uint64_t timers_leave_out(struct thread *self, const struct sample_rate *rate)
+{
+	int clock = rate->mode == SHIM_SAMPLE_REAL ? MONOTONIC :
+						     OWN_PROCESSOR_TIME;
+	uint64_t now_ns, spent_ns;
+
+	if (!self->has_fine_timer && rate->mode != SHIM_SAMPLE_REAL)
+		return 0;
+	if (sys_time_ns(clock, &now_ns) < 0 || now_ns < self->sample_seen_ns)
+		return 0;
+	spent_ns = now_ns - self->sample_seen_ns;
+	self->sample_counted_ns += spent_ns;
+	return spent_ns;
 }

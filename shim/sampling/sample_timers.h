@@ -31,4 +31,9 @@ bool timers_have_sent(const siginfo_t *info);
 uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 		      const struct sample_rate *rate);
 
+/* Returns the time that @self has spent in callbacks since timers_weigh, in ns: real time
+ * in mode REAL, otherwise processor time.  The weights of later samples do not contain
+ * that processor time.  Async. */
+uint64_t timers_leave_out(struct thread *self, const struct sample_rate *rate);
+
 #endif

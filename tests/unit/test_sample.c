@@ -1,6 +1,7 @@
 /*
  * The sampler when system calls fail: the n-th system call of enabling it and
- * of setting a mode fails, for all n, once and from then on.
+ * of setting a mode fails, for all n, once and from then on.  And the weights of samples
+ * whose callbacks take long.
  */
 #define _GNU_SOURCE
 #include "fake_sys.h"
@@ -136,4 +137,111 @@ Test(sample, any_system_call_may_fail, .timeout = 120)
 		cr_expect(lt(u32, n, CALLS_MAX));
 		cr_expect(gt(u32, refused, 2));
 	}
+}
+
+/* --- weights --- */
+
+#define MS 1000000ull
+
+static uint64_t thread_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000 * MS + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t busy_ns;
+static uint32_t heaviest;
+
+/* Computes for a third of a period. */
+static void hit_computes(struct shim_profiler *profiler, uintptr_t ip,
+			 const void *context, uint32_t weight)
+{
+	uint64_t begin = thread_ns();
+
+	hit(profiler, ip, context, weight);
+	while (thread_ns() < begin + 666 * 1000)
+		continue;
+	busy_ns += thread_ns() - begin;
+}
+
+/* Waits once for 50 periods. */
+static void hit_waits(struct shim_profiler *profiler, uintptr_t ip,
+		      const void *context, uint32_t weight)
+{
+	static const struct timespec pause = { .tv_nsec = 100 * MS };
+
+	if (hits == 0)
+		nanosleep(&pause, NULL);
+	hit(profiler, ip, context, weight);
+	if (weight > heaviest)
+		heaviest = weight;
+}
+
+typedef void (*hit_callback)(struct shim_profiler *profiler, uintptr_t ip,
+			     const void *context, uint32_t weight);
+
+static bool sample_with(hit_callback callback)
+{
+	struct shim_profiler_handle *handle;
+
+	setenv("SHIM_DISABLE", "1", 1);
+	state_start();
+	handle = shim_profiler_create(NULL);
+	shim_profiler_on_sample_hit(handle, callback);
+	thread_get();
+	return shim_profiler_enable_sampling(handle) == SHIM_OK &&
+	       shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_PROCESS,
+					     500) == SHIM_OK;
+}
+
+/* The percentage of the program's time that the samples found; 255: more. */
+static int find_share(void)
+{
+	uint64_t begin, rest, share;
+
+	if (!sample_with(hit_computes))
+		return 0;
+	begin = thread_ns();
+	spin(1);
+	rest = thread_ns() - begin - busy_ns;
+	share = busy_ns > 100 * MS ? hits * 200 * MS / rest : 0;
+	return share < 255 ? (int)share : 255;
+}
+
+static int find_heaviest(void)
+{
+	if (!sample_with(hit_waits))
+		return 0;
+	spin(0.3);
+	return heaviest < 255 ? (int)heaviest : 255;
+}
+
+/* The sampler's signals would disturb the test's own process. */
+static int apart(int (*find)(void))
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0)
+		_exit(find());
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+Test(sample, weights_exclude_the_time_of_callbacks)
+{
+	int share = apart(find_share);
+
+	cr_expect(gt(int, share, 90));
+	cr_expect(lt(int, share, 110));
+}
+
+Test(sample, callback_that_waits_costs_no_samples)
+{
+	int found = apart(find_heaviest);
+
+	cr_expect(gt(int, found, 0));
+	cr_expect(lt(int, found, 25));
 }
