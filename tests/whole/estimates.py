@@ -33,8 +33,8 @@ def paths(recording, value='self'):
             (line.rsplit(' ', 1) for line in lines.splitlines())}
 
 
-def functions(recording):
-    about = json.loads(report(recording, 'report', '--format', 'json'))
+def functions(recording, *words):
+    about = json.loads(report(recording, 'report', '--format', 'json', *words))
     return {f['name']: f for f in about['functions']}, about
 
 
@@ -184,6 +184,36 @@ def samples_that_found_hooks_are_our_own_cost():
 
 
 @test
+def call_sites_are_no_time_of_the_program():
+    program = Program()
+    # A call of hooks takes 16 ns here, so its call sites take 2 ns.  50 million calls
+    # were counted with their caller, 50 million without.
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1),
+        node(program['off'], at(0), calls=50000000, time=49000000),
+        node(program['below'], at(0), calls=100000000),
+        sampled(at(0), program['mark_main'], 300),
+        sampled(at(0), program['mark_off'], 500, own=10),
+        sampled(at(0), program['mark_below'], 80),
+        throttled(program['off'], state=3, counter=1),
+        counters(_1=50000000),
+        budget=craft.budget(throttled=1), cost=8000)
+    some, about = functions(recording)
+    # An eighth of a function's time stays the program's in any case.
+    for name, self in ('off', 300), ('main', 300), ('below', 10):
+        expect(abs(some[name]['self_ns'] - self * MS) < 1000, str(some[name]))
+    expect(abs(some['main']['total_ns'] - 610 * MS) < 1000, str(some['main']))
+    expect(abs(about['budget']['call_sites_ns'] - 270 * MS) < 1000,
+           str(about['budget']))
+    # In other programs they take half as much, or half as much again.
+    expect(some['off']['self_error_ns'] > 99 * MS, str(some['off']))
+    text = report(recording, 'report')
+    expect('call sites of hooks took about 270 ms more' in text, text)
+    raw, _ = functions(recording, '--raw')
+    expect_equal(raw['off']['self_ns'], 510 * MS, 'raw')
+
+
+@test
 def functions_without_hooks_are_not_between_those_with():
     program = Program()
     recording = program.record(
@@ -193,7 +223,7 @@ def functions_without_hooks_are_not_between_those_with():
         sampled(at(2), program['mark_off'], 2),
         sampled(at(3), program['mark_off_again']),      # calls itself
         sampled(at(4), program['mark_off_again'], 4),
-        sampled(at(4), program['mark_below'], 50))
+        sampled(at(4), program['mark_below'], 50), cost=0)
     expect_equal(paths(recording), {'main;off': 6 * MS, 'main;below': 50 * MS},
                  'self times')
     # As recorded calls of it would be.

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "model/budget.h"
+#include "model/call_sites.h"
 #include "model/model.h"
 #include "model/node_times.h"
 #include "read/calltree.h"
@@ -134,6 +135,7 @@ void budget_begin(struct build *build)
 	if (!build->model->budget)
 		build->model->budget = allocate(1, sizeof(struct budget));
 	build->first_throttled = build->model->budget->throttled_count;
+	build->sites_cost = call_sites_cost(process);
 	add_process(build->model->budget, process);
 	if (!is_weight_possible(process, process->meta.sample_weight))
 		process->meta.sample_weight = 0;
@@ -156,6 +158,7 @@ void budget_add_node(struct build *build, const struct shim_node *node,
 	path->has_no_range = true;
 	path->tick = fmax(path->tick, period);
 	path->seen_tick = fmax(path->seen_tick, period);
+	path->sites_cost += (double)node->calls * build->sites_cost;
 	build->model->has_errors = true;
 	if (number == NONE)
 		return;
@@ -209,6 +212,7 @@ static void add_missing(struct build *build, const struct counted *counted_at,
 	counted = give_counted(throttled, share);
 	path->calls += counted;
 	path->missing.calls += counted;
+	path->sites_cost += (double)counted * build->sites_cost;
 	path->missing.variance += estimate_path_variance(
 		(double)throttled->counted, share,
 		throttled->before + throttled->recorded, throttled->paths);
@@ -220,6 +224,7 @@ static void add_missing(struct build *build, const struct counted *counted_at,
 	}
 	path->calls += calls;
 	path->missing.calls += calls;
+	path->sites_cost += (double)calls * build->sites_cost;
 	path->missing.error += share * throttled->rest.error;
 	path->missing.variance += estimate_path_variance(
 		throttled->rest.calls, share, throttled->node.bursts,

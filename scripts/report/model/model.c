@@ -18,6 +18,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "model/budget.h"
+#include "model/call_sites.h"
 #include "model/exceptions.h"
 #include "model/frames.h"
 #include "model/functions.h"
@@ -863,6 +864,7 @@ void model_build(struct model *model, struct recording *recording,
 	if (is_sampled)
 		add_sampled_paths(model);
 	budget_add_paths(model);
+	call_sites_subtract(model);
 	find_duration(model);
 	totals_measure(model);
 	memory_measure(model);

@@ -13,6 +13,9 @@
 #include "text/budget.h"
 #include "text/numbers.h"
 
+/* Less than this share of the time is not worth a line. */
+#define SITES_SHOWN 0.005
+
 /* Counts functions with hooks, which were called. */
 static uint32_t recorded_functions(const struct model *model)
 {
@@ -71,7 +74,7 @@ static void print_counted(FILE *out, const struct budget *budget)
 static void print_cost(FILE *out, const struct budget *budget)
 {
 	char cost[SHORT_TEXT], all[SHORT_TEXT], hooks[SHORT_TEXT];
-	char own[SHORT_TEXT], failed[SHORT_TEXT];
+	char own[SHORT_TEXT], failed[SHORT_TEXT], sites[SHORT_TEXT];
 	double sum = budget->hooks_ns + budget->own_ns;
 	double bound = bound_of(budget->hooks_ns, budget->hooks_ns,
 				budget->period_ns, budget->time_ns);
@@ -92,6 +95,11 @@ static void print_cost(FILE *out, const struct budget *budget)
 			human_count(failed, budget->failed),
 			budget->failed == 1 ? "" : "s");
 	fputc('\n', out);
+	if (budget->sites_ns >= SITES_SHOWN * budget->time_ns)
+		fprintf(out,
+			"  call sites of hooks took about %s more, which are not "
+			"in the times below\n",
+			human_ns(sites, budget->sites_ns));
 }
 
 void budget_print(FILE *out, const struct model *model)
