@@ -527,7 +527,11 @@ static int run(void)
 		say("no memory: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	supervise_begin();
+	status = supervise_begin();
+	if (status < 0) {
+		say("signals cannot be blocked: %s", strerror(-status));
+		return STATUS_FAILED;
+	}
 	if (settings.has_gaps)
 		gaps_prepare();
 	if (settings_wants_tick(&settings))

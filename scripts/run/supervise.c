@@ -60,16 +60,19 @@ static void give_timers(void)
 			setitimer(timers[i], &original_timer[i], NULL);
 }
 
-void supervise_begin(void)
+int supervise_begin(void)
 {
 	static const struct sigaction default_action;
 
 	sigfillset(&all_signals);
-	sigprocmask(SIG_BLOCK, &all_signals, &original_mask);
+	/* supervise_wait() would wait forever for signals that are not blocked. */
+	if (sigprocmask(SIG_BLOCK, &all_signals, &original_mask) < 0)
+		return -errno;
 	/* With SIGCHLD ignored, children leave no status. */
 	sigaction(SIGCHLD, &default_action, &original_chld);
 	prctl(PR_GET_PDEATHSIG, &original_death_signal);
 	take_timers();
+	return 0;
 }
 
 static void become_as_before(void)
@@ -250,8 +253,13 @@ int supervise_wait(int child)
 	int status;
 
 	for (;;) {
-		if (sigwaitinfo(&all_signals, &info) < 0)
+		if (sigwaitinfo(&all_signals, &info) < 0) {
+			/* In a sandbox without this call, no signal is passed on. */
+			if (errno != EINTR &&
+			    waitpid(child, &status, 0) == child)
+				return status;
 			continue;
+		}
 		if (info.si_signo != SIGCHLD || info.si_code <= 0) {
 			pass_on(child, &info);
 			continue;

@@ -2,8 +2,12 @@
 #ifndef RUN_SUPERVISE_H
 #define RUN_SUPERVISE_H
 
-/* supervise_begin - keep signals for supervise_wait() from now on */
-void supervise_begin(void);
+/*
+ * supervise_begin - keep signals for supervise_wait() from now on
+ *
+ * Returns 0, or -errno if signals cannot be blocked.
+ */
+int supervise_begin(void);
 
 /*
  * supervise_start - run @run in a child with the earlier state of this process

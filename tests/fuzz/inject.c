@@ -8,7 +8,8 @@
  * made and fails with ERROR (a number).  If N is negative, so does every later
  * one, except calls that a kernel never refuses for good: signal masks and
  * handlers, without which no code could undo its own changes, and ids of tasks.
- * With N = 0 no call fails.
+ * With N = 0 no call fails.  ONLY=NUMBER: only system calls of this number count, and a
+ * negative N refuses each of them.
  *
  * The file ANSWER gets a line: the number of calls, the call that failed (its
  * number, or -1), and the wait status of PROGRAM; with 0 a second line has the
@@ -50,6 +51,7 @@ static long count, fail_at, failed = -1;
 static uint16_t number[CALLS];
 static int error;
 static bool for_good;
+static long only = -1; /* number of a system call; -1: all */
 
 /* Ranges in the library. */
 #define RANGES 4
@@ -136,12 +138,14 @@ static bool must_fail(struct task *of, const struct ptrace_syscall_info *info)
 		return false;
 	if (is_passed_on(info->instruction_pointer - of->base))
 		return false;
+	if (only >= 0 && info->entry.nr != (uint64_t)only)
+		return false;
 	if (fail_at == 0 && count < CALLS)
 		number[count] = (uint16_t)info->entry.nr;
 	count++;
 	if (fail_at == 0 || count < fail_at || (count > fail_at && !for_good))
 		return false;
-	if (for_good && is_never_refused(info->entry.nr))
+	if (for_good && only < 0 && is_never_refused(info->entry.nr))
 		return false;
 	if (failed < 0)
 		failed = (long)info->entry.nr;
@@ -282,7 +286,10 @@ int main(int words, char **word)
 	fail_at = labs(fail_at);
 	error = atoi(word[4]);
 	read_ranges(getenv("PASSED_ON"));
+	if (getenv("ONLY"))
+		only = atol(getenv("ONLY"));
 	unsetenv("PASSED_ON");
+	unsetenv("ONLY");
 	pid = answer ? start(word + 5) : -1;
 	if (pid < 0) {
 		perror("inject");

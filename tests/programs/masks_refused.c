@@ -1,6 +1,7 @@
 /*
  * A program that forks while signals cannot be blocked: a filter that shim has not seen
- * refuses rt_sigprocmask.
+ * refuses rt_sigprocmask.  With arguments it executes them as a command instead, with the
+ * filter.
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -12,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static volatile int sink;
 
@@ -51,10 +53,15 @@ static void refuse_masks(void)
 	system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&all);
 }
 
-int main(void)
+int main(int count, char **argument)
 {
 	int status = 0;
 
+	if (count > 1) {
+		refuse_masks();
+		execv(argument[1], argument + 1);
+		return 1;
+	}
 	COUNTED;
 	for (int i = 0; i < 5; i++)
 		leaf();

@@ -44,7 +44,7 @@ def passed_on():
 
 
 class Run:
-    def __init__(self, profile, number=0, error=0, for_good=False):
+    def __init__(self, profile, number=0, error=0, for_good=False, kind=None):
         self.is_for_good = for_good
         self.directory = new_directory('injected')
         self.output = os.path.join(self.directory, 'r')
@@ -55,6 +55,8 @@ class Run:
             variables = environment(self.output, profile)
             preload = variables.pop('LD_PRELOAD')
             variables['PASSED_ON'] = passed_on()
+            if kind is not None:
+                variables['ONLY'] = str(kind)
             command = [INJECT, os.path.basename(shimtest.library), answer,
                        str(-number if for_good else number), str(error),
                        'env', 'LD_PRELOAD=' + preload] + command
@@ -88,6 +90,7 @@ class Run:
         log = os.path.join(self.output, 'log')
         if os.path.exists(log):
             self.said += open(log).read()
+        self.says_why = self.said != ''
         done = subprocess.run([shimtest.report, 'export', 'json',
                                self.output], capture_output=True, text=True)
         self.about = None
@@ -215,6 +218,31 @@ def test_profile(profile, for_good=FOR_GOOD, runs=RUNS):
     expect(not bad, '%d of %d:\n%s' % (len(bad), len(chosen),
                                        '\n'.join(bad)))
 
+
+def test_kinds(profile):
+    """Each kind of system call is refused from the first one on."""
+    alone, base = Run(None), Run(profile)
+    base.read()
+    bad, refused = [], 0
+    kinds = sorted(set(base.calls))
+    for kind in kinds:
+        run = Run(profile, 1, errno.EPERM, True, kind)
+        try:
+            expect_equal((run.status, run.stdout, output_of(run)),
+                         (alone.status, alone.stdout, alone.stderr),
+                         'the program')
+            check(profile, run, base)
+            refused += run.about is None
+            expect(run.about or run.says_why, 'shim says nothing')
+        except Failed as reason:
+            bad.append('%s: call %d is refused: %s' % (profile, kind, reason))
+    print('# %d kinds of calls, %d without a recording' % (len(kinds), refused))
+    expect(not bad, '\n'.join(bad))
+
+
+for profile in PROFILES:
+    add_test('a system call may be refused for good (%s)' % profile,
+             lambda p=profile: test_kinds(p))
 
 for profile in PROFILES:
     add_test('no failing system call is to be noticed (%s)' % profile,

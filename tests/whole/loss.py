@@ -7,6 +7,7 @@ exactly.
 """
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -410,6 +411,29 @@ def expect_unharmed(stderr, *before):
             raise Failed('the program hangs')
         done.append((result.returncode, result.stdout))
     expect(all(d == done[0] for d in done), '%r' % done)
+
+
+@test
+def profrun_that_cannot_block_signals_refuses_to_run():
+    profrun = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+    output = os.path.join(new_directory('refused'), 'r')
+    done = run([compile('masks_refused.c'), os.path.abspath(profrun), '-o', output,
+                compile('masks_refused.c')], None)
+    expect_equal((done.status, done.stdout, done.stderr.strip()),
+                 (125, '', 'profrun: signals cannot be blocked: Operation not '
+                  'permitted'), 'profrun')
+
+
+@test
+def a_program_that_cannot_block_signals_from_the_start_says_so():
+    output = os.path.join(new_directory('refused'), 'r')
+    done = run([compile('masks_refused.c'), '/usr/bin/env',
+                'LD_PRELOAD=' + shimtest.library, 'SHIM_OUTPUT=' + output,
+                '/bin/echo', 'works'], None)
+    expect_equal((done.status, done.stdout), (0, 'works\n'), 'the program')
+    expect(re.fullmatch('shim: signals cannot be blocked.*\n'
+                        'shim: nothing is recorded: a system call fails: not '
+                        'permitted\n', done.stderr), 'stderr: ' + done.stderr)
 
 
 # If signals cannot be blocked, the child has no recording and writes nothing into its
