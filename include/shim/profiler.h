@@ -247,7 +247,11 @@ enum shim_clause {
 	SHIM_CLAUSE_NONE = 0,
 	SHIM_CLAUSE_FILTER = 1,
 	SHIM_CLAUSE_CATCH = 2,
-	SHIM_CLAUSE_FINALLY = 3, /* destructors */
+	/* Destructors.  gcc's -finstrument-functions gives each function a cleanup, which
+	 * calls the leave hook: it counts, too, because telling it from a destructor
+	 * would take disassembling the function while it is unwound.  Frames of clang
+	 * have no such cleanup. */
+	SHIM_CLAUSE_FINALLY = 3,
 };
 
 /*
@@ -267,8 +271,9 @@ enum shim_clause {
  *
  * shim restores the program's errno and floating point state (exception flags and
  * masks, rounding) after a callback and after a slow hook.  It does not restore the
- * signal mask and the cancellation state, because that takes a system call: a
- * callback that changes them restores them itself.
+ * signal mask: that takes two system calls, 2.5 us on a virtual machine where a
+ * function call with two slow hooks takes 34 ns.  Nor does it restore the
+ * cancellation state.  A callback or hook that changes them restores them itself.
  *
  * Contract: async.  CLR: ICorProfilerCallback.  Mono:
  * mono_profiler_set_EVENT_callback.

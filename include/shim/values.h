@@ -38,7 +38,9 @@ enum shim_unavailable {
 	 * high. */
 	SHIM_UNAVAILABLE_NONE,
 	/* The object was compiled without -g or stripped, or its file is not
-	 * the one that was loaded. */
+	 * the one that was loaded.  Or clang compiled a C++ function without
+	 * optimization, whose name does not list its parameters (extern "C"): its
+	 * debug information may then lack some of them. */
 	SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION,
 	/* shim does not understand its type or how it is passed. */
 	SHIM_UNAVAILABLE_NOT_UNDERSTOOD,
