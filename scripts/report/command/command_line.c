@@ -18,7 +18,7 @@
 #include "common/nearest.h"
 #include "export/formats.h"
 #include "model/options.h"
-#include "names/symbols.h"
+#include "names/object_file.h"
 
 #define HELP_COLUMN 23 /* column of an option's description */
 
@@ -372,7 +372,7 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_MEMORY: options->memory = true; break;
 	case OPTION_LOCKS: options->locks = true; break;
 	case OPTION_EXCEPTIONS: options->exceptions = true; break;
-	case OPTION_DEBUGINFOD: symbols_allow_network(); break;
+	case OPTION_DEBUGINFOD: object_file_allow_network(); break;
 	case OPTION_VALUE:
 		options->value = (enum value)choose("value", text, values);
 		if (options->value > VALUE_LOST) {

@@ -1,5 +1,5 @@
 /*
- * The protocol between symbols.c and the sandboxes (elf_names.c).  A sandbox
+ * The protocol between object_process.c and the sandboxes (elf_names.c).  A sandbox
  * process has one file; without a file it demangles.
  */
 #ifndef REPORT_NAMES_ELF_NAMES_H

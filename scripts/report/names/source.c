@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "names/object_file.h"
 #include "names/source.h"
 #include "names/symbols.h"
 
@@ -138,7 +139,7 @@ static bool try_all(struct search *search, const struct source_places *places,
 		if (try_below(search, places->text[i]))
 			return true;
 	fetched = object && name[0] == '/' ?
-			  symbols_fetch_source(object, name) :
+			  object_file_fetch_source(object, name) :
 			  NULL;
 	return fetched && try_path(search, fetched);
 }

@@ -1,6 +1,6 @@
 /*
- * Finds names for addresses.  Only elf_names.c uses elfutils, and it runs in
- * sandboxes; only symbols.c opens files that a recording names.
+ * Finds names for addresses.  Only the elf_*.c files use elfutils, and they run in
+ * sandboxes; only object_file.c opens files that a recording names.
  */
 #ifndef REPORT_NAMES_SYMBOLS_H
 #define REPORT_NAMES_SYMBOLS_H
@@ -37,14 +37,6 @@ struct symbol {
 
 /* Call this while the process has little memory: see names/sandbox.h. */
 void symbols_begin(void);
-
-/* Allows elfutils to use debuginfod servers; without this call it uses no
- * network. */
-void symbols_allow_network(void);
-
-/* The path of a copy of the source file @name of the object, from a debuginfod server;
- * NULL: none, or the network is not allowed. */
-const char *symbols_fetch_source(const struct object *object, const char *name);
 
 /* Names @count symbols, sorted by address, without duplicates. */
 void symbols_find(struct object *object, struct symbol *symbols, size_t count);
