@@ -6,12 +6,11 @@
  *
  * A reader holds a window of the file and the open calls of each track.  Most
  * records become one event each, without a copy; the few that become several
- * events go through a queue.
+ * events go through a queue.  records.c takes the less frequent records.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,81 +27,11 @@
 #include "trace/filter.h"
 #include "trace/gaps.h"
 #include "trace/reader.h"
+#include "trace/reader_state.h"
 #include "trace/selection.h"
 #include "trace/trace.h"
-#include "trace/values.h"
 
-#define WINDOW	  16384u
-#define TEXT_SIZE 512u
-#define TIME_MASK ((1u << SHIM_TRACE_TIME_BITS) - 1)
-
-struct call {
-	uint32_t number;
-	bool is_announced; /* its ENTER was passed on */
-	double time_ns;
-	char *result; /* its result, allocated, or NULL */
-};
-
-struct track {
-	uint32_t id;
-	uint32_t count, room;
-	struct call *calls;
-};
-
-struct trace_reader {
-	struct trace *trace;
-	struct trace_file *file;
-	uint32_t file_index;
-	int fd; /* -1: the file is opened for each window */
-	bool is_gone;
-	struct trace_range range;
-	struct trace_filter *filter;	   /* or NULL */
-	struct trace_selection *selection; /* or NULL */
-	bool in_range, is_over;
-
-	/* The position. */
-	uint32_t block; /* the next block */
-	/* in the file: position and end of the current block */
-	uint64_t at, end;
-	uint64_t window_at;
-	uint32_t window_size;
-	unsigned char window[WINDOW + 8];
-
-	/* The state. */
-	uint64_t time;		  /* clock units of the file */
-	double time_ns, event_ns; /* @event_ns: time of the last call's event */
-	double ns_offset, ns_unit;
-	uint64_t first; /* begin of the process, in the same units */
-	uint32_t thread, thread_ordinal;
-	struct track *tracks;
-	uint32_t track_count, track_room;
-	struct map by_id;    /* tracks */
-	struct track *track; /* the current track */
-	bool is_unwound, is_paused;
-	bool is_entered; /* the previous record was an ENTER */
-	/* The last record of the thread, if it begins a wait. */
-	struct shim_trace_wait wait;
-	double wait_ns; /* when it began; -1: no wait began */
-	char text[TEXT_SIZE];
-	char **results; /* texts of the events in the queue */
-	uint32_t result_count, result_room;
-
-	struct trace_event *queue;
-	uint32_t queue_at, queue_count, queue_room;
-
-	struct trace_gaps gaps;
-	struct trace_event
-		lookahead; /* the next event; gaps may come before it */
-	bool has_lookahead;
-
-	uint64_t damaged, damage_offset;
-	struct trace_damage damage;
-	uint64_t unmatched, unmatched_offset;
-	uint64_t undescribed, undescribed_offset;
-	uint64_t late, late_offset;
-};
-
-static void blame(uint64_t *count, uint64_t *first, uint64_t offset)
+void reader_blame(uint64_t *count, uint64_t *first, uint64_t offset)
 {
 	if ((*count)++ == 0)
 		*first = offset;
@@ -135,9 +64,7 @@ static ssize_t read_window(struct trace_reader *reader, uint32_t size)
 	return got;
 }
 
-/* Makes @size bytes at reader->at readable; bytes after the end of the block
- * are zero. */
-static const unsigned char *look(struct trace_reader *reader, uint32_t size)
+const unsigned char *reader_look(struct trace_reader *reader, uint32_t size)
 {
 	uint64_t left = reader->end - reader->at;
 	ssize_t got;
@@ -157,7 +84,7 @@ static const unsigned char *look(struct trace_reader *reader, uint32_t size)
 	return reader->window;
 }
 
-static const struct process *process_of(const struct trace_reader *reader)
+const struct process *reader_process_of(const struct trace_reader *reader)
 {
 	return &reader->trace->recording->processes[reader->file->process];
 }
@@ -166,7 +93,7 @@ static const struct process *process_of(const struct trace_reader *reader)
  * for a day, the clock in ns has more digits than a double. */
 static void find_clock(struct trace_reader *reader)
 {
-	const struct process *process = process_of(reader);
+	const struct process *process = reader_process_of(reader);
 
 	reader->ns_unit = process->unit_ns *
 			  (double)(1u << reader->file->info.time_shift);
@@ -198,19 +125,20 @@ static void set_time(struct trace_reader *reader, uint64_t time)
 /* Whether a time is possible. */
 static bool is_possible(const struct trace_reader *reader, uint64_t time)
 {
-	return time <= process_of(reader)->limit_clock >>
+	return time <= reader_process_of(reader)->limit_clock >>
 	       reader->file->info.time_shift;
 }
 
-static void take_time(struct trace_reader *reader, uint64_t time)
+void reader_take_time(struct trace_reader *reader, uint64_t time)
 {
 	if (is_possible(reader, time))
 		set_time(reader, time);
 	else
-		blame(&reader->damaged, &reader->damage_offset, reader->at);
+		reader_blame(&reader->damaged, &reader->damage_offset,
+			     reader->at);
 }
 
-static void take_low_time(struct trace_reader *reader, uint32_t low)
+void reader_take_low_time(struct trace_reader *reader, uint32_t low)
 {
 	uint64_t time = (reader->time & ~(uint64_t)TIME_MASK) | low;
 
@@ -221,7 +149,7 @@ static void take_low_time(struct trace_reader *reader, uint32_t low)
 
 /* --- events --- */
 
-static struct trace_event *put(struct trace_reader *reader,
+struct trace_event *reader_put(struct trace_reader *reader,
 			       enum trace_kind kind)
 {
 	struct trace_event *event;
@@ -248,12 +176,12 @@ static uint32_t site_of(const struct trace_reader *reader, uint32_t number)
 	return number < table->count ? table->sites[number] : table->unknown;
 }
 
-static struct call *innermost(const struct trace_reader *reader)
+struct call *reader_innermost(const struct trace_reader *reader)
 {
 	return &reader->track->calls[reader->track->count - 1];
 }
 
-static void open_call(struct trace_reader *reader, uint32_t number)
+void reader_open_call(struct trace_reader *reader, uint32_t number)
 {
 	struct track *track = reader->track;
 
@@ -265,7 +193,7 @@ static void open_call(struct trace_reader *reader, uint32_t number)
 	reader->is_entered = true;
 }
 
-static void fill_enter(struct trace_reader *reader, struct trace_event *event)
+void reader_fill_enter(struct trace_reader *reader, struct trace_event *event)
 {
 	struct track *track = reader->track;
 	struct call *call = &track->calls[track->count - 1];
@@ -305,13 +233,13 @@ static void fill_leave(struct trace_reader *reader, struct trace_event *event,
 /* Emits the result of the innermost call, if it is known. */
 static void put_result(struct trace_reader *reader)
 {
-	struct call *call = innermost(reader);
+	struct call *call = reader_innermost(reader);
 
 	if (!call->result)
 		return;
 	GROW(reader->results, reader->result_count, reader->result_room);
 	reader->results[reader->result_count++] = call->result;
-	put(reader, TRACE_RESULT)->text = call->result;
+	reader_put(reader, TRACE_RESULT)->text = call->result;
 	call->result = NULL;
 }
 
@@ -322,34 +250,24 @@ static void empty_queue(struct trace_reader *reader)
 		free(reader->results[--reader->result_count]);
 }
 
-static void put_enter(struct trace_reader *reader, uint32_t number)
-{
-	struct trace_event *event = put(reader, TRACE_ENTER);
-
-	open_call(reader, number);
-	fill_enter(reader, event);
-	event->is_guessed = true;
-}
-
-/* Ends open calls of the current track until @count are left. */
-static void put_leaves(struct trace_reader *reader, uint32_t count,
+void reader_put_leaves(struct trace_reader *reader, uint32_t count,
 		       double time_ns, bool is_open)
 {
 	while (reader->track->count > count) {
 		struct trace_event *event;
 
 		put_result(reader);
-		event = put(reader, TRACE_LEAVE);
+		event = reader_put(reader, TRACE_LEAVE);
 		fill_leave(reader, event, time_ns);
 		event->is_guessed = !is_open;
 		event->is_open = is_open;
 	}
 }
 
-static struct trace_event *put_wait(struct trace_reader *reader,
+struct trace_event *reader_put_wait(struct trace_reader *reader,
 				    const struct shim_trace_wait *wait)
 {
-	struct trace_event *event = put(reader, TRACE_WAIT);
+	struct trace_event *event = reader_put(reader, TRACE_WAIT);
 
 	event->cause = wait->kind;
 	event->is_failed = wait->failed != 0;
@@ -365,7 +283,7 @@ static void put_open_wait(struct trace_reader *reader, double time_ns)
 
 	if (reader->wait_ns >= 0 && reader->wait_ns == reader->time_ns &&
 	    time_ns >= reader->time_ns) {
-		event = put_wait(reader, &reader->wait);
+		event = reader_put_wait(reader, &reader->wait);
 		event->is_open = true;
 		event->time_ns = time_ns;
 		event->duration_ns = time_ns - reader->wait_ns;
@@ -373,23 +291,21 @@ static void put_open_wait(struct trace_reader *reader, double time_ns)
 	reader->wait_ns = -1;
 }
 
-/* Ends all calls of the thread; their ends were not recorded. */
-static void end_calls(struct trace_reader *reader, double time_ns)
+void reader_end_calls(struct trace_reader *reader, double time_ns)
 {
 	uint32_t i;
 
 	put_open_wait(reader, time_ns);
 	for (i = reader->track_count; i-- > 0;) {
 		reader->track = &reader->tracks[i];
-		put_leaves(reader, 0, time_ns, true);
+		reader_put_leaves(reader, 0, time_ns, true);
 		free(reader->track->calls);
 	}
 	reader->track_count = 0;
 	map_free(&reader->by_id);
 }
 
-/* There may be a million coroutines, which take turns. */
-static void use_track(struct trace_reader *reader, uint32_t id)
+void reader_use_track(struct trace_reader *reader, uint32_t id)
 {
 	uint32_t i;
 
@@ -406,12 +322,12 @@ static void use_track(struct trace_reader *reader, uint32_t id)
 	*reader->track = (struct track){ .id = id };
 }
 
-static const char *keep_name(const char name[16])
+const char *reader_keep_name(const char name[16])
 {
 	return keep_text(name, strnlen(name, 16));
 }
 
-static void begin_thread(struct trace_reader *reader, uint32_t tid,
+void reader_begin_thread(struct trace_reader *reader, uint32_t tid,
 			 const char name[16])
 {
 	struct trace *trace = reader->trace;
@@ -419,7 +335,7 @@ static void begin_thread(struct trace_reader *reader, uint32_t tid,
 		       reader->thread_ordinal;
 	uint32_t i;
 
-	use_track(reader, 0);
+	reader_use_track(reader, 0);
 	reader->is_paused = reader->is_unwound = reader->is_entered = false;
 	/* Another reader may have found this thread before. */
 	i = map_add(&trace->by_ordinal, key, trace->thread_count);
@@ -430,301 +346,12 @@ static void begin_thread(struct trace_reader *reader, uint32_t tid,
 			.file = reader->file_index,
 			.ordinal = reader->thread_ordinal,
 			.tid = tid,
-			.name = keep_name(name),
+			.name = reader_keep_name(name),
 			.begin_ns = reader->time_ns,
 		};
 	}
 	reader->thread = i;
-	put(reader, TRACE_THREAD);
-}
-
-/* --- records --- */
-
-static void take_stack(struct trace_reader *reader, const unsigned char *at,
-		       uint32_t size)
-{
-	struct shim_trace_stack stack;
-	struct track *track = reader->track;
-	uint32_t count = (size - (uint32_t)sizeof(stack)) / 4, same = 0, i;
-	uint32_t numbers[SHIM_TRACE_STACK_MAX], skip = 0;
-
-	memcpy(&stack, at, sizeof(stack));
-	if (count > SHIM_TRACE_STACK_MAX) {
-		blame(&reader->damaged, &reader->damage_offset, reader->at);
-		return;
-	}
-	memcpy(numbers, at + sizeof(stack), count * sizeof(*numbers));
-	/* The record lists only the innermost calls; calls further out are
-	 * unchanged. */
-	if (stack.more && track->count > count)
-		skip = track->count - count;
-	while (same < count && skip + same < track->count &&
-	       track->calls[skip + same].number == numbers[same])
-		same++;
-	if (skip && same < count)
-		same = skip = 0;
-	put_leaves(reader, skip + same, reader->time_ns, false);
-	for (i = same; i < count; i++)
-		put_enter(reader, numbers[i]);
-	if (reader->is_paused)
-		put(reader, TRACE_RESUME);
-	reader->is_paused = false;
-}
-
-/* Sets reader->text.  The first @skip bytes after the head are not part of
- * it. */
-static void take_text(struct trace_reader *reader, const unsigned char *at,
-		      uint32_t size, uint32_t skip)
-{
-	uint32_t length = size > skip ? size - skip : 0;
-
-	if (length > TEXT_SIZE - 1)
-		length = TEXT_SIZE - 1;
-	memcpy(reader->text, at + skip, length);
-	reader->text[length] = '\0';
-}
-
-static void put_text_event(struct trace_reader *reader, enum trace_kind kind,
-			   const unsigned char *at, uint32_t size)
-{
-	take_text(reader, at, size, 2);
-	put(reader, kind)->text = reader->text;
-}
-
-/* Values that do not match the call before them belong to a call that a signal
- * handler interrupted between recording the call and writing its values. */
-static bool is_late(struct trace_reader *reader, uint32_t kind,
-		    uint32_t function)
-{
-	if (reader->track->count &&
-	    (kind == SHIM_VALUES_KIND_RESULT || reader->is_entered) &&
-	    (!function || innermost(reader)->number == function))
-		return false;
-	blame(&reader->late, &reader->late_offset, reader->at);
-	return true;
-}
-
-static void put_arguments(struct trace_reader *reader, uint32_t function)
-{
-	if (!is_late(reader, SHIM_VALUES_KIND_ARGUMENTS, function))
-		put(reader, TRACE_ARGUMENTS)->text = reader->text;
-}
-
-/* The result is emitted when the call is left, because calls of a handler may
- * come before that. */
-static void keep_result(struct trace_reader *reader, uint32_t function)
-{
-	struct call *call;
-
-	if (is_late(reader, SHIM_VALUES_KIND_RESULT, function))
-		return;
-	call = innermost(reader);
-	free(call->result);
-	call->result = strdup(reader->text);
-}
-
-/* Sets reader->text; returns the number of the function, or 0. */
-static uint32_t take_values(struct trace_reader *reader,
-			    const unsigned char *at, uint32_t size,
-			    uint32_t kind)
-{
-	const struct value_table *table =
-		reader->trace->values[reader->file->process];
-	uint32_t function;
-
-	if (!trace_values_text(table, at, size, kind, reader->text, TEXT_SIZE,
-			       &function))
-		blame(&reader->undescribed, &reader->undescribed_offset,
-		      reader->at);
-	return function;
-}
-
-static void take_thread(struct trace_reader *reader, const unsigned char *at,
-			bool is_new)
-{
-	struct shim_trace_thread thread;
-
-	memcpy(&thread, at, sizeof(thread));
-	if (is_new) {
-		end_calls(reader, reader->event_ns);
-		reader->thread_ordinal++;
-		begin_thread(reader, thread.tid, thread.name);
-		return;
-	}
-	reader->trace->threads[reader->thread].name = keep_name(thread.name);
-	put(reader, TRACE_NAME);
-}
-
-static void take_lost(struct trace_reader *reader, const unsigned char *at)
-{
-	struct shim_trace_lost lost;
-	struct trace_event *event;
-
-	memcpy(&lost, at, sizeof(lost));
-	event = put(reader, TRACE_LOST);
-	event->count = lost.calls;
-	event->cause = lost.cause < SHIM_LOST_CAUSES ? lost.cause :
-						       SHIM_LOST_OTHER;
-}
-
-static void take_counter(struct trace_reader *reader, const unsigned char *at,
-			 uint32_t size)
-{
-	struct shim_trace_counter counter;
-	struct trace_event *event;
-
-	memcpy(&counter, at, sizeof(counter));
-	take_text(reader, at, size, sizeof(counter));
-	event = put(reader, TRACE_COUNTER);
-	event->text = reader->text;
-	event->value = counter.value;
-}
-
-static void take_wait(struct trace_reader *reader, const unsigned char *at,
-		      bool has_ended)
-{
-	const struct process *process = process_of(reader);
-	struct trace_event *event;
-	struct shim_trace_wait wait;
-	double waited;
-
-	memcpy(&wait, at, sizeof(wait));
-	if (!has_ended) {
-		reader->wait = wait;
-		reader->wait_ns = reader->time_ns;
-		return;
-	}
-	reader->wait_ns = -1;
-	waited = process_ns(process, wait.waited);
-	event = put_wait(reader, &wait);
-	event->duration_ns = fmin(waited, reader->time_ns);
-}
-
-static uint32_t least_size(uint32_t kind)
-{
-	switch (kind) {
-	case SHIM_TRACE_TIME:
-	case SHIM_TRACE_ENTER_LONG:
-	case SHIM_TRACE_TRACK:
-	case SHIM_TRACE_TRACK_NEW:
-	case SHIM_TRACE_STACK:
-	case SHIM_TRACE_LOST: return 8;
-	case SHIM_TRACE_THREAD:
-	case SHIM_TRACE_NAME: return sizeof(struct shim_trace_thread);
-	case SHIM_TRACE_COUNTER: return sizeof(struct shim_trace_counter);
-	case SHIM_TRACE_WAIT_BEGIN:
-	case SHIM_TRACE_WAIT: return sizeof(struct shim_trace_wait);
-	case SHIM_TRACE_ARGUMENTS_RAW:
-	case SHIM_TRACE_RESULT_RAW: return sizeof(struct shim_trace_values);
-	default: return 2;
-	}
-}
-
-static void take_special(struct trace_reader *reader, uint32_t kind,
-			 const unsigned char *at, uint32_t size)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, at, size < sizeof(word) ? size : sizeof(word));
-	switch (kind) {
-	case SHIM_TRACE_TIME:
-		word = (reader->time >> 48 << 48) | word >> 16;
-		if (reader->time > 1ull << 47 &&
-		    word < reader->time - (1ull << 47))
-			word += 1ull << 48;
-		take_time(reader, word);
-		break;
-	case SHIM_TRACE_ENTER_LONG:
-		take_low_time(reader, word >> 48 & TIME_MASK);
-		put(reader, TRACE_ENTER);
-		open_call(reader, (uint32_t)(word >> 16));
-		fill_enter(reader, &reader->queue[reader->queue_count - 1]);
-		break;
-	case SHIM_TRACE_UNWOUND: reader->is_unwound = true; break;
-	case SHIM_TRACE_TRACK: use_track(reader, (uint32_t)(word >> 16)); break;
-	case SHIM_TRACE_TRACK_NEW:
-		use_track(reader, (uint32_t)(word >> 16));
-		put_leaves(reader, 0, reader->time_ns, true);
-		break;
-	case SHIM_TRACE_THREAD:
-	case SHIM_TRACE_NAME:
-		take_thread(reader, at, kind == SHIM_TRACE_THREAD);
-		break;
-	case SHIM_TRACE_ENDED: put(reader, TRACE_THREAD_END); break;
-	case SHIM_TRACE_STACK: take_stack(reader, at, size); break;
-	case SHIM_TRACE_PAUSE:
-		put(reader, TRACE_PAUSE);
-		reader->is_paused = true;
-		break;
-	case SHIM_TRACE_LOST: take_lost(reader, at); break;
-	case SHIM_TRACE_ARGUMENTS:
-		take_text(reader, at, size, 2);
-		put_arguments(reader, 0);
-		break;
-	case SHIM_TRACE_RESULT:
-		take_text(reader, at, size, 2);
-		keep_result(reader, 0);
-		break;
-	case SHIM_TRACE_ARGUMENTS_RAW:
-		put_arguments(reader, take_values(reader, at, size,
-						  SHIM_VALUES_KIND_ARGUMENTS));
-		break;
-	case SHIM_TRACE_RESULT_RAW:
-		keep_result(reader, take_values(reader, at, size,
-						SHIM_VALUES_KIND_RESULT));
-		break;
-	case SHIM_TRACE_MARK:
-		put_text_event(reader, TRACE_MARK, at, size);
-		break;
-	case SHIM_TRACE_RANGE_BEGIN:
-		put_text_event(reader, TRACE_RANGE_BEGIN, at, size);
-		break;
-	case SHIM_TRACE_RANGE_END:
-		put_text_event(reader, TRACE_RANGE_END, at, size);
-		break;
-	case SHIM_TRACE_COUNTER: take_counter(reader, at, size); break;
-	case SHIM_TRACE_WAIT_BEGIN: take_wait(reader, at, false); break;
-	case SHIM_TRACE_WAIT: take_wait(reader, at, true); break;
-	default: break;
-	}
-}
-
-/* Counts the bytes after a damaged record in its block, without zeros at the
- * end. */
-static uint64_t count_unread(struct trace_reader *reader)
-{
-	uint64_t begin = reader->at, used = begin, word;
-
-	for (; reader->at + 2 <= reader->end; reader->at += 8) {
-		memcpy(&word, look(reader, 8), sizeof(word));
-		if (word)
-			used = reader->at + 8;
-	}
-	return (used < reader->end ? used : reader->end) - begin;
-}
-
-/* Reads a record other than a short enter or leave; an invalid record ends the
- * block. */
-static void take_other(struct trace_reader *reader, uint32_t head)
-{
-	uint32_t kind = head >> 2 & 63, size = (head >> 8) * 2;
-	const unsigned char *at = look(reader, 8);
-	uint16_t units;
-
-	if (size == 0) {
-		memcpy(&units, at + 2, sizeof(units));
-		size = units * 2u;
-	}
-	if (kind == 0 || size < least_size(kind) ||
-	    size > reader->end - reader->at || size > WINDOW) {
-		blame(&reader->damaged, &reader->damage_offset, reader->at);
-		reader->damage.damaged++;
-		reader->damage.bytes += count_unread(reader);
-		reader->at = reader->end;
-		return;
-	}
-	take_special(reader, kind, look(reader, size), size);
-	reader->at += size;
+	reader_put(reader, TRACE_THREAD);
 }
 
 static void begin_pass(struct trace *trace, const char *doing)
@@ -765,15 +392,15 @@ static bool begin_block(struct trace_reader *reader)
 	reader->at = block->offset;
 	reader->end = block->end;
 	reader->window_size = 0;
-	memcpy(&header, look(reader, sizeof(header)), sizeof(header));
-	take_time(reader, header.time);
+	memcpy(&header, reader_look(reader, sizeof(header)), sizeof(header));
+	reader_take_time(reader, header.time);
 	if (is_first || header.thread != reader->thread_ordinal) {
 		if (!is_first)
-			end_calls(reader, reader->event_ns);
+			reader_end_calls(reader, reader->event_ns);
 		reader->thread_ordinal = header.thread;
-		begin_thread(reader, header.tid, header.name);
+		reader_begin_thread(reader, header.tid, header.name);
 	}
-	use_track(reader, header.track);
+	reader_use_track(reader, header.track);
 	reader->at += sizeof(header);
 	return true;
 }
@@ -785,7 +412,7 @@ static void skip_zeros(struct trace_reader *reader)
 
 	reader->at += 2;
 	while (reader->at + 8 <= reader->end) {
-		memcpy(&word, look(reader, 8), sizeof(word));
+		memcpy(&word, reader_look(reader, 8), sizeof(word));
 		if (word)
 			return;
 		reader->at += 8;
@@ -814,16 +441,17 @@ static void enter_waiting(struct trace_reader *reader)
 
 		if (time < reader->time)
 			continue;
-		take_time(reader, time);
-		put(reader, TRACE_ENTER);
-		open_call(reader, (uint32_t)waiting[i].function);
-		fill_enter(reader, &reader->queue[reader->queue_count - 1]);
+		reader_take_time(reader, time);
+		reader_put(reader, TRACE_ENTER);
+		reader_open_call(reader, (uint32_t)waiting[i].function);
+		reader_fill_enter(reader,
+				  &reader->queue[reader->queue_count - 1]);
 	}
 }
 
 static void end_file(struct trace_reader *reader)
 {
-	double end_ns = to_ns(reader, process_of(reader)->end_clock >>
+	double end_ns = to_ns(reader, reader_process_of(reader)->end_clock >>
 					      reader->file->info.time_shift);
 
 	if (reader->is_over)
@@ -832,8 +460,9 @@ static void end_file(struct trace_reader *reader)
 	if (reader->track)
 		enter_waiting(reader);
 	if (reader->track)
-		end_calls(reader,
-			  end_ns > reader->time_ns ? end_ns : reader->time_ns);
+		reader_end_calls(reader, end_ns > reader->time_ns ?
+						 end_ns :
+						 reader->time_ns);
 }
 
 /* The next event, regardless of the range. */
@@ -857,11 +486,12 @@ static bool next_event(struct trace_reader *reader, struct trace_event *event)
 			}
 			continue;
 		}
-		at = look(reader, 4);
+		at = reader_look(reader, 4);
 		memcpy(&head, at, sizeof(head));
 		if (head & SHIM_TRACE_LEAVE) {
-			take_low_time(reader, head >> 1);
-			if (reader->track->count && innermost(reader)->result) {
+			reader_take_low_time(reader, head >> 1);
+			if (reader->track->count &&
+			    reader_innermost(reader)->result) {
 				put_result(reader);
 				continue;
 			}
@@ -870,17 +500,17 @@ static bool next_event(struct trace_reader *reader, struct trace_event *event)
 				fill_leave(reader, event, reader->time_ns);
 				return true;
 			}
-			blame(&reader->unmatched, &reader->unmatched_offset,
-			      reader->at - 2);
+			reader_blame(&reader->unmatched,
+				     &reader->unmatched_offset, reader->at - 2);
 		} else if (head & SHIM_TRACE_ENTER) {
 			memcpy(&word, at, sizeof(word));
-			take_low_time(reader, word >> 2 & TIME_MASK);
+			reader_take_low_time(reader, word >> 2 & TIME_MASK);
 			reader->at += 4;
-			open_call(reader, word >> 17);
-			fill_enter(reader, event);
+			reader_open_call(reader, word >> 17);
+			reader_fill_enter(reader, event);
 			return true;
 		} else if (head) {
-			take_other(reader, head);
+			reader_take_record(reader, head);
 		} else {
 			skip_zeros(reader);
 		}
@@ -909,7 +539,7 @@ static void enter_range(struct trace_reader *reader,
 	struct trace_event event;
 	uint32_t t, i;
 
-	put(reader, TRACE_THREAD)->time_ns = reader->range.from_ns;
+	reader_put(reader, TRACE_THREAD)->time_ns = reader->range.from_ns;
 	for (t = 0; t < reader->track_count; t++)
 		for (i = 0; i < reader->tracks[t].count; i++) {
 			struct call *call = &reader->tracks[t].calls[i];
@@ -929,7 +559,7 @@ static void enter_range(struct trace_reader *reader,
 				.time_ns = reader->range.from_ns,
 				.is_guessed = true,
 			};
-			*put(reader, TRACE_ENTER) = event;
+			*reader_put(reader, TRACE_ENTER) = event;
 		}
 }
 
@@ -941,7 +571,7 @@ static void leave_range(struct trace_reader *reader)
 	reader->block = reader->file->block_count;
 	reader->is_over = true;
 	if (reader->track)
-		end_calls(reader, reader->range.to_ns);
+		reader_end_calls(reader, reader->range.to_ns);
 }
 
 static bool next_in_range(struct trace_reader *reader,
@@ -967,7 +597,7 @@ static bool next_in_range(struct trace_reader *reader,
 		} else {
 			enter_range(reader, &first);
 		}
-		*put(reader, first.kind) = first;
+		*reader_put(reader, first.kind) = first;
 	}
 	if (!next_event(reader, event))
 		return false;
