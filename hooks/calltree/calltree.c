@@ -61,7 +61,7 @@ static void read_setting(void)
 				"percent: the budget is ignored");
 }
 
-static bool start(void)
+static bool start_calltree(void)
 {
 	const char *why = NULL;
 
@@ -97,7 +97,7 @@ static bool start(void)
 	       tree_need_calls(chosen_clock, "calltree");
 }
 
-static void begin(void)
+static void begin_calltree(void)
 {
 	tree_begin();
 	budget_begin();
@@ -105,4 +105,4 @@ static void begin(void)
 		calibrate_begin();
 }
 
-BUILTIN(calltree, take_option, start, .begin = begin);
+BUILTIN(calltree, take_option, start_calltree, .begin = begin_calltree);

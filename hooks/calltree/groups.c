@@ -646,7 +646,7 @@ static void start_recording(void)
 		meta->version = SHIM_FORMAT_VERSION_GROUPS;
 }
 
-static void begin(struct shim_profiler_handle *handle)
+static void begin_groups(struct shim_profiler_handle *handle)
 {
 	tree_slot = path_add_slot();
 	shim_profiler_enable_symbols(handle);
@@ -700,7 +700,7 @@ static bool enter(shim_function function, const void *site, uintptr_t sp,
 }
 
 static const struct path_client client = {
-	.begin = begin,
+	.begin = begin_groups,
 	.forked = start_recording,
 	.image_gone = on_image_gone,
 	.wants_arguments = is_grouped,

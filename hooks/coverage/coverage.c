@@ -216,7 +216,7 @@ static void on_forked(struct shim_profiler *profiler)
 }
 
 /* The report reads the label from the settings. */
-static bool start(void)
+static bool start_coverage(void)
 {
 	struct shim_profiler_handle *handle;
 
@@ -232,4 +232,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(coverage, NULL, start);
+BUILTIN(coverage, NULL, start_coverage);

@@ -253,7 +253,7 @@ static void take_option(enum option_name name, const struct option_value *value)
 	unwinds = name == OPTION_exceptions_UNWIND;
 }
 
-static bool start(void)
+static bool start_exceptions(void)
 {
 	struct shim_profiler_handle *handle;
 
@@ -270,4 +270,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(exceptions, take_option, start, .begin = tree_begin);
+BUILTIN(exceptions, take_option, start_exceptions, .begin = tree_begin);

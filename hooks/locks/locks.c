@@ -320,7 +320,7 @@ static void take_option(enum option_name name, const struct option_value *value)
 	unwinds = name == OPTION_locks_UNWIND;
 }
 
-static bool start(void)
+static bool start_locks(void)
 {
 	struct shim_profiler_handle *handle;
 
@@ -344,4 +344,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(locks, take_option, start, .begin = tree_begin);
+BUILTIN(locks, take_option, start_locks, .begin = tree_begin);

@@ -569,7 +569,7 @@ static bool enable_events(struct shim_profiler_handle *handle)
 	       SHIM_OK;
 }
 
-static bool start(void)
+static bool start_memory(void)
 {
 	struct shim_profiler_handle *handle;
 
@@ -599,4 +599,4 @@ static bool start(void)
 	return true;
 }
 
-BUILTIN(memory, take_option, start, .begin = tree_begin);
+BUILTIN(memory, take_option, start_memory, .begin = tree_begin);

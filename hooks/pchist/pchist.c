@@ -16,10 +16,10 @@ static void take_option(enum option_name name, const struct option_value *value)
 	frequency_hz = (uint32_t)value->number;
 }
 
-static bool start(void)
+static bool start_pchist(void)
 {
 	shim_monitor_by_default(frequency_hz);
 	return true;
 }
 
-BUILTIN(pchist, take_option, start, .is_early = true);
+BUILTIN(pchist, take_option, start_pchist, .is_early = true);

@@ -347,7 +347,7 @@ static void take_option(enum option_name name, const struct option_value *value)
 		mode = modes[value->number]; /* cpu|wall|thread */
 }
 
-static bool start(void)
+static bool start_sampling(void)
 {
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_sampling(handle) != SHIM_OK) {
@@ -367,4 +367,4 @@ static bool start(void)
 	return false;
 }
 
-BUILTIN(sampling, take_option, start);
+BUILTIN(sampling, take_option, start_sampling);

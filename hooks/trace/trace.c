@@ -62,7 +62,7 @@ static void on_wait_ended(struct shim_profiler *profiler,
 	trace_wait_ends(lock);
 }
 
-static bool start(void)
+static bool start_trace(void)
 {
 	struct shim_profiler_handle *handle;
 
@@ -91,4 +91,4 @@ static bool start(void)
 	return false;
 }
 
-BUILTIN(trace, trace_take_option, start, .begin = tree_begin);
+BUILTIN(trace, trace_take_option, start_trace, .begin = tree_begin);

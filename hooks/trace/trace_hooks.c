@@ -235,7 +235,7 @@ static struct trace *measure(void)
 
 /* Runs after the other handles exist, because the hooks of the newest handle run
  * first. */
-static void begin(struct shim_profiler_handle *handle)
+static void begin_hooks(struct shim_profiler_handle *handle)
 {
 	(void)handle;
 	if (!trace_values_start())
@@ -243,13 +243,13 @@ static void begin(struct shim_profiler_handle *handle)
 }
 
 const struct path_client trace_client = {
-	.begin = begin,
+	.begin = begin_hooks,
 	.forked = on_forked,
 	.image_gone = trace_forget,
 };
 
 const struct path_client trace_asking_client = {
-	.begin = begin,
+	.begin = begin_hooks,
 	.forked = on_forked,
 	.image_gone = trace_forget,
 	.wants_arguments = trace_asks,

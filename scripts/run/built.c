@@ -25,8 +25,8 @@ struct piece {
 	size_t size;
 };
 
-static bool take(const struct file *file, uint64_t offset, uint64_t size,
-		 struct piece *piece)
+static bool get_piece(const struct file *file, uint64_t offset, uint64_t size,
+		      struct piece *piece)
 {
 	if (offset > file->size || size > file->size - offset)
 		return false;
@@ -70,19 +70,20 @@ static bool read_sections(struct built *built, const struct file *file)
 	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_shentsize != sizeof(*table) ||
 	    header->e_shoff % _Alignof(ElfW(Shdr)) != 0 ||
-	    !take(file, header->e_shoff,
-		  header->e_shnum * (uint64_t)sizeof(*table), &all) ||
+	    !get_piece(file, header->e_shoff,
+		       header->e_shnum * (uint64_t)sizeof(*table), &all) ||
 	    header->e_shstrndx >= header->e_shnum)
 		return false;
 	table = (const void *)all.start;
-	if (!take(file, table[header->e_shstrndx].sh_offset,
-		  table[header->e_shstrndx].sh_size, &names) ||
+	if (!get_piece(file, table[header->e_shstrndx].sh_offset,
+		       table[header->e_shstrndx].sh_size, &names) ||
 	    names.size == 0 || names.start[names.size - 1] != '\0')
 		return false;
 	for (int i = 0; i < header->e_shnum; i++)
 		if (table[i].sh_name < names.size &&
 		    table[i].sh_type != SHT_NOBITS &&
-		    take(file, table[i].sh_offset, table[i].sh_size, &piece))
+		    get_piece(file, table[i].sh_offset, table[i].sh_size,
+			      &piece))
 			look_at(built, names.start + table[i].sh_name, piece);
 	return true;
 }

@@ -91,7 +91,7 @@ static const char *read_file(const char *name, char *text, size_t size)
 	return text;
 }
 
-static void put(uint64_t time_ns, double value, const char *name)
+static void write_counter(uint64_t time_ns, double value, const char *name)
 {
 	char line[200];
 	int size = snprintf(line, sizeof(line), "%llu %d %.17g %s\n",
@@ -108,7 +108,8 @@ static void put_memory(uint64_t time_ns, const char *text, const char *word,
 	const char *at = strstr(text, word);
 
 	if (at != NULL)
-		put(time_ns, strtod(at + strlen(word), NULL) * 1024, name);
+		write_counter(time_ns, strtod(at + strlen(word), NULL) * 1024,
+			      name);
 }
 
 /* Reads the third and later fields: the program's name before them may hold
@@ -126,12 +127,13 @@ static void put_times(uint64_t time_ns, const char *text)
 		   " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu",
 		   &minor, &major, &user, &system) != 4)
 		return;
-	put(time_ns, (double)(minor + major), "page faults");
+	write_counter(time_ns, (double)(minor + major), "page faults");
 	used = (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 	if (last_ns != 0 && time_ns > last_ns)
-		put(time_ns,
-		    (used - last_used) * 1e9 / (double)(time_ns - last_ns),
-		    "processors in use");
+		write_counter(time_ns,
+			      (used - last_used) * 1e9 /
+				      (double)(time_ns - last_ns),
+			      "processors in use");
 	last_ns = time_ns;
 	last_used = used;
 }
@@ -178,7 +180,8 @@ static void put_events(uint64_t time_ns)
 		    read(events[i].fd, &read_now, sizeof(read_now)) ==
 			    sizeof(read_now) &&
 		    read_now.running == read_now.enabled)
-			put(time_ns, (double)read_now.value, events[i].name);
+			write_counter(time_ns, (double)read_now.value,
+				      events[i].name);
 }
 
 static void read_all(void)

@@ -247,8 +247,8 @@ static int ask_for(long pid, const char *verb, const char *description,
 	return read_answer(fd, take);
 }
 
-static int ask(long pid, const char *verb, const char *description,
-	       const void *data, size_t size)
+static int send_verb(long pid, const char *verb, const char *description,
+		     const void *data, size_t size)
 {
 	return ask_for(pid, verb, description, data, size, print_line);
 }
@@ -330,7 +330,7 @@ static int load(long pid, int words, char **word)
 	item = absolute_item(word[0]);
 	if (item == NULL || strchr(item, '\n') != NULL)
 		return fail(SHIM_E_INVALIDARG, "the name has a newline");
-	status = ask(pid, "load", item, data, size);
+	status = send_verb(pid, "load", item, data, size);
 	free(item);
 	free(data);
 	return status;
@@ -427,7 +427,7 @@ static int status(long pid, const char *report, int words, char **word)
 	int result;
 
 	if (words == 1 && strcmp(word[0], "--raw") == 0)
-		return ask(pid, "status", NULL, NULL, 0);
+		return send_verb(pid, "status", NULL, NULL, 0);
 	is_json = words == 1 && strcmp(word[0], "--json") == 0;
 	if (words != 0 && !is_json)
 		return wrong_words("status");
@@ -479,12 +479,12 @@ int ctl(const char *report, int words, char **word)
 	    (strcmp(verb, "start") == 0 || strcmp(verb, "stop") == 0 ||
 	     strcmp(verb, "heap") == 0 || strcmp(verb, "trace-start") == 0 ||
 	     strcmp(verb, "trace-stop") == 0))
-		return ask(pid, verb, NULL, NULL, 0);
+		return send_verb(pid, verb, NULL, NULL, 0);
 	if (strcmp(verb, "load") == 0 && words > 0)
 		return load(pid, words, word);
 	if ((strcmp(verb, "unload") == 0 || strcmp(verb, "budget") == 0) &&
 	    words == 1)
-		return ask(pid, verb, word[0], NULL, 0);
+		return send_verb(pid, verb, word[0], NULL, 0);
 	if (strcmp(verb, "snapshot") == 0)
 		return snapshot(pid, words, word);
 	return wrong_words(verb);

@@ -35,7 +35,7 @@ static bool is_ours(int fd, uint64_t start_real_ns)
 	return changed + COARSE_NS >= start_real_ns;
 }
 
-static bool copy(int from, int to)
+static bool copy_file(int from, int to)
 {
 	char part[1 << 16];
 	ssize_t size, done, r;
@@ -61,7 +61,7 @@ void jit_map_keep(int directory, uint32_t pid, uint64_t start_real_ns)
 	if (is_ours(from, start_real_ns)) {
 		to = openat(directory, "jit-map",
 			    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (to < 0 || !copy(from, to)) {
+		if (to < 0 || !copy_file(from, to)) {
 			say("%s: cannot be kept: %s", path, strerror(errno));
 			if (to >= 0)
 				unlinkat(directory, "jit-map", 0);

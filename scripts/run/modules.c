@@ -202,9 +202,9 @@ static void check_module(const struct settings *settings,
 	}
 }
 
-static void check(const struct settings *settings,
-		  const struct program *program, const char *item,
-		  char *absolute, size_t size)
+static void check_item(const struct settings *settings,
+		       const struct program *program, const char *item,
+		       char *absolute, size_t size)
 {
 	if (!make_absolute(item, absolute, size))
 		refuse(item,
@@ -226,7 +226,7 @@ void modules_check(struct settings *settings, const struct program *program)
 	       (part = settings_next_profiler(&rest)) != NULL) {
 		if (*part == '\0')
 			continue;
-		check(settings, program, part, item, PROFILE_SIZE);
+		check_item(settings, program, part, item, PROFILE_SIZE);
 		if (!settings_add_profiler(list, PROFILE_SIZE, item)) {
 			say("--profile: too many profilers");
 			exit(STATUS_USAGE);

@@ -14,7 +14,7 @@
 
 enum { OTHER_OWNER = 5001, OTHER_ACCESS };
 
-static int check(int fd)
+static int check_owner(int fd)
 {
 	struct stat st;
 
@@ -44,7 +44,7 @@ int private_open(int above, const char *name)
 {
 	int fd = open_directory(above, name);
 
-	return fd < 0 ? fd : finish(fd, check(fd));
+	return fd < 0 ? fd : finish(fd, check_owner(fd));
 }
 
 /* The umask may have removed bits, and a default ACL may have added some.  By now the
@@ -71,7 +71,7 @@ int private_make(int above, const char *name)
 	if (fd < 0)
 		return fd;
 	give_mode(fd);
-	return finish(fd, check(fd));
+	return finish(fd, check_owner(fd));
 }
 
 int private_create(const char *path, const char *name)

@@ -490,7 +490,7 @@ static enum shim_result report_function(const struct coverage_query *query)
 	data.counter = decision && functions->filter_slot >= 0 &&
 		       decision->ages[functions->filter_slot] != 0;
 	if ((data.counter == 0 &&
-	     state_slowly(has_hooks, (void *)query->function) != 1) ||
+	     state_call_locked(has_hooks, (void *)query->function) != 1) ||
 	    !coverage_wants(query->function))
 		return SHIM_E_FAIL;
 	raise_data(query, &data);
@@ -511,7 +511,7 @@ shim_profiler_get_coverage_data(struct shim_profiler_handle *handle,
 		return SHIM_E_INVALIDARG;
 	if (!coverage_is_on())
 		return SHIM_E_FAIL;
-	state_slowly(read_symbols, (void *)function);
+	state_call_locked(read_symbols, (void *)function);
 	r = shim_function_info(function, NULL, NULL);
 	if (r != SHIM_OK)
 		return r;

@@ -229,7 +229,7 @@ static void apply_filters(struct coverage_object *object,
 
 	if (!coverage_has_filters())
 		return;
-	r = state_slowly(read_symbols, (void *)image);
+	r = state_call_locked(read_symbols, (void *)image);
 	if (elf_is_refused(r))
 		coverage_log_missing(image->path, r);
 	for (uint32_t i = 0; i < object->info.line_count; i++)
@@ -256,7 +256,7 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 		return coverage_make(image, SHIM_COVERAGE_UNSUPPORTED);
 	if (__atomic_load_n(&has_given_up, __ATOMIC_ACQUIRE))
 		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
-	state_slowly(search_table, &search);
+	state_call_locked(search_table, &search);
 	if (search.has_lines) {
 		int error = find_code(image, &question);
 
@@ -398,8 +398,8 @@ static void remove_traps(struct coverage_object *object)
 {
 	struct work work = { .object = object, .sets = false };
 
-	if (object->is_set && state_slowly(change_all, &work) < 0)
-		state_slowly(restore_all, object);
+	if (object->is_set && state_call_locked(change_all, &work) < 0)
+		state_call_locked(restore_all, object);
 }
 
 void coverage_set_traps(struct coverage_object *object)
@@ -407,7 +407,7 @@ void coverage_set_traps(struct coverage_object *object)
 	struct work work = { .object = object, .sets = true };
 
 	code_copies_prepare(object);
-	state_slowly(change_all, &work);
+	state_call_locked(change_all, &work);
 	if (work.error == 0)
 		return;
 	coverage_log_missing(object->info.path, work.error);
@@ -463,7 +463,8 @@ static bool restore_byte(struct trap_byte byte)
 		r = sys_write_at(fd, &byte.original, 1, byte.address);
 		sys_close(fd);
 	}
-	return r == 1 || state_quietly(restore_byte_locked, &byte) == 0;
+	return r == 1 ||
+	       state_call_locked_in_handler(restore_byte_locked, &byte) == 0;
 }
 
 /* A thread whose code is copied tries again to remove the trap once in this many

@@ -77,14 +77,14 @@ void coverage_watch_loader(void)
 	/* The helper is opened first.  If it were loaded later, with all signals
 	 * blocked, its loading would hit the trap. */
 	helper_prepare();
-	r = state_slowly(set_trap, NULL);
+	r = state_call_locked(set_trap, NULL);
 	if (r < 0)
 		log_failure(r);
 }
 
 bool coverage_leave_loader(void)
 {
-	return trap == 0 || state_slowly(remove_trap, NULL) == 0;
+	return trap == 0 || state_call_locked(remove_trap, NULL) == 0;
 }
 
 void coverage_prepare(void)
@@ -122,7 +122,7 @@ static void scan_new_objects(void)
 
 		if (coverage_has_scanned(search.address))
 			continue;
-		r = state_slowly(describe, &search);
+		r = state_call_locked(describe, &search);
 		if (elf_is_refused(r))
 			log_error(
 				"the lines that its constructors reach are not "

@@ -75,7 +75,7 @@ bool sigtrap_start(void)
 	/* The thread may have begun with the signal blocked. */
 	if (sys_unblock_signals(0, &mask) < 0)
 		return false;
-	state_slowly(install_locked, NULL);
+	state_call_locked(install_locked, NULL);
 	if (!sigtrap_is_on())
 		return false;
 	if (hidden_thread_begins(mask) == 0)
@@ -96,7 +96,7 @@ static int uninstall_locked(void *unused)
 
 bool sigtrap_stop(void)
 {
-	bool stopped = state_slowly(uninstall_locked, NULL) == 0;
+	bool stopped = state_call_locked(uninstall_locked, NULL) == 0;
 
 	if (stopped && (hidden_blocked() & TRAP_BIT))
 		sys_block_signal(SIGTRAP, true);

@@ -539,7 +539,7 @@ static void decide_with_file(struct decision *decision)
 	file[0] = '\0';
 	shim_function_file(decision->function, sizeof(file), NULL, file);
 	decision->file = file;
-	state_slowly(decide_by_names, decision);
+	state_call_locked(decide_by_names, decision);
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	sys_restore_signals(signals);
 }
@@ -553,7 +553,7 @@ callspec_filter(struct shim_profiler *profiler, shim_function function)
 	if (callspec_needs_files())
 		decide_with_file(&decision);
 	else
-		state_slowly(decide_by_names, &decision);
+		state_call_locked(decide_by_names, &decision);
 	return decision.is_admitted ?
 		       SHIM_CALL_INSTRUMENTATION_ENTER |
 			       SHIM_CALL_INSTRUMENTATION_LEAVE |

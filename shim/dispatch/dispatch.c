@@ -87,7 +87,7 @@ static bool find_event(const struct plan_entry *entry,
 	if (call->event == PLAN_UNWINDING ||
 	    (call->event == PLAN_TAILCALL && !entry->tail_calls))
 		*event = PLAN_LEAVE;
-	return call->event != PLAN_UNWINDING || entry->raw;
+	return call->event != PLAN_UNWINDING || entry->leaves_on_unwind;
 }
 
 static void call_hook(struct thread *self, const struct plan_entry *entry,
@@ -197,7 +197,7 @@ static void switch_call_off(const struct plan_call *call)
 
 	if (!answer || answer->switch_failures >= 16)
 		return;
-	if (state_slowly(switch_off_locked, (void *)call) < 0)
+	if (state_call_locked(switch_off_locked, (void *)call) < 0)
 		answer->switch_failures++;
 }
 
@@ -252,8 +252,8 @@ IS_AT(thread, frame, LAYOUT_THREAD_FRAME);
 IS_AT(thread, dispatching, LAYOUT_THREAD_DISPATCHING);
 IS_AT(thread, dispatch_sp, LAYOUT_THREAD_DISPATCH_SP);
 IS_AT(thread, error, LAYOUT_THREAD_ERRNO);
-IS_AT(thread, roomy_low, LAYOUT_THREAD_ROOMY_LOW);
-IS_AT(thread, roomy_size, LAYOUT_THREAD_ROOMY_SIZE);
+IS_AT(thread, callback_room_low, LAYOUT_THREAD_CALLBACK_ROOM_LOW);
+IS_AT(thread, callback_room_size, LAYOUT_THREAD_CALLBACK_ROOM_SIZE);
 IS_AT(plan, single, LAYOUT_PLAN_SINGLE);
 IS_AT(plan, single_entry, LAYOUT_PLAN_ENTRY);
 IS_AT(plan, chains, LAYOUT_PLAN_CHAINS);

@@ -210,7 +210,7 @@ enum shim_result
 shim_profiler_set_raw_leave_hooks(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);
-	handle->raw_leaves = true;
+	handle->leaves_on_unwind = true;
 	plan_changed();
 	return SHIM_OK;
 }
@@ -269,7 +269,8 @@ enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
 	ENTRY_ASYNC_OF(handle);
 	if (count > 0 && !calls)
 		return SHIM_E_INVALIDARG;
-	return state_slowly(switch_calls, &job) < 0 ? SHIM_E_FAIL : SHIM_OK;
+	return state_call_locked(switch_calls, &job) < 0 ? SHIM_E_FAIL :
+							   SHIM_OK;
 }
 
 struct counting {
@@ -299,7 +300,7 @@ enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
 	ENTRY_ASYNC_OF(handle);
 	if (counter == 0 || counter >= SHIM_COUNTERS || (count > 0 && !calls))
 		return SHIM_E_INVALIDARG;
-	return state_slowly(count_calls, &job) < 0 ? SHIM_E_FAIL : SHIM_OK;
+	return state_call_locked(count_calls, &job) < 0 ? SHIM_E_FAIL : SHIM_OK;
 }
 
 uint64_t **shim_thread_counters(void)
@@ -336,7 +337,7 @@ static int claim_slots(void *argument)
 
 static enum shim_result apply_filters(struct shim_profiler_handle *handle)
 {
-	state_slowly(claim_slots, handle);
+	state_call_locked(claim_slots, handle);
 	if ((handle->filter && handle->filter_slot < 0) ||
 	    ((handle->mapper || handle->mapper2) && handle->mapper_slot < 0))
 		return SHIM_E_OUTOFMEMORY;
@@ -382,6 +383,6 @@ static int invalidate_filters(void *unused)
 enum shim_result shim_filters_invalidate(void)
 {
 	ENTRY_ASYNC();
-	state_slowly(invalidate_filters, NULL);
+	state_call_locked(invalidate_filters, NULL);
 	return SHIM_OK;
 }

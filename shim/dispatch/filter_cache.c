@@ -261,7 +261,7 @@ static int publish_answer(void *argument)
 /* If system calls are forbidden, there is no lock, and no other thread publishes. */
 static void run_locked(int (*work)(void *), struct answer *answer)
 {
-	if (state_slowly(work, answer) < 0)
+	if (state_call_locked(work, answer) < 0)
 		work(answer);
 }
 
@@ -412,7 +412,7 @@ static struct filter_answer *find_or_add(shim_function function)
 
 	if (record)
 		return record;
-	state_slowly(add_record, &function);
+	state_call_locked(add_record, &function);
 	return filter_cache_find(function);
 }
 

@@ -216,7 +216,7 @@ void got_slots_bypass(
 {
 	struct bypass bypass = { family, functions, is_first };
 
-	state_slowly(bypass_locked, &bypass);
+	state_call_locked(bypass_locked, &bypass);
 }
 
 static int use_wrappers_locked(void *family)
@@ -228,7 +228,7 @@ static int use_wrappers_locked(void *family)
 
 void got_slots_use_wrappers(enum got_slots_family family)
 {
-	state_slowly(use_wrappers_locked, &family);
+	state_call_locked(use_wrappers_locked, &family);
 }
 
 void got_slots_forget(uintptr_t start, uintptr_t end)

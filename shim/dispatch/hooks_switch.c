@@ -84,7 +84,7 @@ static int end_pause(void *unused)
 void hooks_switch_pause(bool begins)
 {
 	if (state_get() == STATE_RUNNING)
-		state_slowly(begins ? begin_pause : end_pause, NULL);
+		state_call_locked(begins ? begin_pause : end_pause, NULL);
 }
 
 void hooks_switch_forked(void)
@@ -99,7 +99,7 @@ void hooks_switch_forked(void)
 static enum shim_result switch_hooks(int (*work)(void *unused))
 {
 	state_start();
-	if (state_get() != STATE_RUNNING || state_slowly(work, NULL) < 0)
+	if (state_get() != STATE_RUNNING || state_call_locked(work, NULL) < 0)
 		return SHIM_E_FAIL;
 	return SHIM_OK;
 }

@@ -117,9 +117,10 @@ static void add_entry(struct plan *plan, const struct plan_entry *entry)
 			(entry->handle->method_tail_call ||
 			 entry->handle->method_exception_leave);
 	plan->tail_calls |= entry->tail_calls && entry->hooks[2];
-	plan->sorts_landed |= !entry->raw && (entry->hooks[1] ||
-					      (entry->kind == PLAN_METHOD &&
-					       entry->handle->method_leave));
+	plan->sorts_landed |= !entry->leaves_on_unwind &&
+			      (entry->hooks[1] ||
+			       (entry->kind == PLAN_METHOD &&
+				entry->handle->method_leave));
 }
 
 /* Decides whether leaves are sorted.  A plan that tracks needs no sorting, because its
@@ -161,7 +162,7 @@ static void fill_plan(struct plan *plan)
 	     h = events_next(h)) {
 		struct plan_entry entry = {
 			.handle = h,
-			.raw = h->raw_leaves,
+			.leaves_on_unwind = h->leaves_on_unwind,
 			.filter = h->filter_slot,
 			.mapper = h->mapper_slot,
 		};
@@ -267,7 +268,7 @@ static void point_at_targets(const struct plan *plan,
 static bool has_raw(const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->count; i++)
-		if (plan->entries[i].raw)
+		if (plan->entries[i].leaves_on_unwind)
 			return true;
 	return false;
 }
@@ -299,13 +300,14 @@ static void point_at_hooks(const struct plan *plan)
 	const struct plan_entry *entry = &plan->entries[0];
 	const struct shim_profiler_handle *handle = entry->handle;
 
-	point_at_targets(plan,
-			 &(struct hook_targets){
-				 (void *)handle->fast[0],
-				 (void *)handle->fast[1],
-				 entry->hooks[2],
-				 entry->raw ? (void *)handle->fast[1] : NULL,
-			 });
+	point_at_targets(plan, &(struct hook_targets){
+				       (void *)handle->fast[0],
+				       (void *)handle->fast[1],
+				       entry->hooks[2],
+				       entry->leaves_on_unwind ?
+					       (void *)handle->fast[1] :
+					       NULL,
+			       });
 }
 
 static void point_at_choice(const struct plan *plan)
@@ -320,14 +322,15 @@ static void point_at_choice(const struct plan *plan)
 							   plan_enter;
 	undecided_hooks[PLAN_LEAVE] = plan_leave;
 	undecided_hooks[PLAN_TAILCALL] = plan_tailcall;
-	point_at_targets(plan,
-			 &(struct hook_targets){
-				 (void *)choose_enter,
-				 (void *)choose_leave,
-				 entry->tail_calls ? (void *)choose_tailcall :
-						     (void *)choose_leave,
-				 entry->raw ? (void *)choose_leave : NULL,
-			 });
+	point_at_targets(
+		plan,
+		&(struct hook_targets){
+			(void *)choose_enter,
+			(void *)choose_leave,
+			entry->tail_calls ? (void *)choose_tailcall :
+					    (void *)choose_leave,
+			entry->leaves_on_unwind ? (void *)choose_leave : NULL,
+		});
 }
 
 static void point_at_plan(const struct plan *plan)
@@ -598,7 +601,7 @@ static int update_if_running(void *unused)
 
 void plan_changed(void)
 {
-	state_slowly(update_if_running, NULL);
+	state_call_locked(update_if_running, NULL);
 }
 
 void plan_start_code(void)
@@ -635,7 +638,7 @@ static int release_slots(void *argument)
  * slots. */
 void plan_forget(struct shim_profiler_handle *handle)
 {
-	if (state_slowly(release_slots, handle) < 0)
+	if (state_call_locked(release_slots, handle) < 0)
 		release_slots(handle);
 }
 

@@ -85,7 +85,7 @@ static void after_fork_in_child(void)
 		return;
 	}
 	thread_forked();
-	if (state_slowly(record_child, NULL) < 0) {
+	if (state_call_locked(record_child, NULL) < 0) {
 		stop_recording("signals cannot be blocked");
 		return;
 	}
@@ -217,7 +217,7 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 	/* The bit stays set, because shim does not see the end of that task. */
 	if (thread_current) {
 		thread_current->state |= THREAD_SHARED;
-		thread_current->roomy_size = 0;
+		thread_current->callback_room_size = 0;
 	}
 	RAISE(tls_shared, 1);
 	return real_clone(call, stack, flags, argument, parent_tid, tls,

@@ -230,7 +230,7 @@ int leak_roots_find(struct leak_roots *roots)
 		read_threads(roots);
 		roots->is_alone = roots->thread_count == 0;
 		thread_each(add_thread_data, roots);
-		r = state_slowly(read_regions, roots);
+		r = state_call_locked(read_regions, roots);
 	}
 	if (r == 0 && roots->region_count == REACH_REGIONS_MAX)
 		r = -ENOMEM;

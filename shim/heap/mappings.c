@@ -96,7 +96,7 @@ static int cut_mapping(void *argument)
 
 static bool cut_one(struct cut *cut)
 {
-	return state_slowly(cut_mapping, cut) == 0 && cut->found;
+	return state_call_locked(cut_mapping, cut) == 0 && cut->found;
 }
 
 static struct shim_mapping describe(const struct entry *entry, uint64_t *note)
@@ -143,7 +143,7 @@ static void store_mapping(const struct shim_mapping *mapping)
 		.flags = mapping->flags,
 	};
 
-	state_slowly(add_mapping, &entry);
+	state_call_locked(add_mapping, &entry);
 }
 
 void mappings_got(uintptr_t address, size_t size, int protection, int flags)
@@ -223,7 +223,7 @@ uintptr_t mappings_next(uintptr_t at, uintptr_t *low)
 {
 	struct next_search search = { .at = at };
 
-	if (state_slowly(find_next_locked, &search) < 0)
+	if (state_call_locked(find_next_locked, &search) < 0)
 		return 0;
 	*low = search.low;
 	return search.high;

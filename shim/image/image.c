@@ -586,7 +586,7 @@ static int scan_locked(void *unused)
 
 void image_look_again(void)
 {
-	state_slowly(scan_locked, NULL);
+	state_call_locked(scan_locked, NULL);
 }
 
 static int closing;
@@ -603,7 +603,7 @@ void image_closing(int begins)
 	if (begins) {
 		/* Under the lock, so that no object is unloaded while a thread holds
 		 * it. */
-		if (state_slowly(begin_closing, NULL) < 0)
+		if (state_call_locked(begin_closing, NULL) < 0)
 			begin_closing(NULL);
 		return;
 	}

@@ -149,7 +149,8 @@ void image_raise_pending(void)
 	while (r == 0 && __atomic_load_n(&notices_left, __ATOMIC_ACQUIRE)) {
 		if (!begin_raising(sys_gettid(), frame))
 			return;
-		while ((r = state_slowly(claim_oldest_notice, &notice)) > 0)
+		while ((r = state_call_locked(claim_oldest_notice, &notice)) >
+		       0)
 			raise_notice(&notice);
 		__atomic_store_n(&raiser.tid, 0, __ATOMIC_RELEASE);
 	}
@@ -195,7 +196,7 @@ static void catch_up(struct shim_profiler_handle *handle)
 	handle->images_until = 0;
 	if (!handle->image_loaded)
 		return;
-	while (state_slowly(find_next_image, &catching_up) > 0)
+	while (state_call_locked(find_next_image, &catching_up) > 0)
 		RAISE_ONE(handle, image_loaded, catching_up.id);
 }
 
@@ -244,7 +245,8 @@ bool image_was_told(shim_image id)
 		if (sys_is_forbidden())
 			return false;
 		if (is_raiser(self, frame)) {
-			if (state_slowly(claim_notice_of_image, &notice) > 0)
+			if (state_call_locked(claim_notice_of_image, &notice) >
+			    0)
 				raise_notice(&notice);
 			return true;
 		}

@@ -665,7 +665,7 @@ static int read_all_symbols(void *unused)
 void symbols_enable(void)
 {
 	if (!enabled)
-		state_slowly(read_all_symbols, NULL);
+		state_call_locked(read_all_symbols, NULL);
 }
 
 bool symbols_are_enabled(void)

@@ -161,7 +161,7 @@ static int drop_answers(void *unused)
 void code_closed(void)
 {
 	if (__atomic_load_n(&sites, __ATOMIC_ACQUIRE))
-		state_slowly(drop_answers, NULL);
+		state_call_locked(drop_answers, NULL);
 	NOTIFY(code_forgotten);
 }
 
@@ -217,7 +217,7 @@ enum code_leave code_leave_kind(const struct plan_call *call, uintptr_t *target)
 	site = find_site(__atomic_load_n(&sites, __ATOMIC_ACQUIRE),
 			 call->return_address);
 	if (!site) {
-		state_slowly(answer_query, &job);
+		state_call_locked(answer_query, &job);
 		site = &job.site;
 	}
 	*target = site->target;

@@ -230,7 +230,8 @@ static enum shim_result find_value(const struct plan_call *call,
 	return r;
 }
 
-static void copy(unsigned char *to, const unsigned char *from, size_t size)
+static void copy_bytes(unsigned char *to, const unsigned char *from,
+		       size_t size)
 {
 	while (size-- > 0)
 		*to++ = *from++;
@@ -247,7 +248,8 @@ static void *copy_value(const struct plan_call *call, struct value *value)
 	if (!buffer)
 		return NULL;
 	if (!value->locals) {
-		copy(buffer, (const unsigned char *)value->start, value->size);
+		copy_bytes(buffer, (const unsigned char *)value->start,
+			   value->size);
 		return buffer;
 	}
 	value->reason = locals_read_value(thread_current, call->registers,

@@ -60,7 +60,7 @@ static enum shim_result enumerate(int (*work)(void *), struct request *request,
 				  struct shim_enum **enumeration)
 {
 	request->result = SHIM_E_FAIL;
-	state_slowly(work, request);
+	state_call_locked(work, request);
 	if (request->result == SHIM_OK)
 		*enumeration = request->made;
 	return request->result;

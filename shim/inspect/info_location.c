@@ -85,7 +85,7 @@ enum shim_result info_read_symbols(uintptr_t address)
 		  location.symbols;
 	image_unpin();
 	if (!is_read)
-		r = state_slowly(read_at, (void *)address);
+		r = state_call_locked(read_at, (void *)address);
 	return r == -ENOMEM ? SHIM_E_OUTOFMEMORY : SHIM_OK;
 }
 

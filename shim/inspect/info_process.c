@@ -215,7 +215,7 @@ enum shim_result shim_runtime_info(uint16_t *major, uint16_t *minor,
 	ENTRY_SYNC();
 	if (!output_is_valid(count, text))
 		return SHIM_E_INVALIDARG;
-	state_slowly(make_version, NULL);
+	state_call_locked(make_version, NULL);
 	if (major)
 		*major = version_number(0);
 	if (minor)
@@ -256,7 +256,7 @@ enum shim_result shim_process_info(uint32_t *pid, uint32_t count,
 	ENTRY_MAY_BLOCK();
 	if (!output_is_valid(count, path))
 		return SHIM_E_INVALIDARG;
-	state_slowly(read_path, &process);
+	state_call_locked(read_path, &process);
 	if (process.result == SHIM_OK && pid)
 		*pid = (uint32_t)sys_getpid();
 	return process.result;

@@ -72,7 +72,7 @@ static void keep_answer(const struct debuginfo_answer *answer, void *argument)
 
 	job->variables = answer->data;
 	job->result = SHIM_OK;
-	state_slowly(store_locals, job);
+	state_call_locked(store_locals, job);
 }
 
 static enum shim_result read_locals(const struct arch_frame *frame,
@@ -94,7 +94,7 @@ static enum shim_result read_locals(const struct arch_frame *frame,
 	if (r == SHIM_E_OUTOFMEMORY)
 		return SHIM_E_UNEXPECTED;
 	if (r != SHIM_OK)
-		state_slowly(store_locals, &job);
+		state_call_locked(store_locals, &job);
 	if (!job.made)
 		return SHIM_E_UNEXPECTED;
 	*locals = job.made;

@@ -272,7 +272,7 @@ static enum shim_result read_signature(shim_function function,
 		map_memory(&job, 0);
 	if (!job.memory)
 		return SHIM_E_OUTOFMEMORY;
-	if (state_slowly(store_signature, &job) < 0)
+	if (state_call_locked(store_signature, &job) < 0)
 		job.result = SHIM_E_OUTOFMEMORY;
 	sys_unmap(job.memory, job.room);
 	*signature = job.made;

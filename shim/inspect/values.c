@@ -147,8 +147,8 @@ static enum shim_result find_new(struct thread *self,
 	r = recipe_query(&job, self->values);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
-	if (r == SHIM_E_OUTOFMEMORY || state_slowly(store_recipe, &job) < 0 ||
-	    !job.made)
+	if (r == SHIM_E_OUTOFMEMORY ||
+	    state_call_locked(store_recipe, &job) < 0 || !job.made)
 		return SHIM_E_UNEXPECTED;
 	*recipe = job.made;
 	return job.made->result;

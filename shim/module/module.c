@@ -235,7 +235,7 @@ static void activate_handles(const struct module *module, bool attached)
 	collect_handles(&handles, module);
 	for (uint32_t i = 0; !attached && i < handles.count; i++)
 		image_note_came(handles.handle[i]);
-	state_slowly(enable_handles, &handles);
+	state_call_locked(enable_handles, &handles);
 	/* Reports existing images and threads before new events. */
 	for (uint32_t i = 0; !attached && i < handles.count; i++)
 		events_catch_up(handles.handle[i]);
@@ -435,7 +435,7 @@ static enum shim_result load_module(struct request *request, bool is_lasting,
 			 request->description);
 		return SHIM_E_INVALIDARG;
 	}
-	if (state_slowly(claim, &found) < 0)
+	if (state_call_locked(claim, &found) < 0)
 		return SHIM_E_OUTOFMEMORY;
 	module = found.module;
 	if (!found.is_new)

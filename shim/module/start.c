@@ -92,7 +92,7 @@ int start_builtin(const char *profile)
 {
 	struct late_start late = { .profile = profile, .result = -3 };
 
-	state_slowly(start_late, &late);
+	state_call_locked(start_late, &late);
 	return late.result;
 }
 

@@ -67,7 +67,7 @@ static bool count_at(uintptr_t pc, uint32_t count)
 	bool default_wishes = false;
 
 	if (flags.threads && is_default && !thread_set)
-		state_slowly(make_thread_set, NULL);
+		state_call_locked(make_thread_set, NULL);
 	__atomic_add_fetch(&readers, 1, __ATOMIC_SEQ_CST);
 	set = current();
 	if (set)
@@ -365,7 +365,7 @@ static void on_thread_started(struct shim_profiler *profiler,
 	(void)thread;
 	get_number();
 	if (is_default && !thread_set)
-		state_slowly(make_thread_set, NULL);
+		state_call_locked(make_thread_set, NULL);
 }
 
 int monitor_start(uintptr_t low, uintptr_t high)
@@ -374,7 +374,7 @@ int monitor_start(uintptr_t low, uintptr_t high)
 	struct monitor_request request = { .wishes = &wish };
 
 	request.count = low || high;
-	return state_slowly(start_counting, &request);
+	return state_call_locked(start_counting, &request);
 }
 
 int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
@@ -390,7 +390,7 @@ int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
 			return -EINVAL;
 	if (count == 0)
 		return -EINVAL;
-	return state_slowly(start_counting, &request);
+	return state_call_locked(start_counting, &request);
 }
 
 int monitor_control(bool on)
@@ -477,7 +477,7 @@ int monitor_write(void)
 {
 	struct writing writing = { flags.signal != 0, true, false };
 
-	return state_slowly(write_all, &writing);
+	return state_call_locked(write_all, &writing);
 }
 
 static int stop_counting(void *unused)
@@ -502,7 +502,7 @@ static int stop_counting(void *unused)
 
 int monitor_stop(void)
 {
-	return state_slowly(stop_counting, NULL);
+	return state_call_locked(stop_counting, NULL);
 }
 
 static void log_count(const char *format, uint64_t count)
@@ -535,7 +535,8 @@ void monitor_finish(void)
 
 	if (!shared && !thread_sets)
 		return;
-	if (state_slowly(write_all, &writing) == 0 && owner_pid == sys_getpid())
+	if (state_call_locked(write_all, &writing) == 0 &&
+	    owner_pid == sys_getpid())
 		log_losses();
 }
 
@@ -545,7 +546,7 @@ static void on_system_closing(struct shim_profiler *profiler)
 	struct writing writing = { false, true, false };
 
 	(void)profiler;
-	state_slowly(write_all, &writing);
+	state_call_locked(write_all, &writing);
 }
 
 static void on_shutdown(struct shim_profiler *profiler)
@@ -637,7 +638,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 
 	(void)profiler;
 	(void)generation;
-	state_slowly(end_ranges, &span);
+	state_call_locked(end_ranges, &span);
 }
 
 static bool has_counted(const struct monitor_set *set)
@@ -699,7 +700,7 @@ static void on_executing(struct shim_profiler *profiler, const char *path)
 	(void)profiler;
 	(void)path;
 	if (owner_pid == sys_getpid())
-		state_slowly(write_before_exec, NULL);
+		state_call_locked(write_before_exec, NULL);
 }
 
 /* --- start --- */
@@ -743,14 +744,14 @@ void monitor_load(void (*establish)(int signal))
 	find_last_permanent();
 	thread_number = 1;
 	if (flags.threads)
-		state_slowly(prepare, NULL);
+		state_call_locked(prepare, NULL);
 	if (flags.signal)
 		establish(flags.signal);
 	if (flags.disable_default || (directory.is_set && !directory.path[0]))
 		return;
 	if (!is_requested && !directory.is_set && !flags.is_given)
 		return;
-	r = state_slowly(start_counting, &request);
+	r = state_call_locked(start_counting, &request);
 	if (r < 0)
 		log_error("cannot start %s", "default profiling", r);
 	is_default = r == 0;

@@ -119,7 +119,7 @@ shim_profiler_create(struct shim_profiler *profiler)
 		create_handle(&creation);
 		return creation.handle;
 	}
-	state_slowly(create_handle, &creation);
+	state_call_locked(create_handle, &creation);
 	if (creation.handle && !contract_is_setting_up() &&
 	    !state_main_started())
 		NOTIFY(profiler_came, creation.handle);
@@ -141,7 +141,7 @@ struct shim_profiler_handle *handle_create(struct shim_profiler *profiler)
 {
 	struct creation creation = { .profiler = profiler };
 
-	state_slowly(create_handle, &creation);
+	state_call_locked(create_handle, &creation);
 	if (creation.handle) {
 		creation.handle->builtin = true;
 		creation.handle->waits = false;
@@ -264,7 +264,7 @@ bool handle_retire(struct shim_profiler_handle *handle)
 					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return false;
 	__atomic_store_n(&handle->data_flags, 0, __ATOMIC_SEQ_CST);
-	state_slowly(unlink_handle, handle);
+	state_call_locked(unlink_handle, handle);
 	return true;
 }
 
@@ -363,7 +363,7 @@ static int notify_modules_finished(void *unused)
 
 void events_finish(void)
 {
-	state_slowly(notify_modules_finished, NULL);
+	state_call_locked(notify_modules_finished, NULL);
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h))
 		if (!h->builtin)
@@ -577,8 +577,9 @@ static __attribute__((noinline)) void find_stack_room(struct thread *self,
 			low = self->least_stack_low;
 		if (high - low > CALLBACK_STACK &&
 		    !(self->state & THREAD_SHARED)) {
-			self->roomy_low = low + CALLBACK_STACK;
-			self->roomy_size = high - self->roomy_low;
+			self->callback_room_low = low + CALLBACK_STACK;
+			self->callback_room_size = high -
+						   self->callback_room_low;
 		}
 	}
 	self->stack_low = low;
@@ -591,10 +592,11 @@ bool events_has_room(struct thread *self)
 
 	if (self->state & THREAD_SHARED)
 		return false;
-	if (self->on_callback_stack || sp - self->roomy_low < self->roomy_size)
+	if (self->on_callback_stack ||
+	    sp - self->callback_room_low < self->callback_room_size)
 		return true;
 	find_stack_room(self, sp);
-	return sp - self->roomy_low < self->roomy_size;
+	return sp - self->callback_room_low < self->callback_room_size;
 }
 
 /*

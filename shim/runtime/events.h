@@ -39,11 +39,11 @@ struct shim_profiler_handle {
 	uint32_t status;
 	/* of enum handle_data: data that its slow hooks get while it is active */
 	uint8_t data_flags;
-	bool builtin;	 /* part of shim: never removed, so never pinned */
-	bool may_go;	 /* created after main began */
-	bool waits;	 /* its module's init function has not returned */
-	bool broken;	 /* switched off after an exception or jump */
-	bool raw_leaves; /* its leave hook also runs during unwinding */
+	bool builtin; /* part of shim: never removed, so never pinned */
+	bool may_go;  /* created after main began */
+	bool waits;   /* its module's init function has not returned */
+	bool broken;  /* switched off after an exception or jump */
+	bool leaves_on_unwind; /* its leave hook also runs during unwinding */
 	struct module *module;
 	uint64_t
 		images_until; /* the last image event that it must catch up on */

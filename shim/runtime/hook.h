@@ -26,8 +26,8 @@ enum plan_event {
 
 struct plan_entry {
 	enum plan_kind kind;
-	bool has_deferred; /* a fast hook with a deferred hook */
-	bool raw;	   /* its leave hook also runs for PLAN_UNWINDING */
+	bool has_deferred;     /* a fast hook with a deferred hook */
+	bool leaves_on_unwind; /* its leave hook also runs for PLAN_UNWINDING */
 	bool tail_calls; /* it has a tailcall hook; else its leave hook runs */
 	int filter, mapper; /* slots in the filter cache, or -1 */
 	struct shim_profiler_handle *handle;

@@ -174,7 +174,7 @@ struct shim_record *shim_record_open(const char *kind, void **memory,
 
 	if (!kind || !memory || !size || !cause)
 		return NULL;
-	r = state_slowly(open_file, &request);
+	r = state_call_locked(open_file, &request);
 	if (r < 0) {
 		*cause = record_note_failure(r);
 		return NULL;
@@ -229,7 +229,7 @@ void *shim_record_grow(struct shim_record *record, size_t least, size_t *size,
 
 	if (!record || !size || !cause)
 		return NULL;
-	r = state_slowly(grow_file, &request);
+	r = state_call_locked(grow_file, &request);
 	if (r < 0) {
 		*cause = record_note_failure(r);
 		return NULL;
@@ -271,7 +271,7 @@ bool shim_record_write(struct shim_record *record, uint64_t offset,
 
 	if (!record || !cause)
 		return false;
-	r = state_slowly(write_file, &writing);
+	r = state_call_locked(write_file, &writing);
 	if (r < 0)
 		*cause = record_note_failure(r);
 	return r == 0;

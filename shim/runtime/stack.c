@@ -98,7 +98,7 @@ find_thread_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	struct request request = { .sp = sp };
 
-	state_slowly(find_bounds_of_thread, &request);
+	state_call_locked(find_bounds_of_thread, &request);
 	if (request.found) {
 		*low = request.low;
 		*high = request.high;

@@ -59,7 +59,7 @@ static void yield_or_sleep(int owner, unsigned yields)
  * A thread that forks holds the lock so that its child finds all data consistent.  Inside
  * libc's fork it may wait for another lock, whose owner may wait here.  So a waiting thread
  * takes the lock after FORK_NS.  Not inlined, because hooks for new call paths call
- * state_slowly with little stack.
+ * state_call_locked with little stack.
  */
 static __attribute__((noinline)) void wait_for_lock(int self, int before)
 {
@@ -125,7 +125,7 @@ run_locked(int (*work)(void *argument), void *argument)
 	return r;
 }
 
-int state_quietly(int (*work)(void *argument), void *argument)
+int state_call_locked_in_handler(int (*work)(void *argument), void *argument)
 {
 	return run_locked(work, argument);
 }
@@ -144,7 +144,7 @@ static __attribute__((noinline, cold)) int log_unblockable_signals(int error)
 
 /* Uses few frames, because hooks for new call paths call this function with little
  * stack. */
-int state_slowly(int (*work)(void *argument), void *argument)
+int state_call_locked(int (*work)(void *argument), void *argument)
 {
 	uint64_t signals;
 	int r;
@@ -221,7 +221,7 @@ static int start_rooms(void *unused)
 
 void state_start(void)
 {
-	int r = state_slowly(start_rooms, NULL);
+	int r = state_call_locked(start_rooms, NULL);
 
 	if (state_get() == STATE_LOADED) {
 		/* shim cannot work, because it could not block signals.  The

@@ -30,11 +30,11 @@ TOPIC(start_failed, void);
 
 /* Takes the lock and returns the result of work(argument); -EPERM without a call of
  * @work if system calls are forbidden.  The holder of the lock may call it again. */
-int state_slowly(int (*work)(void *argument), void *argument);
+int state_call_locked(int (*work)(void *argument), void *argument);
 
 /* Does the same in a signal handler that has all signals blocked.  It makes no system call
  * to block them, because that call could fail. */
-int state_quietly(int (*work)(void *argument), void *argument);
+int state_call_locked_in_handler(int (*work)(void *argument), void *argument);
 
 /*
  * Whether main has begun.  Before main only constructors run, of shim and of the program.

@@ -104,7 +104,7 @@ static int make_record(void *argument)
 	thread->pthread = 0;
 	thread->guard = NULL;
 	thread->stack_low = thread->stack_high = 0;
-	thread->roomy_low = thread->roomy_size = 0;
+	thread->callback_room_low = thread->callback_room_size = 0;
 	thread->least_stack_low = 0;
 	thread->is_hook_apart = false;
 	thread->own_stack_low = thread->own_stack_high = 0;
@@ -139,7 +139,7 @@ static struct thread *get_with_state(uint32_t state)
 	struct new_record new_record = { .state = state };
 	struct thread *thread;
 
-	if (state_slowly(make_record, &new_record) < 0)
+	if (state_call_locked(make_record, &new_record) < 0)
 		return NULL;
 	/* A signal handler may have made the record while this thread waited for the
 	 * lock.  find_free returns the same record, because the task is the same. */

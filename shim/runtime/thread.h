@@ -63,7 +63,7 @@ struct thread {
 	int *error;		  /* its errno */
 	/* The stack pointers at which its stack has room for a profiler's code.  A
 	 * size of 0 means no stack pointer, or an unknown range. */
-	uintptr_t roomy_low, roomy_size;
+	uintptr_t callback_room_low, callback_room_size;
 	uintptr_t pthread;
 	char name[16];
 	struct guard *guard; /* the innermost callback on its stack */

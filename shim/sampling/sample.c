@@ -218,7 +218,7 @@ static void answer_snapshot(ucontext_t *context)
 	syscall_restart_call(self, context);
 }
 
-static void handle(int signal, siginfo_t *info, void *context)
+static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 {
 	int *error = thread_current ? thread_current->error : &errno;
 	int before = *error;
@@ -305,7 +305,7 @@ static void thread_came(struct thread *thread)
 	/* The thread may have inherited a signal mask that blocks the signal. */
 	hidden_thread_begins(0);
 	sample_signal_keep();
-	state_slowly(set_timer_locked, thread);
+	state_call_locked(set_timer_locked, thread);
 }
 
 SUBSCRIBE(thread_came, thread_came);
@@ -313,7 +313,7 @@ SUBSCRIBE(thread_came, thread_came);
 void sample_thread_gone(struct thread *thread)
 {
 	if (thread->has_timer)
-		state_slowly(remove_timer_locked, thread);
+		state_call_locked(remove_timer_locked, thread);
 }
 
 SUBSCRIBE(thread_reset, sample_thread_gone);
@@ -360,7 +360,7 @@ void sample_exec_failed(void)
 	if (!sample_is_wanted() || is_of_another(thread_current))
 		return;
 	snapshot_open(thread_current);
-	state_slowly(set_timer_locked, thread_current);
+	state_call_locked(set_timer_locked, thread_current);
 }
 
 void sample_give_up(void)
@@ -399,7 +399,7 @@ static int stop_locked(void *unused)
 void sample_stop(void)
 {
 	if (is_on())
-		state_slowly(stop_locked, NULL);
+		state_call_locked(stop_locked, NULL);
 }
 
 /* --- enabling --- */
@@ -412,7 +412,7 @@ int sample_signal_want(void)
 	if (ARCH_HAS_RESTORER == 0)
 		return -ENOSYS;
 	if (sample_signal == 0)
-		r = sample_signal_take((void *)handle);
+		r = sample_signal_take((void *)handle_timer_signal);
 	if (r == 0)
 		__atomic_store_n(&needs_signal, true, __ATOMIC_RELEASE);
 	return r;
@@ -440,7 +440,7 @@ static int enable_locked(void *argument)
 		return -ENOSYS;
 	}
 	if (sample_signal == 0)
-		r = sample_signal_take((void *)handle);
+		r = sample_signal_take((void *)handle_timer_signal);
 	if (r < 0)
 		return r;
 	if (frequency_hz == 0)
@@ -461,7 +461,7 @@ void shim_lend_samples(struct shim_profiler_handle *handle_,
 
 int sample_enable(struct shim_profiler_handle *handle_)
 {
-	return state_slowly(enable_locked, handle_);
+	return state_call_locked(enable_locked, handle_);
 }
 
 /* The state lock may be held: built-in profilers call this with the lock. */
@@ -537,7 +537,8 @@ shim_profiler_set_sample_mode(struct shim_profiler_handle *handle,
 		return SHIM_E_INVALIDARG;
 	if (change.frequency_hz > SHIM_SAMPLE_FREQUENCY_MAX)
 		change.frequency_hz = SHIM_SAMPLE_FREQUENCY_MAX;
-	return state_slowly(change_mode, &change) < 0 ? SHIM_E_FAIL : SHIM_OK;
+	return state_call_locked(change_mode, &change) < 0 ? SHIM_E_FAIL :
+							     SHIM_OK;
 }
 
 enum shim_result

@@ -72,7 +72,7 @@ void sample_signal_keep(void)
 	    sys_is_forbidden() || sys_signal_action(SETXID, NULL, &now) < 0 ||
 	    now.handler == own_action.handler)
 		return;
-	state_slowly(keep_locked, NULL);
+	state_call_locked(keep_locked, NULL);
 }
 
 SUBSCRIBE(runtime_thread_created, sample_signal_keep);
@@ -152,7 +152,7 @@ bool sample_ids_change_begins(void)
 	    sys_is_forbidden())
 		return false;
 	__atomic_add_fetch(&changes, 1, __ATOMIC_SEQ_CST);
-	state_slowly(wake_all, NULL);
+	state_call_locked(wake_all, NULL);
 	return true;
 }
 

@@ -32,7 +32,8 @@ static bool begin_at_copy(struct unwind *walk, struct thread *self,
 
 /* Begins the walk at @context, at the interrupted context of a sample, or at the
  * caller. */
-static bool begin(struct unwind *walk, struct thread *self, const void *context)
+static bool begin_walk(struct unwind *walk, struct thread *self,
+		       const void *context)
 {
 	if (self && self->sample_context &&
 	    (!context || context == self->sample_context)) {
@@ -174,7 +175,7 @@ static enum shim_result list_stack(const void *context, enum wanted wanted,
 
 	if (!output_is_valid(count, addresses))
 		return SHIM_E_INVALIDARG;
-	if (!begin(&job.walk, job.self, context))
+	if (!begin_walk(&job.walk, job.self, context))
 		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
 	result = events_call_apart(job.self, list_frames, &job);
 	if (total)
@@ -202,7 +203,7 @@ enum shim_result shim_stack_calls(const void *context, uintptr_t end,
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, addresses))
 		return SHIM_E_INVALIDARG;
-	if (!begin(&job.walk, job.self, context))
+	if (!begin_walk(&job.walk, job.self, context))
 		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
 	result = events_call_apart(job.self, list_calls_to_end, &job);
 	if (total)
@@ -268,7 +269,7 @@ static bool coalesce(struct snapshot *snapshot, shim_function *function)
 	if (!(snapshot->flags & SHIM_SNAPSHOT_COALESCE))
 		return true;
 	snapshot->in_run = *function == 0 ||
-			   state_slowly(is_hooked, function) != 1;
+			   state_call_locked(is_hooked, function) != 1;
 	if (!snapshot->in_run)
 		return true;
 	*function = 0;
@@ -403,7 +404,7 @@ enum shim_result shim_stack_snapshot(shim_thread thread,
 		return snapshot_other_thread(self, thread, &job);
 	if (!self)
 		return SHIM_OK;
-	if (!begin(&job.walk, self, context))
+	if (!begin_walk(&job.walk, self, context))
 		return SHIM_E_FAIL;
 	if (context && !is_code(job.walk.registers[WALK_IP]))
 		return SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX;

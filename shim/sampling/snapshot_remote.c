@@ -359,7 +359,7 @@ static int install_signal(void *unused)
 bool snapshot_get_ready(void)
 {
 	return __atomic_load_n(&is_ready, __ATOMIC_ACQUIRE) ||
-	       state_slowly(install_signal, NULL) == 0;
+	       state_call_locked(install_signal, NULL) == 0;
 }
 
 static bool may_ask(const struct thread *self, const struct thread *target)

@@ -81,7 +81,7 @@ static int begin_again(void *unused)
 static void begin_as_child(void)
 {
 	state_forked();
-	state_quietly(begin_again, NULL);
+	state_call_locked_in_handler(begin_again, NULL);
 	RAISE(forked);
 }
 

@@ -25,14 +25,14 @@ static void expect(bool is_true, const char *mistake)
 
 /* Only one thread writes.  With stdio's locks and printf, export chrome took
  * twice as long. */
-static void put(struct json *json, const char *bytes, size_t size)
+static void write_bytes(struct json *json, const char *bytes, size_t size)
 {
 	fwrite_unlocked(bytes, 1, size, json->out);
 }
 
 static void put_string(struct json *json, const char *text)
 {
-	put(json, text, strlen(text));
+	write_bytes(json, text, strlen(text));
 }
 
 static void put_character(struct json *json, char c)
@@ -47,7 +47,7 @@ static void put_decimal(struct json *json, uint64_t number)
 	do
 		*--at = (char)('0' + number % 10);
 	while (number /= 10);
-	put(json, at, (size_t)(digits + sizeof(digits) - at));
+	write_bytes(json, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 static void put_line(struct json *json)
@@ -169,7 +169,7 @@ void json_text(struct json *json, const char *text)
 	}
 	put_character(json, '"');
 	length = text_plain_bytes(text);
-	put(json, text, length);
+	write_bytes(json, text, length);
 	for (text += length; *text; text += length ? length : 1) {
 		length = character_at(text, SIZE_MAX, &c);
 		if (!length) {
@@ -180,7 +180,7 @@ void json_text(struct json *json, const char *text)
 		} else if (!character_is_harmless(c)) {
 			fprintf(json->out, "\\u%04x", (unsigned int)c);
 		} else {
-			put(json, text, length);
+			write_bytes(json, text, length);
 		}
 	}
 	put_character(json, '"');

@@ -26,7 +26,7 @@ static bool progress_shown, progress_is_off, dies_at_once;
 static void (*tidy_up)(void);
 static const char *verb = "";
 
-static void say(const char *format, va_list arguments)
+static void print_message(const char *format, va_list arguments)
 {
 	char *text = NULL;
 
@@ -54,7 +54,7 @@ void die(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(format, arguments);
+	print_message(format, arguments);
 	va_end(arguments);
 	if (dies_at_once)
 		_exit(1);
@@ -68,7 +68,7 @@ void die_usage(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(format, arguments);
+	print_message(format, arguments);
 	va_end(arguments);
 	fprintf(stderr, "Try 'profrun%s%s --help'.\n", *verb ? " " : "", verb);
 	exit(2);

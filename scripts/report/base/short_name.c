@@ -40,7 +40,7 @@ static size_t prefix_in(const char *text, const char *const *list)
 	return 0;
 }
 
-static void keep(struct shortening *name, size_t length)
+static void keep_bytes(struct shortening *name, size_t length)
 {
 	memcpy(name->text + name->size, name->at, length);
 	name->size += length;
@@ -123,13 +123,13 @@ static bool keep_operator(struct shortening *name)
 	size_t length = operator_length(name->at);
 
 	if (length) {
-		keep(name, length);
+		keep_bytes(name, length);
 		name->at += name->at[0] == ' ' && name->at[1] == '<';
 		return true;
 	}
 	while (*name->at && *name->at != '(') {
 		if (*name->at != '<')
-			keep(name, 1);
+			keep_bytes(name, 1);
 		else if (!skip(name))
 			return false;
 	}
@@ -141,12 +141,12 @@ static bool keep_unnamed(struct shortening *name)
 {
 	while (*name->at && *name->at != '}') {
 		if (*name->at != '<' && *name->at != '(')
-			keep(name, 1);
+			keep_bytes(name, 1);
 		else if (!skip(name))
 			return false;
 	}
 	if (*name->at)
-		keep(name, 1);
+		keep_bytes(name, 1);
 	return true;
 }
 
@@ -183,18 +183,18 @@ static bool read_parameters(struct shortening *name)
 /* Keeps "<Type as Trait>", without their arguments. */
 static bool keep_rust_type(struct shortening *name)
 {
-	keep(name, 1);
+	keep_bytes(name, 1);
 	while (*name->at && *name->at != '>') {
 		if (!strncmp(name->at, "->", 2))
-			keep(name, 2);
+			keep_bytes(name, 2);
 		else if (*name->at != '<')
-			keep(name, 1);
+			keep_bytes(name, 1);
 		else if (!skip(name))
 			return false;
 	}
 	if (!*name->at)
 		return false;
-	keep(name, 1);
+	keep_bytes(name, 1);
 	return true;
 }
 
@@ -217,7 +217,7 @@ static bool read_arguments(struct shortening *name)
 static bool read_part(struct shortening *name)
 {
 	if (!strncmp(name->at, ANONYMOUS, strlen(ANONYMOUS))) {
-		keep(name, strlen(ANONYMOUS));
+		keep_bytes(name, strlen(ANONYMOUS));
 		return true;
 	}
 	if (is_at_part(name) && !strncmp(name->at, "operator", 8) &&
@@ -232,7 +232,7 @@ static bool read_part(struct shortening *name)
 	case '[': /* a tag of the C++ ABI */ return skip(name);
 	case '!': /* D's template arguments */
 		if (name->at[1] != '(') {
-			keep(name, 1);
+			keep_bytes(name, 1);
 			return true;
 		}
 		name->at++;
@@ -241,13 +241,13 @@ static bool read_part(struct shortening *name)
 	case '{': return keep_unnamed(name);
 	case ' ':
 		if (!strncmp(name->at, " [", 2)) { /* a clone */
-			keep(name, strlen(name->at));
+			keep_bytes(name, strlen(name->at));
 			return true;
 		}
 		name->at++;
 		name->size = name->begin;
 		return true;
-	default: keep(name, 1); return true;
+	default: keep_bytes(name, 1); return true;
 	}
 }
 
@@ -266,7 +266,7 @@ const char *short_name(const char *name)
 	};
 	const char *kept = name;
 
-	keep(&shortening, prefix_in(name, before));
+	keep_bytes(&shortening, prefix_in(name, before));
 	shortening.begin = shortening.size;
 	while (*shortening.at && read_part(&shortening))
 		;

@@ -42,7 +42,8 @@ struct perfetto {
 	struct kept_text result; /* result of the call that is left next */
 };
 
-static void put(struct perfetto *perfetto, Perfetto__TracePacket *packet)
+static void write_packet(struct perfetto *perfetto,
+			 Perfetto__TracePacket *packet)
 {
 	Perfetto__TracePacket *packets[] = { packet };
 	Perfetto__Trace trace = PERFETTO__TRACE__INIT;
@@ -102,7 +103,7 @@ static void describe(struct perfetto *perfetto,
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
 
 	packet.track_descriptor = track;
-	put(perfetto, &packet);
+	write_packet(perfetto, &packet);
 }
 
 static void describe_process(struct perfetto *perfetto, uint32_t process)
@@ -190,7 +191,7 @@ static void put_event(struct perfetto *perfetto,
 	packet.timestamp = whole(time_ns);
 	packet.track_event = track_event;
 	packet.interned_data = names;
-	put(perfetto, &packet);
+	write_packet(perfetto, &packet);
 }
 
 static void put_enter(struct perfetto *perfetto, uint32_t lane,

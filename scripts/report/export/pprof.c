@@ -72,7 +72,7 @@ struct writing {
 	uint32_t paths_done;
 };
 
-static void put(struct writing *writing, const Pprof__Profile *piece)
+static void write_piece(struct writing *writing, const Pprof__Profile *piece)
 {
 	size_t size = pprof__profile__get_packed_size(piece);
 
@@ -106,7 +106,7 @@ static void put_strings(struct writing *writing)
 
 	piece.string_table = (char **)writing->strings.text + first;
 	piece.n_string_table = writing->strings.count - first;
-	put(writing, &piece);
+	write_piece(writing, &piece);
 	writing->strings_written = writing->strings.count;
 }
 
@@ -168,7 +168,7 @@ static void put_head(struct writing *writing)
 		piece.period_type = &time;
 		piece.period = rounded(model->period_ns);
 	}
-	put(writing, &piece);
+	write_piece(writing, &piece);
 }
 
 /* The names are those of Go's heap profiles, which pprof knows: "inuse" is the
@@ -203,7 +203,7 @@ static void put_memory_head(struct writing *writing)
 	piece.duration_nanos = rounded(model->duration);
 	piece.period_type = &period;
 	piece.period = model->memory_period ? limited(model->memory_period) : 1;
-	put(writing, &piece);
+	write_piece(writing, &piece);
 }
 
 /* --- functions and their locations --- */
@@ -257,7 +257,7 @@ static void put_mapping(struct writing *writing, uint32_t number,
 	mapping.has_filenames = mapping.has_line_numbers = has_lines;
 	piece.mapping = &mappings;
 	piece.n_mapping = 1;
-	put(writing, &piece);
+	write_piece(writing, &piece);
 }
 
 /* pprof takes the first mapping for the main binary. */
@@ -327,7 +327,7 @@ static void put_located(struct writing *writing, struct located *at)
 	piece.location = &location;
 	piece.function = &function;
 	piece.n_location = piece.n_function = 1;
-	put(writing, &piece);
+	write_piece(writing, &piece);
 }
 
 static void put_function(struct writing *writing, uint32_t number,
@@ -403,7 +403,7 @@ static void put_place(struct writing *writing, uint32_t number, uint32_t place,
 	location.n_line = 1;
 	piece.location = &locations;
 	piece.n_location = 1;
-	put(writing, &piece);
+	write_piece(writing, &piece);
 }
 
 static void put_places(struct writing *writing, const struct image **images)
@@ -508,7 +508,7 @@ static void put_sample(struct writing *writing)
 	sample.n_label = writing->label_count;
 	piece.sample = &samples;
 	piece.n_sample = 1;
-	put(writing, &piece);
+	write_piece(writing, &piece);
 }
 
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
@@ -680,7 +680,7 @@ static void put_comments(struct writing *writing)
 		comment(writing, &comments, warning_text(i));
 	piece.comment = comments.strings;
 	piece.n_comment = comments.count;
-	put(writing, &piece);
+	write_piece(writing, &piece);
 	free(comments.strings);
 }
 

@@ -48,7 +48,7 @@ struct input {
 	uint64_t at, size;
 };
 
-static void get(struct input *input, void *bytes, size_t size)
+static void read_input(struct input *input, void *bytes, size_t size)
 {
 	if (fread(bytes, 1, size, input->file) != size)
 		die("%s: cut at offset %" PRIu64, input->name, input->at);
@@ -60,7 +60,7 @@ static uint64_t get_number(struct input *input, unsigned size)
 	unsigned char bytes[8];
 	uint64_t value = 0;
 
-	get(input, bytes, size);
+	read_input(input, bytes, size);
 	while (size-- > 0)
 		value = value << 8 | bytes[size];
 	return value;
@@ -103,7 +103,7 @@ static void read_histogram(struct merge *merge, struct input *input)
 	histogram.high = get_number(input, 8);
 	histogram.bins = (uint32_t)get_number(input, 4);
 	histogram.rate_hz = (uint32_t)get_number(input, 4);
-	get(input, histogram.unit, sizeof(histogram.unit));
+	read_input(input, histogram.unit, sizeof(histogram.unit));
 	if (histogram.low >= histogram.high || histogram.bins > BINS_MOST ||
 	    histogram.bins > (input->size - input->at) / 2)
 		die("%s: at offset %" PRIu64 ": not a histogram", input->name,
@@ -133,7 +133,7 @@ static void read_file(struct merge *merge, const char *name)
 	if (!input.file || fstat(fileno(input.file), &info) != 0)
 		die("%s: %s", name, strerror(errno));
 	input.size = (uint64_t)info.st_size;
-	get(&input, header, sizeof(header));
+	read_input(&input, header, sizeof(header));
 	if (memcmp(header, "gmon\1\0\0\0", 8))
 		die("%s: not a gmon.out", name);
 	while ((tag = fgetc(input.file)) != EOF) {

@@ -110,7 +110,7 @@ static void join_one(const char *target, const char *path)
 }
 
 /* Dies if @path is no recording. */
-static void check(const char *path)
+static void check_recording(const char *path)
 {
 	struct recording recording;
 
@@ -123,7 +123,7 @@ void merge_recordings(const char *output, char **paths, int count)
 	int i;
 
 	for (i = 0; i < count; i++)
-		check(paths[i]);
+		check_recording(paths[i]);
 	target = directory_begin(output);
 	for (i = 0; i < count; i++) {
 		progress("copying", (uint64_t)i, (uint64_t)count);

@@ -47,7 +47,7 @@ struct place {
 
 /* --- writing --- */
 
-static void put(FILE *out, uint64_t value, unsigned size)
+static void write_little_endian(FILE *out, uint64_t value, unsigned size)
 {
 	for (; size > 0; size--, value >>= 8)
 		fputc((int)(value & 0xff), out);
@@ -70,18 +70,19 @@ static void put_counts(FILE *out, const struct pchist *histogram,
 		most = records * HIST_LARGEST;
 	}
 	do {
-		put(out, 0, 1);
-		put(out, given->base - given->bias, 8);
-		put(out, given->end - given->bias, 8);
-		put(out, given->bins, 4);
-		put(out, histogram->given->rate_hz, 4);
+		write_little_endian(out, 0, 1);
+		write_little_endian(out, given->base - given->bias, 8);
+		write_little_endian(out, given->end - given->bias, 8);
+		write_little_endian(out, given->bins, 4);
+		write_little_endian(out, histogram->given->rate_hz, 4);
 		fwrite("seconds\0\0\0\0\0\0\0\0s", 1, 16, out);
 		for (i = 0; i < given->bins; i++) {
 			uint64_t count = range->counts[i];
 
 			count = count > before ? count - before : 0;
-			put(out, count > HIST_LARGEST ? HIST_LARGEST : count,
-			    2);
+			write_little_endian(
+				out,
+				count > HIST_LARGEST ? HIST_LARGEST : count, 2);
 		}
 		before += HIST_LARGEST;
 	} while (before < most);
@@ -111,13 +112,14 @@ static void put_arc(FILE *out, const struct pchist_range *range,
 			calls = part;
 		}
 
-		put(out, 1, 1);
-		put(out,
-		    holds(range, arc->from - 1) ? arc->from - 1 - bias :
-						  range->given.entry,
-		    8);
-		put(out, arc->self - bias, 8);
-		put(out, part, 4);
+		write_little_endian(out, 1, 1);
+		write_little_endian(out,
+				    holds(range, arc->from - 1) ?
+					    arc->from - 1 - bias :
+					    range->given.entry,
+				    8);
+		write_little_endian(out, arc->self - bias, 8);
+		write_little_endian(out, part, 4);
 		calls -= part;
 	}
 }
@@ -255,7 +257,8 @@ static void write_mon(const struct place *place, const struct pchist *histogram,
 
 		fwrite(&record, sizeof(record), 1, out);
 		fwrite(given->path, 1, length, out);
-		put(out, 0, record.path_size - (unsigned)length);
+		write_little_endian(out, 0,
+				    record.path_size - (unsigned)length);
 		fwrite(range->counts, sizeof(uint32_t), given->bins, out);
 		samples += range->samples;
 	}

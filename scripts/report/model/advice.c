@@ -189,10 +189,11 @@ bool advice_has_cxx(const struct model *model)
 	return false;
 }
 
-/* The function with the most trivial calls that is not in @told; or NULL. */
-const struct function *advice_most_trivial(const struct model *model,
-					   const struct function *const *told,
-					   uint32_t told_count)
+/* The function with the most trivial calls that is not in @reported; or NULL. */
+const struct function *
+advice_most_trivial(const struct model *model,
+		    const struct function *const *reported,
+		    uint32_t reported_count)
 {
 	const struct function *most = NULL, *function;
 	uint64_t calls, most_calls = 0;
@@ -200,10 +201,10 @@ const struct function *advice_most_trivial(const struct model *model,
 
 	for (i = 0; i < model->function_count; i++) {
 		function = &model->functions[i];
-		for (n = 0; n < told_count && told[n] != function; n++)
+		for (n = 0; n < reported_count && reported[n] != function; n++)
 			;
 		calls = trivial_calls(model, function);
-		if (n == told_count && function->is_named &&
+		if (n == reported_count && function->is_named &&
 		    calls > most_calls) {
 			most = function;
 			most_calls = calls;

@@ -50,9 +50,10 @@ bool advice_has_trivial_calls(const struct model *model);
 /* Whether functions of C++ were recorded. */
 bool advice_has_cxx(const struct model *model);
 
-/* The function with the most trivial calls that is not in @told; or NULL. */
-const struct function *advice_most_trivial(const struct model *model,
-					   const struct function *const *told,
-					   uint32_t told_count);
+/* The function with the most trivial calls that is not in @reported; or NULL. */
+const struct function *
+advice_most_trivial(const struct model *model,
+		    const struct function *const *reported,
+		    uint32_t reported_count);
 
 #endif

@@ -40,7 +40,7 @@ struct block {
 	/* blocks of lines of the process so far */
 	struct block *found;
 	uint32_t found_count, found_room;
-	struct names known;	 /* their place_key(), with the same numbers */
+	struct names place_keys; /* of place_key(), with the same numbers */
 	struct names images;	 /* place_key() of the process's images */
 	uint32_t *image_numbers; /* numbers of those images */
 	bool reads_points;	 /* this time */
@@ -163,8 +163,8 @@ static size_t listed_count, listed_room;
 
 static struct listed *list_functions(const struct image *image)
 {
-	static struct names known; /* their keys, with the same numbers */
-	uint32_t number = names_add(&known, image_key(image));
+	static struct names image_keys; /* with the same numbers */
+	uint32_t number = names_add(&image_keys, image_key(image));
 	struct listed *made;
 
 	if (number < listed_count)
@@ -288,7 +288,8 @@ static void read_lines(struct block *block, uint64_t offset)
 	image = find_image(block, path);
 	if (image)
 		add_functions(block, image);
-	number = names_add(&block->known, place_key(block->head.start, path));
+	number = names_add(&block->place_keys,
+			   place_key(block->head.start, path));
 	/* the object was loaded there again */
 	if (number < block->found_count) {
 		free(block->files);
@@ -303,7 +304,7 @@ static bool find_lines(const struct block *points,
 		       const struct shim_coverage_points *head,
 		       const char *path, struct block *lines)
 {
-	uint32_t number = names_find(&points->known,
+	uint32_t number = names_find(&points->place_keys,
 				     place_key(head->start, path));
 
 	if (number == NONE)
@@ -513,7 +514,7 @@ static void read_process(struct block *block)
 	for (n = 0; n < block->found_count; n++)
 		free(block->found[n].files);
 	free(block->found);
-	names_free(&block->known);
+	names_free(&block->place_keys);
 	names_free(&block->images);
 	free(block->image_numbers);
 }

@@ -169,7 +169,8 @@ static void merge_parts(struct exceptions *exceptions)
 	exceptions->part_count = n;
 }
 
-static void add(struct thrown *thrown, const struct throw_part *part)
+static void add_thrown_part(struct thrown *thrown,
+			    const struct throw_part *part)
 {
 	*(part->is_throw ? &thrown->throws : &thrown->catches) += part->count;
 }
@@ -192,7 +193,7 @@ static void find_throwers(struct exceptions *exceptions)
 						    .path = part->path,
 						    .first = i };
 		}
-		add(thrower, part);
+		add_thrown_part(thrower, part);
 		thrower->count++;
 		*(part->is_throw ? &exceptions->throws :
 				   &exceptions->catches) += part->count;

@@ -54,7 +54,7 @@ struct lock_holder {
 	uint32_t part, tries;
 };
 
-static void add(struct waits *to, const struct waits *waits)
+static void add_waits(struct waits *to, const struct waits *waits)
 {
 	to->waits += waits->waits;
 	to->failures += waits->failures;
@@ -269,12 +269,12 @@ struct found {
 	struct data_symbol symbol;
 };
 
-static uint32_t find_object(struct locks *locks, struct names *known,
+static uint32_t find_object(struct locks *locks, struct names *object_keys,
 			    struct image *image)
 {
 	if (image->data_object != NONE)
 		return image->data_object;
-	image->data_object = names_add(known, image_key(image));
+	image->data_object = names_add(object_keys, image_key(image));
 	if (image->data_object < locks->object_count)
 		return image->data_object;
 	GROW(locks->objects, locks->object_count, locks->object_room);
@@ -294,7 +294,7 @@ static const char *name_data(const struct data_symbol *symbol)
 	return offset ? keep_format("%s+%" PRIu64, name, offset) : name;
 }
 
-static void find_image(struct model *model, struct names *known,
+static void find_image(struct model *model, struct names *object_keys,
 		       struct found *found)
 {
 	const struct lock_part *part = found->parts[0];
@@ -312,7 +312,7 @@ static void find_image(struct model *model, struct names *known,
 	found->object = NONE;
 	if (!image)
 		return;
-	found->object = find_object(model->locks, known, image);
+	found->object = find_object(model->locks, object_keys, image);
 	found->address = part->address - image->bias;
 	found->is_inside = inside != NULL;
 }
@@ -387,13 +387,13 @@ static struct lock make_lock(const struct locks *locks,
 /* Locks of one kind at the same place of a file are one lock, whatever the
  * build. */
 static uint32_t find_lock(struct locks *locks, struct names *paths,
-			  struct names *known, const struct lock *lock)
+			  struct names *lock_keys, const struct lock *lock)
 {
 	const char *key = keep_format(
 		"%u/%u/%u/%" PRIx64, lock->kind, lock->process,
 		lock->object ? names_add(paths, lock->object) : NONE,
 		lock->address);
-	uint32_t number = names_add(known, key);
+	uint32_t number = names_add(lock_keys, key);
 
 	if (number < locks->lock_count)
 		return number;
@@ -427,7 +427,7 @@ static void find_locks(struct model *model)
 {
 	struct locks *locks = model->locks;
 	struct lock_part **order = allocate(locks->part_count, sizeof(*order));
-	struct names objects = { 0 }, paths = { 0 }, known = { 0 };
+	struct names objects = { 0 }, paths = { 0 }, lock_keys = { 0 };
 	uint32_t i, n, count;
 	struct found *found = list_found(locks, order, &count);
 
@@ -436,14 +436,14 @@ static void find_locks(struct model *model)
 	name_all(locks, found, count);
 	for (i = 0; i < count; i++) {
 		struct lock lock = make_lock(locks, &found[i]);
-		uint32_t number = find_lock(locks, &paths, &known, &lock);
+		uint32_t number = find_lock(locks, &paths, &lock_keys, &lock);
 
 		for (n = 0; n < found[i].part_count; n++)
 			found[i].parts[n]->lock = number;
 	}
 	names_free(&objects);
 	names_free(&paths);
-	names_free(&known);
+	names_free(&lock_keys);
 	free(found);
 	free(order);
 }
@@ -572,10 +572,10 @@ static void make_waiters(struct locks *locks)
 				part->lock, part->path, part->holder, { 0 }
 			};
 		}
-		add(&waiter->waits, &part->waits);
-		add(&locks->locks[part->lock].waits, &part->waits);
-		add(&locks->all, &part->waits);
-		add(&locks->by_kind[part->kind], &part->waits);
+		add_waits(&waiter->waits, &part->waits);
+		add_waits(&locks->locks[part->lock].waits, &part->waits);
+		add_waits(&locks->all, &part->waits);
+		add_waits(&locks->by_kind[part->kind], &part->waits);
 		if (part->path == NONE)
 			locks->unplaced++;
 		else

@@ -155,10 +155,11 @@ static void add_functions(struct ranks *ranks)
 	part_sums_end(&part);
 }
 
-static uint32_t find_path(struct ranks *ranks, struct map *known,
+static uint32_t find_path(struct ranks *ranks, struct map *path_by_key,
 			  uint32_t parent, uint32_t function)
 {
-	uint32_t number = map_add(known, (uint64_t)parent << 32 | function,
+	uint32_t number = map_add(path_by_key,
+				  (uint64_t)parent << 32 | function,
 				  ranks->path_count);
 
 	if (number < ranks->path_count)
@@ -177,17 +178,17 @@ void ranks_add_paths(struct ranks *ranks)
 {
 	struct model *model = ranks->model;
 	uint32_t *joint = allocate(model->path_count, sizeof(*joint));
-	struct map known = { 0 };
+	struct map path_by_key = { 0 };
 	uint32_t i;
 
-	find_path(ranks, &known, NONE - 1, NONE - 1);
+	find_path(ranks, &path_by_key, NONE - 1, NONE - 1);
 	for (i = 1; i < model->path_count; i++) {
 		const struct path *path = &model->paths[i];
 		struct rank_row *row;
 
 		if (path->function == NONE)
 			continue; /* a thread's root: 0 */
-		joint[i] = find_path(ranks, &known, joint[path->parent],
+		joint[i] = find_path(ranks, &path_by_key, joint[path->parent],
 				     path->function);
 		row = &ranks->paths[joint[i]];
 		add_figure(ranks, row, ranks->of_thread[path->thread],
@@ -197,7 +198,7 @@ void ranks_add_paths(struct ranks *ranks)
 	}
 	for (i = 0; i < ranks->path_count; i++)
 		measure_row(ranks, &ranks->paths[i]);
-	map_free(&known);
+	map_free(&path_by_key);
 	free(joint);
 }
 

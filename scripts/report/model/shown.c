@@ -203,8 +203,9 @@ struct folding {
 	struct model *model;
 	struct path *paths; /* paths that remain */
 	uint32_t count;
-	struct map known;  /* "caller and function", to a path that remains */
-	enum place *place; /* by old path */
+	struct map
+		path_by_key; /* "caller and function", to a path that remains */
+	enum place *place;   /* by old path */
 	/* By old path: its new number, and the path that gets its own values;
 	 * or NONE. */
 	uint32_t *numbers, *own;
@@ -329,9 +330,9 @@ static void keep_path(struct folding *folding, uint32_t number, uint32_t parent)
 	uint64_t key = (uint64_t)parent << 32 |
 		       (path->place == NONE ? path->function :
 					      path->place | PLACE_KEY);
-	uint32_t found = path->function == NONE ?
-				 folding->count :
-				 map_add(&folding->known, key, folding->count);
+	uint32_t found = path->function == NONE ? folding->count :
+						  map_add(&folding->path_by_key,
+							  key, folding->count);
 
 	folding->numbers[number] = found;
 	if (found < folding->count) {
@@ -459,6 +460,6 @@ bool shown_fold(struct model *model)
 	free(folding.place);
 	free(folding.numbers);
 	free(folding.own);
-	map_free(&folding.known);
+	map_free(&folding.path_by_key);
 	return true;
 }

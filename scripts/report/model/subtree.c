@@ -14,7 +14,8 @@
 struct growing {
 	const struct model *model;
 	struct model tree;
-	struct map known; /* "parent and function" to a path of the tree */
+	struct map
+		path_by_key; /* "parent and function" to a path of the tree */
 	uint32_t memory_room, below_room;
 };
 
@@ -54,7 +55,7 @@ static uint32_t add(struct growing *growing, uint32_t parent, uint32_t function,
 {
 	struct model *tree = &growing->tree;
 	uint64_t key = (uint64_t)parent << 32 | function;
-	uint32_t number = map_add(&growing->known, key, tree->path_count);
+	uint32_t number = map_add(&growing->path_by_key, key, tree->path_count);
 
 	if (number < tree->path_count) {
 		path_add(&tree->paths[number], path);
@@ -130,7 +131,7 @@ struct model subtree_of(const struct model *model, const bool *wanted,
 		}
 	}
 	free(inside);
-	map_free(&growing.known);
+	map_free(&growing.path_by_key);
 	paths_link(&growing.tree);
 	return growing.tree;
 }

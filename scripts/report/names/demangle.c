@@ -25,7 +25,7 @@ static jmp_buf enough;
 static char text[TEXT_MAX];
 static size_t length;
 
-static void take(const char *piece, size_t size, void *opaque)
+static void append_piece(const char *piece, size_t size, void *opaque)
 {
 	(void)opaque;
 	if (size >= sizeof(text) - length)
@@ -40,7 +40,7 @@ static bool run_cpp_demangler(const char *name)
 {
 	length = 0;
 	return !setjmp(enough) &&
-	       !__gcclibcxx_demangle_callback(name, take, NULL);
+	       !__gcclibcxx_demangle_callback(name, append_piece, NULL);
 }
 
 bool is_mangled(const char *name)
@@ -84,7 +84,8 @@ void *xrealloc(void *memory, size_t size)
 static bool run_rust_demangler(const char *name)
 {
 	length = 0;
-	return !setjmp(enough) && rust_demangle_callback(name, 0, take, NULL);
+	return !setjmp(enough) &&
+	       rust_demangle_callback(name, 0, append_piece, NULL);
 }
 
 /* The demangler of D takes no names with the suffix of a clone. */
@@ -102,12 +103,12 @@ static bool run_d_demangler(const char *name)
 	demangled = dlang_demangle(plain, 0);
 	if (!demangled)
 		return false;
-	take(demangled, strlen(demangled), NULL);
+	append_piece(demangled, strlen(demangled), NULL);
 	free(demangled);
 	if (name[size]) {
-		take(" [clone ", 8, NULL);
-		take(name + size, strlen(name + size), NULL);
-		take("]", 1, NULL);
+		append_piece(" [clone ", 8, NULL);
+		append_piece(name + size, strlen(name + size), NULL);
+		append_piece("]", 1, NULL);
 	}
 	return true;
 }

@@ -253,11 +253,11 @@ static uint32_t go_down(struct frames *frames, Dwarf_Die *unit,
 
 void frames_list(struct frames *frames, uint64_t address)
 {
-	uint32_t known = (uint32_t)frames->units.count;
+	uint32_t next = (uint32_t)frames->units.count;
 	Dwarf_Die unit;
 
 	if (lines_unit(frames->lines, &address, &unit) &&
-	    map_add(&frames->units, dwarf_dieoffset(&unit), known) == known)
+	    map_add(&frames->units, dwarf_dieoffset(&unit), next) == next)
 		list_functions(frames, &unit);
 }
 

@@ -31,13 +31,13 @@ static struct names line_files; /* files that answers have named */
 
 static void put_line(uint32_t number, const char *file, int line)
 {
-	uint32_t known = names_find(&line_files, file), i;
-	bool is_new = known == NONE;
+	uint32_t found = names_find(&line_files, file), i;
+	bool is_new = found == NONE;
 
 	if (strlen(file) > NAMES_TEXT_MAX ||
 	    (is_new && !elf_answer_has_room(strlen(file))))
 		return;
-	i = is_new ? names_add(&line_files, keep_text(file, SIZE_MAX)) : known;
+	i = is_new ? names_add(&line_files, keep_text(file, SIZE_MAX)) : found;
 	elf_answer((struct names_answer){ .kind = ANSWER_LINE,
 					  .number = number,
 					  .a = (uint64_t)line,
@@ -72,7 +72,7 @@ static struct frames *frames_here(void)
 	return frames;
 }
 
-static bool can_tell(const struct frame_function *function)
+static bool has_room_for(const struct frame_function *function)
 {
 	size_t size = function->file ? strlen(function->file) : 0;
 
@@ -83,16 +83,16 @@ static bool can_tell(const struct frame_function *function)
 
 /* Describes each function once.  A function with @start gets no name here:
  * NAMES_FIND finds it. */
-static void put_frame(struct map *told, uint32_t number,
+static void put_frame(struct map *reported, uint32_t number,
 		      const struct frame_function *function)
 {
-	uint32_t next = (uint32_t)told->count, id;
+	uint32_t next = (uint32_t)reported->count, id;
 	uint64_t key = function->start ? function->start :
 					 function->die | (uint64_t)1 << 63;
 
-	if (map_get(told, key) == NONE && !can_tell(function))
+	if (map_get(reported, key) == NONE && !has_room_for(function))
 		return;
-	id = map_add(told, key, next);
+	id = map_add(reported, key, next);
 	if (id == next)
 		elf_answer(
 			(struct names_answer){
@@ -125,7 +125,7 @@ static void find_frames_at(uint32_t count, bool wants_places)
 	uint64_t *starts = allocate(count, sizeof(*starts));
 	struct frame_function chain[FRAMES_DEPTH];
 	struct frames *frames = frames_here();
-	struct map told = { 0 };
+	struct map reported = { 0 };
 	uint64_t slot;
 	GElf_Addr bias;
 	Elf *elf = dwfl_module_getelf(elf_object.module, &bias);
@@ -153,9 +153,9 @@ static void find_frames_at(uint32_t count, bool wants_places)
 			if (wants_places)
 				put_place(i, &chain[n]);
 			else
-				put_frame(&told, i, &chain[n]);
+				put_frame(&reported, i, &chain[n]);
 	}
-	map_free(&told);
+	map_free(&reported);
 	free(starts);
 	free(addresses);
 	elf_answer_done(0);
@@ -215,13 +215,13 @@ static bool is_stripped(void)
 /* Each name is reported once. */
 static void put_called(const char *name)
 {
-	static struct names known;
+	static struct names reported;
 
 	if (!name || !name[0] || strlen(name) > NAMES_TEXT_MAX ||
-	    names_find(&known, name) != NONE ||
+	    names_find(&reported, name) != NONE ||
 	    !elf_answer_has_room(strlen(name)))
 		return;
-	names_add(&known, name);
+	names_add(&reported, name);
 	elf_answer((struct names_answer){ .kind = ANSWER_NAME }, name, NULL);
 }
 

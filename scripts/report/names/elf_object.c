@@ -90,8 +90,8 @@ void elf_answer_grow_room(int fd)
 }
 
 /* Requests the @number-th file of this kind; returns its descriptor or -1. */
-static int ask(enum names_wanted what, uint32_t number, const char *name,
-	       const void *id, size_t id_size)
+static int request_file(enum names_wanted what, uint32_t number,
+			const char *name, const void *id, size_t id_size)
 {
 	struct names_answer want = {
 		.kind = ANSWER_WANT,
@@ -163,7 +163,7 @@ static int find_debug_file(Dwfl_Module *wanting, void **data,
 
 	(void)data, (void)module_name, (void)base, (void)file_name;
 	for (i = 0; i < TRIES_MAX && size > 0; i++) {
-		fd = ask(NAMES_DEBUG_BY_ID, i, "", id, (size_t)size);
+		fd = request_file(NAMES_DEBUG_BY_ID, i, "", id, (size_t)size);
 		if (fd < 0)
 			break;
 		if (file_has_id(fd, id, (size_t)size)) {
@@ -173,7 +173,7 @@ static int find_debug_file(Dwfl_Module *wanting, void **data,
 		close(fd);
 	}
 	for (i = 0; i < TRIES_MAX && link && *link; i++) {
-		fd = ask(NAMES_DEBUG_BY_NAME, i, link, "", 0);
+		fd = request_file(NAMES_DEBUG_BY_NAME, i, link, "", 0);
 		if (fd < 0)
 			break;
 		if (has_checksum(fd, checksum)) {
@@ -231,7 +231,8 @@ static void find_shared(Dwarf *wanting)
 	int fd;
 
 	for (i = 0; i < TRIES_MAX && size > 0 && !shared; i++) {
-		fd = ask(NAMES_DEBUG_SHARED, i, name, id, (size_t)size);
+		fd = request_file(NAMES_DEBUG_SHARED, i, name, id,
+				  (size_t)size);
 		if (fd < 0)
 			return;
 		if (file_has_id(fd, id, (size_t)size))

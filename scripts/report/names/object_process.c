@@ -70,7 +70,7 @@ static bool read_answer(struct object_files *files,
 	return files->said <= said_most(files);
 }
 
-static void lose(struct object_files *files)
+static void mark_lost(struct object_files *files)
 {
 	const char *why = sandbox_blame(&files->sandbox);
 
@@ -99,12 +99,12 @@ bool object_process_read(struct object_files *files, object_take_answer *take,
 			break;
 		default:
 			if (!take || !take(files, &answer, context)) {
-				lose(files);
+				mark_lost(files);
 				return false;
 			}
 		}
 	}
-	lose(files);
+	mark_lost(files);
 	return false;
 }
 

@@ -300,7 +300,7 @@ static _Noreturn void become_first(int fd, pid_t parent)
 
 /* Sandboxes end when the parent's ends are closed, and then their parent ends:
  * no process is left. */
-static void end(void)
+static void end_sandboxes(void)
 {
 	size_t i;
 
@@ -362,7 +362,7 @@ void sandbox_begin(void (*work)(int fd))
 		to_first = -1;
 		return;
 	}
-	atexit(end);
+	atexit(end_sandboxes);
 }
 
 /* --- the report's end of a sandbox --- */

@@ -59,7 +59,7 @@ static int open_regular(const char *path, struct stat *info)
 	return -1;
 }
 
-static void note(struct source_file *source, const char *path)
+static void note_tried_path(struct source_file *source, const char *path)
 {
 	source->sought = source->sought ?
 				 keep_format("%s, %s", source->sought, path) :
@@ -72,7 +72,7 @@ static bool try_path(struct search *search, const char *path)
 	bool good;
 
 	if (fd < 0) {
-		note(search->source, path);
+		note_tried_path(search->source, path);
 		return false;
 	}
 	search->size = (size_t)search->info.st_size;
@@ -82,7 +82,7 @@ static bool try_path(struct search *search, const char *path)
 	if (good)
 		search->source->path = path;
 	else
-		note(search->source, path);
+		note_tried_path(search->source, path);
 	return good;
 }
 
@@ -175,18 +175,18 @@ const struct source_file *source_find(const char *name,
 				      const struct source_places *places,
 				      const struct object *object)
 {
-	static struct names known;
+	static struct names names;
 	static struct source_file **sources;
 	static uint32_t room;
-	uint32_t number = names_find(&known, name);
+	uint32_t number = names_find(&names, name);
 	struct search search = { .text = NULL };
 
 	if (number != NONE)
 		return sources[number];
-	number = names_add(&known, keep_text(name, SIZE_MAX));
+	number = names_add(&names, keep_text(name, SIZE_MAX));
 	GROW(sources, number, room);
 	search.source = sources[number] = allocate(1, sizeof(**sources));
-	search.source->name = known.text[number];
+	search.source->name = names.text[number];
 	if (try_all(&search, places, object)) {
 		search.source->is_newer = is_newer(&search.info, object);
 		split(search.source, search.text, search.size);

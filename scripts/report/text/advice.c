@@ -35,16 +35,16 @@ static void print_lacking(FILE *out, const struct model *model, enum lack lack,
  * leave out. */
 static void print_c_cure(FILE *out, const struct model *model)
 {
-	const struct function *told[NAMES_MAX];
+	const struct function *reported[NAMES_MAX];
 	uint32_t count = 0;
 
 	fputs("    gcc    -finstrument-functions "
 	      "-finstrument-functions-exclude-function-list=",
 	      out);
-	while (count < NAMES_MAX &&
-	       (told[count] = advice_most_trivial(model, told, count))) {
+	while (count < NAMES_MAX && (reported[count] = advice_most_trivial(
+					     model, reported, count))) {
 		fputs(count ? "," : "", out);
-		put_text(out, told[count++]->name);
+		put_text(out, reported[count++]->name);
 	}
 	fputs(count ? "\n" : "NAME,...\n", out);
 }

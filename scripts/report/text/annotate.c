@@ -46,7 +46,7 @@ static const struct column columns[] = {
 	{ "total", 9 }, { "line", 6 },	  { NULL, 0 },
 };
 
-static struct table begin(const struct printing *printing)
+static struct table begin_table(const struct printing *printing)
 {
 	return table_begin(&printing->layout, printing->annotation->coverage ?
 						      with_counts :
@@ -142,7 +142,7 @@ static void put_head(struct printing *printing)
 static void put_hottest(struct printing *printing)
 {
 	const struct hits *hits = &printing->annotated->hits;
-	struct table table = begin(printing);
+	struct table table = begin_table(printing);
 	uint32_t i, rows, shown;
 
 	for (rows = 0; rows < hits->line_count; rows++)
@@ -210,7 +210,7 @@ static void put_listing(struct printing *printing,
 			const struct listing *listing)
 {
 	struct listing_row row = listing_begin(listing);
-	struct table table = begin(printing);
+	struct table table = begin_table(printing);
 
 	put_file(printing, listing->source);
 	table_titles(&table, NULL);

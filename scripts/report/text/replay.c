@@ -206,7 +206,7 @@ static void print_leave(struct replay *replay, const struct trace_event *event)
 	end_line(replay);
 }
 
-static void keep(char to[512], const char *text)
+static void keep_value_text(char to[512], const char *text)
 {
 	snprintf(to, 512, "%s", text);
 }
@@ -289,9 +289,11 @@ static void print_event(struct replay *replay, const struct trace_event *event)
 		replay->is_held = true;
 		break;
 	case TRACE_LEAVE: print_leave(replay, event); break;
-	case TRACE_ARGUMENTS: keep(replay->arguments, event->text); break;
+	case TRACE_ARGUMENTS:
+		keep_value_text(replay->arguments, event->text);
+		break;
 	case TRACE_RESULT:
-		keep(replay->result, event->text);
+		keep_value_text(replay->result, event->text);
 		replay->result_thread = event->thread;
 		break;
 	case TRACE_THREAD: print_thread(replay, event, "thread "); break;

@@ -66,7 +66,8 @@ static void note_enter(struct trace_filter *filter,
 	map_set(&filter->entered, key_of(event), filter->gone + filter->count);
 }
 
-static void add(struct trace_filter *filter, const struct trace_event *event)
+static void append_event(struct trace_filter *filter,
+			 const struct trace_event *event)
 {
 	struct waiting *waiting;
 
@@ -182,6 +183,6 @@ bool trace_filter_next(struct trace_filter *filter, struct trace_reader *reader,
 		now_ns = read.time_ns;
 		if (read.kind == TRACE_LEAVE && drop(filter, &read))
 			continue;
-		add(filter, &read);
+		append_event(filter, &read);
 	}
 }

@@ -236,8 +236,9 @@ void trace_gaps_begin(struct trace_gaps *gaps, const struct trace *trace,
 }
 
 /* The next gap, if it begins before @now_ns. */
-static const struct trace_gap *look(const struct trace_gaps *gaps,
-				    const struct trace *trace, double now_ns)
+static const struct trace_gap *current_gap(const struct trace_gaps *gaps,
+					   const struct trace *trace,
+					   double now_ns)
 {
 	const struct trace_gap *next = &trace->gaps[gaps->next];
 
@@ -270,7 +271,7 @@ bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 {
 	const struct trace_gap *next;
 
-	while ((next = look(gaps, trace, event->time_ns))) {
+	while ((next = current_gap(gaps, trace, event->time_ns))) {
 		double from, to;
 
 		if (next->counter) {

@@ -613,7 +613,7 @@ static bool next_in_range(struct trace_reader *reader,
 	return next_event(reader, event);
 }
 
-static bool next(struct trace_reader *reader, struct trace_event *event)
+static bool next_of_file(struct trace_reader *reader, struct trace_event *event)
 {
 	if (reader->range.from_ns <= 0 && reader->range.to_ns == 0)
 		return next_event(reader, event);
@@ -622,9 +622,9 @@ static bool next(struct trace_reader *reader, struct trace_event *event)
 
 static bool next_call(struct trace_reader *reader, struct trace_event *event)
 {
-	return reader->filter ?
-		       trace_filter_next(reader->filter, reader, event, next) :
-		       next(reader, event);
+	return reader->filter ? trace_filter_next(reader->filter, reader, event,
+						  next_of_file) :
+				next_of_file(reader, event);
 }
 
 /* A gap between two events is known when the second event has been read. */

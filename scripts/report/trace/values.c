@@ -194,7 +194,7 @@ struct values {
 	bool is_known; /* all of it */
 };
 
-static void add(struct values *values, const char *text, size_t size)
+static void append_text(struct values *values, const char *text, size_t size)
 {
 	size_t room = (size_t)(values->text_end - values->text);
 
@@ -207,7 +207,7 @@ static void add(struct values *values, const char *text, size_t size)
 
 static void add_string(struct values *values, const char *text)
 {
-	add(values, text, strlen(text));
+	append_text(values, text, strlen(text));
 }
 
 static bool add_unknown(struct values *values)
@@ -245,7 +245,7 @@ static bool add_text(struct values *values)
 	size = *values->at++;
 	if (size > (size_t)(values->end - values->at))
 		return add_unknown(values);
-	add(values, (const char *)values->at, size);
+	append_text(values, (const char *)values->at, size);
 	values->at += size;
 	return true;
 }

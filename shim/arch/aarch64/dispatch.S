@@ -226,7 +226,7 @@
 	ldr	x11, [x10, #LAYOUT_THREAD_FRAME]
 	cbnz	x11, 2f
 	mov	x1, sp
-	ldp	x11, x12, [x10, #LAYOUT_THREAD_ROOMY_LOW]
+	ldp	x11, x12, [x10, #LAYOUT_THREAD_CALLBACK_ROOM_LOW]
 	sub	x11, x1, x11
 	cmp	x11, x12
 	b.hs	2f

@@ -315,8 +315,8 @@ plan_unwinding:
 	cmpq	$0, LAYOUT_THREAD_FRAME(%rbx)
 	jne	2f
 	mov	%rsi, %rdx
-	sub	LAYOUT_THREAD_ROOMY_LOW(%rbx), %rdx
-	cmp	LAYOUT_THREAD_ROOMY_SIZE(%rbx), %rdx
+	sub	LAYOUT_THREAD_CALLBACK_ROOM_LOW(%rbx), %rdx
+	cmp	LAYOUT_THREAD_CALLBACK_ROOM_SIZE(%rbx), %rdx
 	jae	2f
 	mov	%rsi, LAYOUT_THREAD_FRAME(%rbx)
 	mov	plan_current(%rip), %rdx
