@@ -33,7 +33,7 @@
  * some samples: a short phase with many calls does not end the counting. */
 #define COUNTED_PERCENT 45
 #define COUNTED_BEGIN	50
-/* Hooks cost this part of the budget at most, or so much as the budget is of the time;
+/* Hooks cost this part of the budget at most, or the budget's share of the time;
  * they get half of that when functions are switched.  They alone know paths. */
 #define HOOKS_PERCENT 30
 

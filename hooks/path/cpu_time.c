@@ -78,7 +78,7 @@ COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick)
 
 	if (!tree || tree_hot.shared || tree_hot.no_clock || tick <= last)
 		return 0;
-	/* The first tick of a thread: what it has done until then is in no call. */
+	/* The first tick of a thread: its time until then belongs to no call. */
 	if (last == 0) {
 		cpu_begin_thread(tree);
 		return 0;

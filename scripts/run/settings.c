@@ -65,12 +65,12 @@ static const char common_help[] =
 	"                             memory[:period=SIZE,seed=N,leaks=MS,\n"
 	"                             snapshots=MS,unwind]\n"
 	"                                              what each call path allocates;\n"
-	"                                              period: by one byte in so many\n"
+	"                                              period: bytes for each sample \n"
 	"                             locks[:unwind]   who waits for which lock\n"
 	"                             coverage         lines and functions reached (-g);\n"
 	"                                              coverage:label=NAME of a test\n"
 	"                             exceptions[:unwind]\n"
-	"                                              what is thrown and caught where;\n"
+	"                                              types, throwers and catchers;\n"
 	"                                              unwind, of these three: also\n"
 	"                                              where no function is instrumented\n"
 	"                             pchist[:hz=N]    a histogram for gprof: gmon.out,\n"
@@ -78,7 +78,7 @@ static const char common_help[] =
 	"                             none             nothing\n"
 	"                             NAME             libshim-profiler-NAME.so,\n"
 	"                                              which gets NAME:ARGS; or a path\n"
-	"      --budget PERCENT       keep calltree's cost below so much of the\n"
+	"      --budget PERCENT       keep calltree's cost below PERCENT of the\n"
 	"                             processor time: times come from samples, and\n"
 	"                             calls of the functions that cost most are\n"
 	"                             estimated; 1 to 99\n"
@@ -90,8 +90,8 @@ static const char common_help[] =
 	"                             T:class, M:function, F:file.c, -item: not these;\n"
 	"                             @FILE: with such items, one or more a line\n"
 	"      --control              let `profrun ctl` in while it runs\n"
-	"  -q, --quiet                say nothing but errors\n"
-	"  -v, --verbose              say what is done\n"
+	"  -q, --quiet                print errors only\n"
+	"  -v, --verbose              print each step\n"
 	"  -h, --help                 this text\n";
 
 static const char report_help[] =
@@ -476,7 +476,7 @@ static const char *why_no_budget(const char *item)
 					       NULL;
 }
 
-/* Refuses processor time beside what has no coarse clock. */
+/* Refuses processor time for profilers without a coarse clock. */
 static void check_cpu_clock(const struct settings *settings, char **items)
 {
 	static const struct {

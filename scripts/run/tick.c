@@ -49,7 +49,7 @@
 #define SLICE_NS   100000
 #define LENGTH_NEW 256 /* ticks, until @length is written again */
 
-/* The writer's pace: checked after so many ticks; on average later than LATE_NS means
+/* The writer's pace: number of ticks between checks; on average later than LATE_NS means
  * that no processor is free. */
 #define PACE_TICKS     64
 #define LATE_NS	       60000

@@ -34,7 +34,7 @@ static APART void before(void)
 		leaf();
 }
 
-/* Makes so many paths that files must grow. */
+/* Makes enough paths that files must grow. */
 static APART void down(int n)
 {
 	COUNTED;

@@ -54,7 +54,7 @@ struct stack {
 	shim_function functions[DEPTH];
 };
 
-static unsigned stop_after;	/* stop after so many frames; 0: never */
+static unsigned stop_after; /* in frames; 0: never */
 
 QUIET static enum shim_result note(shim_function function, uintptr_t ip,
 				   uintptr_t frame, uint32_t context_size,
@@ -457,8 +457,8 @@ static void runs(void)
 	begin(&other, work);
 	expect(ask(other.id, SHIM_SNAPSHOT_COALESCE, &stack), SHIM_OK,
 	       "runs of another");
-	if (stack.count != 3 || stack.functions[2] != 0 ||
-	    !has(&stack, work) || !has(&stack, compute))
+	if (stack.count != 3 || stack.functions[2] != 0 || !has(&stack, work) ||
+	    !has(&stack, compute))
 		printf("wrong: %u frames of another\n", stack.count);
 	end(&other);
 }
@@ -520,8 +520,8 @@ QUIET static unsigned fewest(const unsigned *counts)
 
 static void torture(double seconds)
 {
-	static void (*const works[])(void) = { allocate, load,
-					       fork_and_execute, print };
+	static void (*const works[])(void) = { allocate, load, fork_and_execute,
+					       print };
 	struct other others[8];
 	unsigned counts[2][8] = { 0 };
 	struct stack stack;
@@ -592,8 +592,8 @@ __attribute__((constructor)) static void set_up(int argc, char **argv)
 	if (argc < 2 || !shim_profiler_create)
 		return;
 	handle = shim_profiler_create(NULL);
-	expect(shim_profiler_set_event_mask(handle, SHIM_ENABLE_STACK_SNAPSHOT), SHIM_OK,
-	       "mask");
+	expect(shim_profiler_set_event_mask(handle, SHIM_ENABLE_STACK_SNAPSHOT),
+	       SHIM_OK, "mask");
 	if (strcmp(argv[1], "answers") == 0)
 		shim_profiler_on_thread_started(shim_profiler_create(NULL),
 						refuse);

@@ -26,7 +26,7 @@ VALUE = struct.Struct('<II')            # struct shim_value
 GOT = bytes([18 << 2, 3, 1, 0, RAW, 1])
 UNDESCRIBED = 'arguments or a result that N.values does not describe'
 DAMAGED = 'a damaged description of values: they are unknown'
-NO_ENTRY = 'not a description of values; what is behind it is unknown'
+NO_ENTRY = 'not a description of values; the rest is unknown'
 
 recorded = {}
 
@@ -192,7 +192,7 @@ def all_chunks_are_read_and_missing_ones_reported():
         expect_equal(lines[:2], recorded['lines'][:2], 'what is in the first')
         expect('nothing(<unknown>) = <unknown>;' in lines, lines)
         wanted = ('cut at offset 65536: chunk 1 should reach'
-                  if offset > 65536 else 'chunk 1 is no good')
+                  if offset > 65536 else 'chunk 1 is invalid')
         expect(wanted in said, said)
 
 
@@ -258,7 +258,7 @@ def values_of_another_function_or_kind_belong_to_no_call():
           'truth(<unknown>) = true;', UNDESCRIBED)
     check('of another function', lambda data: append(
         data, list_of(1, function=3)), 'truth = true;',
-        'that a signal handler came into (and 0 more like it): it is left out')
+        'that a signal handler interrupted (and 0 more like it): left out')
 
 
 @test

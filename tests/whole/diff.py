@@ -154,7 +154,7 @@ def unknown_changes_are_not_shown_as_equal():
                  *counted(110, 150, 130))
     leaf = by_name(about)['leaf']
     expect_equal(leaf['verdict'], 'not shown to differ', leaf)
-    # With a standard deviation of 20: at so many, 10 is the limit.
+    # With a standard deviation of 20, this number makes 10 the limit.
     runs_to_tell = leaf['runs_to_tell']
 
     def tails(count):

@@ -20,7 +20,7 @@ import shimtest
 from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
                       record, run, shim_report, test)
 
-MEMORY = 300 << 20      # a report may have so much
+MEMORY = 300 << 20      # limit for a report, in bytes
 BLOCK, FIRST = 65536, 8192
 TIMES = re.compile(r' *([\d.]+) (.{10}) ')
 

@@ -560,7 +560,7 @@ def changes_in_the_page_are_differences_of_the_reports():
     expect_equal(window.run('return document.querySelector("#colors").value'),
                  'change', 'colours')
     facts = window.run('return document.querySelector("#facts").textContent')
-    expect('what is noise is not known' in facts, facts)
+    expect('the noise is not known' in facts, facts)
 
     def memory_of(about):
         return {f['name']: f['memory']['allocated_bytes']

@@ -199,7 +199,7 @@ def results_come_with_the_end_of_their_call():
 
 @test
 def arguments_are_of_the_call_that_they_stand_behind():
-    late = 'that a signal handler came into (and 0 more'
+    late = 'that a signal handler interrupted (and 0 more'
     for what, records, wanted in (
             ('behind a leave', lambda c: c.enter(MAIN) + c.enter(ONE) +
              c.leave() + text(ARGUMENTS, 'x = 1') + c.leave(),

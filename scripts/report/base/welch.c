@@ -147,7 +147,7 @@ unsigned int welch_runs_to_tell(const struct welch *first,
 		return 0;
 	a = isnan(a) ? b : a;
 	b = isnan(b) ? a : b;
-	/* Twice as many until they are enough, then between the last two. */
+	/* Doubles the number until it suffices, then searches between the last two. */
 	while (many < WELCH_RUNS_MAX && !would_tell(by, a, b, many)) {
 		few = many;
 		many *= 2;

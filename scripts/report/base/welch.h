@@ -33,8 +33,9 @@ struct change welch_change(const struct welch *first,
 /*
  * welch_runs_to_tell - how many runs of each set would show such a difference
  *
- * About half of the times that so many are made, if the means and deviations stay.  0: the
- * deviation is not known, or there is no difference.  Never more than WELCH_RUNS_MAX.
+ * With this number, about half of the comparisons show the difference, if the means and
+ * deviations stay.  Returns 0 if the deviation is unknown or there is no difference, and
+ * at most WELCH_RUNS_MAX.
  */
 #define WELCH_RUNS_MAX 10000
 unsigned int welch_runs_to_tell(const struct welch *first,

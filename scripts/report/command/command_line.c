@@ -85,7 +85,7 @@ static const struct verb {
 	  "Makes one recording of several, or one gmon.out.\n" },
 	{ "info", INFO,
 	  "Usage: profrun info [DIR] [OPTIONS]\n\n"
-	  "Tells what was recorded, how, and what was lost.\n" NEWEST },
+	  "Prints what was recorded, how, and what was lost.\n" NEWEST },
 	{ "gprof", GPROF,
 	  "Usage: profrun gprof [GPROF OPTIONS] [DIR]\n\n"
 	  "Runs gprof on a recording; `gprof --help` lists its options.  To run it by\n"

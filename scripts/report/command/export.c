@@ -82,7 +82,7 @@ static int export_coverage(const struct options *options,
 		recording_open(&recording, count ? paths[i] : recording_find(),
 			       options->pid);
 		if (!coverage_is_there(&recording))
-			die("%s: nothing was recorded of what is reached "
+			die("%s: no coverage was recorded "
 			    "(profrun -p coverage)",
 			    recording.path);
 		coverage_add(&coverage, &recording);
@@ -168,7 +168,7 @@ int export_gmon_to(struct options *options, const char *path, const char *file)
 
 /* --- formats of the model --- */
 
-/* A window is of the calls of a trace. */
+/* A window selects calls of a trace. */
 static void check_window(const struct options *options,
 			 const struct export_format *format)
 {
@@ -214,7 +214,8 @@ static void check_memory_value(const struct options *options,
 		die("%s: no allocations were recorded (profrun -p memory)",
 		    model->recording->path);
 	if (options->value == VALUE_LOST && !model->memory_heaps_searched)
-		die("%s: what was lost is not known", model->recording->path);
+		die("%s: the lost blocks are not known",
+		    model->recording->path);
 }
 
 static void check_value(const struct options *options,

@@ -60,8 +60,7 @@ static bool shows_coverage(const struct options *options,
 			   const struct recording *recording)
 {
 	if (options->coverage && !coverage_is_there(recording))
-		die("%s: nothing was recorded of what is reached (profrun -p "
-		    "coverage)",
+		die("%s: no coverage was recorded (profrun -p coverage)",
 		    recording->path);
 	return options->coverage || coverage_is_all(recording);
 }
@@ -72,8 +71,8 @@ static int report_coverage(const struct options *options,
 	struct coverage coverage = { .line_count = 0 };
 
 	if (strcmp(options->format, "text"))
-		die_usage("--format %s: what was reached has export lcov and "
-			  "export cobertura",
+		die_usage("--format %s: for coverage use export lcov or export "
+			  "cobertura",
 			  options->format);
 	if (selection_is_given(&options->selection))
 		die_usage("--coverage has no --hide, --only, --focus, "

@@ -89,7 +89,7 @@ static void lcov_print(FILE *out, const struct coverage *coverage,
 EXPORT_FORMAT(lcov) = {
 	.name = "lcov",
 	.extension = "info",
-	.description = "what was reached in all DIRs, for genhtml",
+	.description = "the lines reached in all DIRs, for genhtml",
 	.has_no_threads = true,
 	.keeps_tests = true,
 	.print_coverage = lcov_print,

@@ -131,7 +131,7 @@ double advice_budget_slowdown(const struct model *model)
 {
 	double sites = (double)model->calls * SITE_NS;
 
-	/* Of a program that takes less than that nobody knows what it takes. */
+	/* Below this, the program's time is not known. */
 	return model->time > sites ? (1 + sites / model->time) * TENTH_ADDED :
 				     0;
 }

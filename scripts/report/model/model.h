@@ -172,7 +172,7 @@ struct model {
 	bool has_times, has_ranges, has_extras, has_errors, has_waited;
 	struct budget *budget; /* see budget.h; NULL: no process had a budget */
 	uint64_t calls, open, lost, orphans, unwound;
-	uint64_t damaged;	  /* records of call trees, at least so many */
+	uint64_t damaged;	  /* records of call trees; a lower bound */
 	uint64_t open_until_when; /* of @open: calls whose end is unknown */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];

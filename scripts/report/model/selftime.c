@@ -48,7 +48,7 @@ struct choice {
 	double raw, cost;
 };
 
-/* Nothing but the calibrated cost tells what is the program's. */
+/* Only the calibrated cost separates the program's time from ours. */
 static bool is_exact(const struct path *path)
 {
 	return path->tick == 0 && path->child_variance == 0;
@@ -108,7 +108,7 @@ static void compare_samples(struct choice *choice)
 		choice->waited = sums->raw - found;
 }
 
-/* Beyond what is usual on a machine that has a processor for the program. */
+/* More than on a machine with a free processor for the program. */
 #define WAITED_SHARE 0.05
 
 /* Whether the program has waited at all.  If not, the exact times are processor time, and

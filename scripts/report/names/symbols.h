@@ -43,7 +43,7 @@ void symbols_find(struct object *object, struct symbol *symbols, size_t count);
 
 /* A variable around an address. */
 struct data_symbol {
-	uint64_t address;	 /* in the file; what is asked for */
+	uint64_t address;	 /* requested address in the file */
 	uint64_t start;		 /* start of the variable */
 	const char *name;	 /* linker name; NULL: none */
 	const char *source_name; /* as in struct symbol */

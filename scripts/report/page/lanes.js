@@ -7,7 +7,7 @@ const HEAD = 20;                // height of a lane's name
 const MARKS = 16;               // height of marks
 const CURVE = 44;               // height of a counter
 const THIN = 4;                 // height of a row of a closed lane ...
-const THIN_MOST = 5;            // ... which shows so many of them
+const THIN_MOST = 5;            // ... the number of those shown
 const BELOW = 8;                // space between lanes
 const LEAST_NS = 20;            // shortest visible range
 

@@ -1,4 +1,4 @@
-// The state as the page's address: what is behind its # can be kept and sent.
+// The state as the page's address: the part after # can be kept and sent.
 
 let linkTimer = 0, link = '';
 

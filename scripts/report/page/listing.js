@@ -53,7 +53,7 @@ function listingTable(listing, { file, path, newer, lines }) {
         ': not found when the page was made; --source-dir tells where ' +
             'sources are')), element('thead'), body);
     for (const [title, hint] of [['Share', 'of the function\u2019s own time'],
-        ['Self', 'in the line itself'], ['Total', 'with what it calls'],
+        ['Self', 'in the line itself'], ['Total', 'with its callees'],
         ['Line', '']])
         head.append(element('th', title,
             { scope: 'col', class: 'number', title: hint }));

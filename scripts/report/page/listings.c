@@ -20,7 +20,7 @@
 #include "page/html_numbers.h"
 #include "page/listings.h"
 
-/* The line without what is too much for a page, and never half of a character. */
+/* The line, cut to what fits on a page, between two characters. */
 static const char *cut_line(const char *text)
 {
 	size_t length = PAGE_SOURCE_LINE_MAX;

@@ -36,7 +36,7 @@ function showHead() {
             `Before: ${visible(other.recording)}`;
         byId('beside-now').textContent = `Now: ${visible(profile.recording)}`;
         byId('facts').append(element('li', 'compared with ' +
-            `${visible(other.recording)}: one run each, so what is noise is ` +
+            `${visible(other.recording)}: one run each, so the noise is ` +
             'not known (profrun diff tells, from several runs)'));
     }
     byId('version').textContent = `shim ${profile.shim}, ` +

@@ -65,7 +65,7 @@ struct tree_file {
 	struct throttled *throttled;
 	uint32_t throttled_count;
 	uint64_t counters; /* offset of its struct shim_counters_node, or 0 */
-	uint64_t damaged;  /* at least so many records */
+	uint64_t damaged;  /* records; a lower bound */
 };
 
 /* Maps from function words, and from groups, to the sites of a process. */

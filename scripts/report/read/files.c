@@ -119,14 +119,14 @@ static bool check_chunk(const char *name, uint64_t size,
 	if (chunk->offset < earliest || chunk->offset % 8 ||
 	    chunk->address % 8 || chunk->size > UINT64_MAX - chunk->address) {
 		warn("%s: at offset %" PRIu64
-		     ": chunk %u is no good (offset %" PRIu64 ", size %" PRIu64
-		     "); what is in it is unknown",
+		     ": chunk %u is invalid (offset %" PRIu64 ", size %" PRIu64
+		     "); its content is lost",
 		     name, at, number, chunk->offset, chunk->size);
 		return false;
 	}
 	if (chunk->offset > size || chunk->size > size - chunk->offset) {
 		warn("%s: cut at offset %" PRIu64 ": chunk %u should reach "
-		     "%" PRIu64 "; what was behind it is missing",
+		     "%" PRIu64 "; the rest is missing",
 		     name, size, number, chunk->offset + chunk->size);
 		chunk->size = chunk->offset > size ? 0 : size - chunk->offset;
 	}

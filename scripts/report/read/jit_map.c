@@ -16,7 +16,7 @@
 #include "read/jit_map.h"
 
 #define NAME_MOST 4096
-/* Code that overlaps more than so much other code is not found. */
+/* Code that overlaps more pieces of other code is not found. */
 #define OVERLAPS 64
 
 static int compare_code(const void *left, const void *right)

@@ -131,7 +131,7 @@ static void put_head(struct printing *printing)
 		all > 0 ? 100 * hits->self / all : 0);
 	if (period > 0)
 		fprintf(out, ", %s", human_ns(text, hits->self * period));
-	fprintf(out, "), %s with what it calls (%.2f %%",
+	fprintf(out, "), %s with its callees (%.2f %%",
 		human_count(text, whole(hits->total)),
 		all > 0 ? 100 * hits->total / all : 0);
 	if (period > 0)

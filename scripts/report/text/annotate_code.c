@@ -93,7 +93,7 @@ static void find_part(const struct printing *printing, uint64_t address,
 			*end = hits->instructions[i].address + BEYOND;
 }
 
-/* --- what is known of each instruction --- */
+/* --- the facts about each instruction --- */
 
 /* (Of inlined functions, the innermost one comes last.) */
 static void take_place(void *context, uint32_t number, const char *file,

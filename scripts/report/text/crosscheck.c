@@ -24,7 +24,7 @@
 #include "text/layout.h"
 #include "text/table.h"
 
-/* a difference of up to so many standard errors counts as agreement */
+/* standard errors: a smaller difference counts as agreement */
 #define ERRORS	      3
 #define LEAST_PERCENT 0.5
 #define ROWS	      20
@@ -232,8 +232,8 @@ static void compare(const struct layout *layout, struct check *check)
 	} else {
 		fprintf(layout->out,
 			"  self times of %u function%s differ by "
-			"more than their errors (what is inlined counts as its "
-			"caller in samples):\n",
+			"more than their errors (in samples, inlined functions "
+			"count for their caller):\n",
 			count, count == 1 ? "" : "s");
 		print_rows(layout, rows, count);
 	}

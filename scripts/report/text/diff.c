@@ -540,10 +540,11 @@ static void print_unclear(const struct layout *layout, const struct diff *diff)
 	bool is_one = diff->side[0].all.runs == 1 &&
 		      diff->side[1].all.runs == 1;
 
-	fputs(is_one ? "\n" NOT_SHOWN ": the clock's error is larger than the "
-		       "difference; several runs of each would tell\n" :
-		       "\n" NOT_SHOWN ": runs vary too much for a difference "
-		       "so small; about so many of each would tell (runs)\n",
+	fputs(is_one ?
+		      "\n" NOT_SHOWN ": the clock's error is larger than the "
+		      "difference; compare several runs of each\n" :
+		      "\n" NOT_SHOWN ": runs vary too much for a difference "
+		      "so small; (runs): about how many of each would show it\n",
 	      layout->out);
 }
 

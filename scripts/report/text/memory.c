@@ -229,9 +229,9 @@ static void print_leaks_head(const struct layout *layout)
 		[SHIM_LEAKS_UNKNOWN] = "the program did not end by exit",
 		[SHIM_LEAKS_LATE] = "there was too little time to find out "
 				    "(memory:leaks=MS)",
-		[SHIM_LEAKS_FAILED] = "not all blocks were seen, or what is "
-				      "mapped is not known",
-		[SHIM_LEAKS_OFF] = "nobody wanted to know",
+		[SHIM_LEAKS_FAILED] = "not all blocks were seen, or the "
+				      "mappings are unknown",
+		[SHIM_LEAKS_OFF] = "the search was off",
 	};
 	const struct model *model = layout->model;
 	const struct memory *all = &model->memory_all;

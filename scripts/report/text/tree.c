@@ -444,8 +444,8 @@ void tree_print(const struct layout *layout)
 			human_count(text, printing.left_out));
 	if (printing.cut_paths)
 		fprintf(layout->out,
-			"... what is below %s of the deepest paths "
-			"is not shown (--depth %u)\n",
+			"... paths below %s of the deepest paths "
+			"are not shown (--depth %u)\n",
 			human_count(text, printing.cut_paths),
 			layout->options->depth);
 	free(printing.weights);

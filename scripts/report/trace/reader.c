@@ -702,13 +702,13 @@ static void say_damage(const struct trace_reader *reader)
 
 	if (reader->damaged)
 		warn("%s: at offset %" PRIu64 ": not a record (and %" PRIu64
-		     " more like it); what is behind it in its block is "
+		     " more like it); the rest of its block is "
 		     "unknown",
 		     name, reader->damage_offset, reader->damaged - 1);
 	if (reader->late)
-		warn("%s: at offset %" PRIu64 ": what a call got or returns "
-		     "that a signal handler came into (and %" PRIu64 " more "
-		     "like it): it is left out",
+		warn("%s: at offset %" PRIu64 ": arguments or a result of a "
+		     "call that a signal handler interrupted (and %" PRIu64
+		     " more like it): left out",
 		     name, reader->late_offset, reader->late - 1);
 	if (reader->undescribed)
 		warn("%s: at offset %" PRIu64 ": arguments or a result that "

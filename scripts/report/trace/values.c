@@ -122,7 +122,7 @@ static void read_chunk(struct value_table *table, const char *name,
 		if (entry.size < sizeof(entry) || entry.size % 8 ||
 		    entry.size > size - at) {
 			warn("%s: at offset %" PRIu64 ": not a description of "
-			     "values; what is behind it is unknown",
+			     "values; the rest is unknown",
 			     name, offset + at);
 			return;
 		}
