@@ -257,7 +257,7 @@ static int smallest_stacks(void)
 }
 
 #ifdef __x86_64__
-/* Calls @function with @size bytes of stack left, and a guard page below them. */
+/* Calls @function with @left bytes of stack left, and a guard page below them. */
 QUIET static void call_with(size_t left, void (*function)(void))
 {
 	char *memory = mmap(NULL, 3 << 12, PROT_READ | PROT_WRITE,
