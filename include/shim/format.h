@@ -30,6 +30,9 @@
  *
  *     jit-map         names of code that the program made: lines "BEGIN SIZE NAME",
  *                     the numbers in hexadecimal
+ *     jit-dump        names and lines of such code: a jitdump of version 1
+ *                     (tools/perf/Documentation/jitdump-specification.txt of Linux)
+ *                     without the code itself
  *
  * and further files into the directory of the recording:
  *

@@ -21,14 +21,14 @@
 /* Times of files are coarser than the clock. */
 #define COARSE_NS 20000000
 
-static bool is_ours(int fd, uint64_t start_real_ns)
+bool jit_file_is_ours(int fd, uint64_t start_real_ns, uint64_t size_most)
 {
 	struct stat info;
 	uint64_t changed;
 
 	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) ||
 	    info.st_uid != geteuid() || info.st_nlink != 1 ||
-	    info.st_size > SIZE_MOST)
+	    (uint64_t)info.st_size > size_most)
 		return false;
 	changed = (uint64_t)info.st_mtim.tv_sec * 1000000000 +
 		  (uint64_t)info.st_mtim.tv_nsec;
@@ -58,7 +58,7 @@ void jit_map_keep(int directory, uint32_t pid, uint64_t start_real_ns)
 	from = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (from < 0)
 		return;
-	if (is_ours(from, start_real_ns)) {
+	if (jit_file_is_ours(from, start_real_ns, SIZE_MOST)) {
 		to = openat(directory, "jit-map",
 			    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (to < 0 || !copy_file(from, to)) {

@@ -18,6 +18,7 @@
 
 #include <shim/format.h>
 
+#include "jit_dump.h"
 #include "jit_map.h"
 #include "private.h"
 #include "recording.h"
@@ -330,20 +331,22 @@ static bool read_meta(int directory, struct shim_meta *meta)
 	return ok;
 }
 
-static bool keep_jit_map(int directory, const char *name, void *data)
+static bool keep_jit_names(int directory, const char *name, void *data)
 {
 	static struct shim_meta meta;
 
 	(void)name;
 	(void)data;
-	if (read_meta(directory, &meta))
+	if (read_meta(directory, &meta)) {
 		jit_map_keep(directory, meta.pid, meta.start_real_ns);
+		jit_dump_keep(directory, &meta);
+	}
 	return true;
 }
 
-void recording_keep_jit_maps(const char *path)
+void recording_keep_jit_names(const char *path)
 {
-	for_each_process(path, keep_jit_map, NULL);
+	for_each_process(path, keep_jit_names, NULL);
 }
 
 struct log {

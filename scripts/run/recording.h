@@ -48,8 +48,9 @@ void recording_delete(const char *path);
 /* recording_close - record how the program ended */
 void recording_close(const char *path, int wait_status);
 
-/* recording_keep_jit_maps - keep the names of code that processes made (jit_map.h) */
-void recording_keep_jit_maps(const char *path);
+/* recording_keep_jit_names - keep the names and lines of code that processes made (jit_map.h,
+ * jit_dump.h) */
+void recording_keep_jit_names(const char *path);
 
 /*
  * recording_say_log - print the messages that the library logged in the processes

@@ -474,7 +474,7 @@ static void conclude(char *directory, int wait_status)
 	enum recording_content content;
 
 	recording_close(directory, wait_status);
-	recording_keep_jit_maps(directory);
+	recording_keep_jit_names(directory);
 	if (WIFSIGNALED(wait_status))
 		histograms_finish(settings.report, directory);
 	if (settings.is_quiet)

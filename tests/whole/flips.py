@@ -39,6 +39,19 @@ def add_gaps(recording, begin_ns):
                                    i // 3 % 2 * (1 + i % 2) + 1))
 
 
+def add_made_code(top):
+    """Samples of code that a program made, with its map and its dump."""
+    at = new_directory('made')
+    done = record([compile('made.c', 'gcc', '-O1', instrument=False), 'dump',
+                   '/a.js'], 'sampling', directory=at)
+    process, = glob.glob(done.output + '/*.*')
+    pid = os.path.basename(process).split('.')[0]
+    os.rename(os.path.join(at, 'jit-%s.dump' % pid), process + '/jit-dump')
+    with open(process + '/jit-map', 'w') as file:
+        file.write('1000 1000 a\n1800 10 b\n')
+    os.rename(done.output, os.path.join(top, 'made'))
+
+
 def recordings():
     top = new_directory('recordings')
 
@@ -62,6 +75,7 @@ def recordings():
     add('gprof', [compile('flips.cc', 'gcc', '-O1', ['-pg'], name='flips-pg',
                           instrument=False)], 'pchist:hz=1000',
         directory=new_directory('gmon'))
+    add_made_code(top)
     os.rename(with_estimates(Program()), os.path.join(top, 'budget'))
     for name, profile in ('cpu', 'calltree:clock=cpu'), ('calibrate', 'calltree:calibrate'):
         add(name, [compile('flips.cc', 'gcc', '-O1')], profile)

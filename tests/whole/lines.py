@@ -5,6 +5,7 @@ What samples find in inlined code, and on which line (tests/programs/lined.c).
 """
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -339,12 +340,14 @@ def names_of(directory):
         shim_report('report', '--format', 'json', directory))['functions']}
 
 
-def made(*words):
+def made(*words, at=None):
     """A recording by profrun, and the names in it."""
-    directory = os.path.join(new_directory('made'), 'recording')
+    at = at or new_directory('made')
+    directory = os.path.join(at, 'recording')
     command = [PROFRUN, '-q', '--no-report', '-p', 'sampling', '-o', directory,
                '--', compile('made.c', 'gcc', '-O1', instrument=False), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60,
+                          cwd=at)
     expect_equal(done.returncode, 0, done.stderr)
     for path in os.listdir(directory):
         if '.' in path:
@@ -376,6 +379,102 @@ def code_that_was_made_has_the_names_of_its_map():
     done = subprocess.run([shimtest.report, 'report', directory],
                           capture_output=True, text=True, timeout=60)
     expect('root' not in done.stdout, done.stdout)
+
+
+def source_of_made():
+    path = os.path.join(new_directory('source'), 'a.js')
+    with open(path, 'w') as file:
+        file.write('one\nfunction first(n) {\n  x *= n;\n  return x;\n')
+    return path
+
+
+def jit_dump(directory):
+    kept = [os.path.join(at, name) for at, _, files in os.walk(directory)
+            for name in files if name == 'jit-dump']
+    expect_equal(len(kept), 1, kept)
+    return kept[0]
+
+
+def expect_first_and_second(directory, names, source):
+    first = 'JS:*first %s:1:2' % source
+    expect(names.get(first, 0) > 20 and names.get('second', 0) > 10 and
+           'old' not in names, names)
+    expect('[made at run time a.js:2]' in shim_report('report', directory),
+           shim_report('report', directory))
+    text = shim_report('annotate', first, directory)
+    rows = [line for line in text.splitlines() if line.endswith('x *= n;')]
+    expect(rows and float(rows[-1].split()[0]) > 1, text)
+
+
+@test
+def code_that_was_made_has_the_names_and_lines_of_its_dump():
+    source = source_of_made()
+    directory, names = made('dump', source)
+    expect_first_and_second(directory, names, source)
+    kept = jit_dump(directory)
+    expect_equal(os.stat(kept).st_mode & 0o777, 0o600, 'mode')
+    with open(kept, 'rb') as file:
+        whole = file.read()
+    expect(b'\x0f\xaf\xc7\xff\xcf' not in whole, 'the code is kept')
+
+
+@test
+def lines_of_v8_are_found_although_names_of_files_are_overwritten():
+    source = source_of_made()
+    directory, names = made('v8', source)
+    expect_first_and_second(directory, names, source)
+
+
+@test
+def a_dump_without_lines_has_names():
+    directory, names = made('dump', '0')
+    expect(names.get('JS:*first 0:1:2', 0) > 20, names)
+    expect('no line is known' in shim_report('annotate', 'second', directory),
+           'annotate')
+
+
+@test
+def a_dump_of_another_is_not_kept():
+    at = new_directory('made')
+    other = os.path.join(new_directory('other'), 'dump')
+    with open(other, 'wb'):
+        pass
+    script = os.path.join(at, 'run')
+    with open(script, 'w') as file:
+        file.write('#!/bin/sh\nln -s %s jit-$$.dump\nexec "$@"\n' % other)
+    os.chmod(script, 0o700)
+    directory = os.path.join(at, 'recording')
+    done = subprocess.run(
+        [PROFRUN, '-q', '--no-report', '-p', 'sampling', '-o', directory, '--',
+         script, compile('made.c', 'gcc', '-O1', instrument=False)],
+        capture_output=True, text=True, timeout=60, cwd=at)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect(not any('jit-dump' in files for _, _, files in os.walk(directory)),
+           'a symbolic link was followed')
+
+
+@test
+def a_damaged_dump_ends_where_it_is_damaged():
+    directory, _ = made('dump', source_of_made())
+    kept = jit_dump(directory)
+    with open(kept, 'rb') as file:
+        whole = file.read()
+    rng = random.Random(1)
+    for length in (0, 8, 39, 40, 47, 56, 90, 120, len(whole) - 1):
+        with open(kept, 'wb') as file:
+            file.write(whole[:length])
+        names_of(directory)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for _ in range(rng.randrange(1, 6)):
+            damaged[rng.randrange(40, len(whole))] = rng.choice(
+                (0, 1, 0x7f, 0x80, 0xff, rng.randrange(256)))
+        with open(kept, 'wb') as file:
+            file.write(damaged)
+        shim_report('annotate', '.*', directory)
+    with open(kept, 'wb') as file:
+        file.write(whole[:4] + b'\2' + whole[5:])
+    expect('[unknown code]' in names_of(directory), 'another version')
 
 
 @test

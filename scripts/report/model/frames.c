@@ -187,6 +187,16 @@ static void take_place(void *context, uint32_t number, const char *file,
 	chains->places[at] = (struct frame_place){ file, line };
 }
 
+static void place_made(struct frame_chains *chains, uint32_t chain)
+{
+	uint64_t made = chains->addresses[chain].address & ~FRAME_ADDRESS;
+
+	if ((chains->addresses[chain].address & FRAME_ADDRESS) &&
+	    made < chains->made_count)
+		chains->places[frames_begin(chains, chain)] =
+			chains->made[made].place;
+}
+
 /* Asks for the chains from @first on that are of the same object; returns the number of
  * the next chain. */
 static uint32_t place_object(struct model *model, uint32_t first)
@@ -200,8 +210,11 @@ static uint32_t place_object(struct model *model, uint32_t first)
 
 	while (end < chains->count && chains->addresses[end].object == object)
 		end++;
-	if (object == NONE)
+	if (object == NONE) {
+		for (i = first; i < end; i++)
+			place_made(chains, i);
 		return end;
+	}
 	addresses = allocate(end - first, sizeof(*addresses));
 	for (i = first; i < end; i++)
 		addresses[i - first] = chains->addresses[i].address;

@@ -26,6 +26,12 @@ struct frame_address {
 	uint32_t object;
 };
 
+/* Code that the program made while it ran, at an instruction. */
+struct frame_made {
+	const char *name;
+	struct frame_place begin, place; /* of the function, and here */
+};
+
 /* The chains of all frames of a recording, by number. */
 struct frame_chains {
 	uint32_t *functions; /* the functions of all chains in a row */
@@ -38,6 +44,9 @@ struct frame_chains {
 	struct frame_place *places;
 	/* the same; the first index of an equal function and place */
 	uint32_t *first_equal;
+	/* made code; its address is FRAME_ADDRESS | number */
+	struct frame_made *made;
+	uint32_t made_count, made_room;
 };
 
 /* A site of the recording that is a frame. */

@@ -36,8 +36,8 @@ struct search {
 	struct map grouped_functions; /* number in @grouped, to the function */
 	struct names inlined;	      /* "object/name/file/line" */
 	struct map inlined_functions; /* by their number there */
-	struct names made;	      /* names of code that the program made */
-	struct map unknown;	      /* by address: functions in no object */
+	struct names made;  /* "name/file/line/file/line" of made code */
+	struct map unknown; /* by address: functions in no object */
 	/* by object: address in the file, to the function */
 	struct map *maps;
 	uint32_t map_room;
@@ -159,9 +159,12 @@ static uint32_t add_untold(struct search *search, uint32_t object)
 }
 
 /* Adds code that the program made while it ran. */
-static uint32_t add_made(struct search *search, uint32_t name)
+static uint32_t add_made(struct search *search, uint32_t made)
 {
-	struct frame_symbol symbol = { .name = search->made.text[name] };
+	const struct frame_made *code = &search->model->frames.made[made];
+	struct frame_symbol symbol = { .name = code->name,
+				       .file = code->begin.file,
+				       .line = code->begin.line };
 	uint32_t number = add_inlined(search, NONE, &symbol);
 	struct function *function = &search->model->functions[number];
 
@@ -204,6 +207,42 @@ static uint32_t add_outside(struct search *search, const struct site *site)
 		       add_function(search, &search->unknown, address, NONE);
 }
 
+static struct frame_place place_of(const struct jit_line *line)
+{
+	return line ? (struct frame_place){ line->file, line->line } :
+		      (struct frame_place){ NULL, 0 };
+}
+
+/* The address that the code at @address gets, by its number; code with the same name and
+ * line has one; 0: there is none. */
+static uint64_t find_made(struct search *search, const struct jit_map *map,
+			  uint64_t address)
+{
+	struct frame_chains *frames = &search->model->frames;
+	const struct jit_code *code = jit_map_find(map, address);
+	struct frame_made made;
+	uint32_t number;
+
+	if (!code)
+		return 0;
+	made = (struct frame_made){
+		.name = code->name,
+		.begin = place_of(jit_map_line(map, code, code->begin)),
+		.place = place_of(jit_map_line(map, code, address)),
+	};
+	number = names_add(&search->made,
+			   keep_format("%s/%s/%d/%s/%d", made.name,
+				       made.begin.file ? made.begin.file : "",
+				       made.begin.line,
+				       made.place.file ? made.place.file : "",
+				       made.place.line));
+	if (number == frames->made_count) {
+		GROW(frames->made, frames->made_count, frames->made_room);
+		frames->made[frames->made_count++] = made;
+	}
+	return FRAME_ADDRESS | number;
+}
+
 static void find_site(struct search *search, uint32_t number)
 {
 	struct recording *recording = search->model->recording;
@@ -213,14 +252,14 @@ static void find_site(struct search *search, uint32_t number)
 		site->generation);
 	uint32_t object = image ? find_object(search, image) : NONE;
 	uint64_t address = site->address - (image ? image->bias : 0);
-	const char *made = NULL;
+	uint64_t made = 0;
 
 	if (site->is_frame && !image)
-		made = jit_map_find(
-			&recording->processes[site->process].jit_map,
-			site->address);
+		made = find_made(search,
+				 &recording->processes[site->process].jit_map,
+				 site->address);
 	if (made)
-		address = FRAME_ADDRESS | names_add(&search->made, made);
+		address = made;
 	if (site->is_frame)
 		add_frame(search, number, object, address);
 	else if (!image)

@@ -1,7 +1,7 @@
 /*
- * Reads the map that profrun kept of a process with a JIT.  The program wrote it: lines
- * that are none are left out.  Code that was made later may use the addresses of earlier
- * code.
+ * Reads the map that profrun kept of a process with a JIT, and what it kept of the dump
+ * (jit_dump.c).  The program wrote them: lines that are none are left out.  Code that was
+ * made later may use the addresses of earlier code.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "read/files.h"
+#include "read/jit_dump.h"
 #include "read/jit_map.h"
 
 #define NAME_MOST 4096
@@ -25,7 +26,7 @@ static int compare_code(const void *left, const void *right)
 
 	if (a->begin != b->begin)
 		return a->begin < b->begin ? -1 : 1;
-	return (a->line > b->line) - (a->line < b->line);
+	return (a->order > b->order) - (a->order < b->order);
 }
 
 /* Reads a hexadecimal number before a space; NULL: there is none. */
@@ -51,8 +52,15 @@ static const char *read_number(const char *at, const char *end,
 	return at > begin && at < end && *at == ' ' ? at + 1 : NULL;
 }
 
-static void read_line(struct jit_map *map, const char *at, const char *end,
-		      uint32_t line)
+void jit_map_add(struct jit_map *map, const struct jit_code *code)
+{
+	GROW(map->code, map->count, map->room);
+	map->code[map->count] = *code;
+	map->code[map->count].order = map->count;
+	map->count++;
+}
+
+static void read_line(struct jit_map *map, const char *at, const char *end)
 {
 	uint64_t begin, size;
 
@@ -61,20 +69,19 @@ static void read_line(struct jit_map *map, const char *at, const char *end,
 	if (!at || at == end || end - at > NAME_MOST || size == 0 ||
 	    memchr(at, '\0', (size_t)(end - at)) || begin + size < begin)
 		return;
-	GROW(map->code, map->count, map->room);
-	map->code[map->count++] = (struct jit_code){
-		begin, begin + size, keep_text(at, (size_t)(end - at)), line
-	};
+	jit_map_add(map, &(struct jit_code){
+				 .begin = begin,
+				 .end = begin + size,
+				 .name = keep_text(at, (size_t)(end - at)),
+			 });
 }
 
-void jit_map_read(struct jit_map *map, int directory, const char *name)
+static void read_map(struct jit_map *map, int directory, const char *name)
 {
 	const char *data, *at, *end, *next;
-	uint32_t line = 0;
 	uint64_t size;
 	int fd;
 
-	*map = (struct jit_map){ .code = NULL };
 	if (faccessat(directory, "jit-map", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 		return;
 	fd = open_in(directory, "jit-map", name);
@@ -86,15 +93,22 @@ void jit_map_read(struct jit_map *map, int directory, const char *name)
 		return;
 	for (at = data, end = data + size; at < end; at = next) {
 		next = memchr(at, '\n', (size_t)(end - at));
-		read_line(map, at, next ? next : end, line++);
+		read_line(map, at, next ? next : end);
 		next = next ? next + 1 : end;
 	}
 	unmap_file((const unsigned char *)data, size);
+}
+
+void jit_map_read(struct jit_map *map, int directory, const char *path)
+{
+	*map = (struct jit_map){ .code = NULL };
+	read_map(map, directory, keep_format("%s/jit-map", path));
+	jit_dump_read(map, directory, keep_format("%s/jit-dump", path));
 	if (map->count)
 		qsort(map->code, map->count, sizeof(*map->code), compare_code);
 }
 
-const char *jit_map_find(const struct jit_map *map, uint64_t address)
+const struct jit_code *jit_map_find(const struct jit_map *map, uint64_t address)
 {
 	uint32_t low = 0, high = map->count, middle, i;
 	const struct jit_code *found = NULL;
@@ -108,7 +122,24 @@ const char *jit_map_find(const struct jit_map *map, uint64_t address)
 	}
 	for (i = low; i > 0 && low - i < OVERLAPS; i--)
 		if (address < map->code[i - 1].end &&
-		    (!found || map->code[i - 1].line > found->line))
+		    (!found || map->code[i - 1].order > found->order))
 			found = &map->code[i - 1];
-	return found ? found->name : NULL;
+	return found;
+}
+
+const struct jit_line *jit_map_line(const struct jit_map *map,
+				    const struct jit_code *code,
+				    uint64_t address)
+{
+	const struct jit_line *lines = map->lines + code->first_line;
+	uint32_t low = 0, high = code->line_count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (lines[middle].offset <= address - code->begin)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &lines[low - 1] : NULL;
 }

@@ -406,7 +406,7 @@ static void read_part(struct recording *recording, const char *name,
 		read_trees(recording, i, fd);
 		read_coverage(recording, i, fd);
 		jit_map_read(&recording->processes[i].jit_map, fd,
-			     keep_format("%s/%s/jit-map", recording->path,
+			     keep_format("%s/%s", recording->path,
 					 recording->processes[i].name));
 		find_end(part, &recording->processes[i], last);
 		close(fd);
