@@ -1699,6 +1699,64 @@ def a_shadow_stack_is_whole_whenever_a_signal_comes():
         expect(samples > 2 and open_calls > samples, match.group(0))
 
 
+# --- E-77: hooks run in every thread, also before main and after exit ---
+
+COUNTS = r'''
+static unsigned long enters;
+
+static void entered(union shim_function_or_client function, shim_elt_info info)
+{
+	(void)function, (void)info;
+	__atomic_fetch_add(&enters, 1, __ATOMIC_RELAXED);
+}
+
+static void entered_fast(union shim_function_or_client function)
+{
+	(void)function;
+	__atomic_fetch_add(&enters, 1, __ATOMIC_RELAXED);
+}
+
+static void ends(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	say("%lu", enters);
+}
+
+SHIM_PROFILER_MODULE(NAME)
+{
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+
+	READ_PATH;
+	shim_profiler_on_runtime_shutdown_end(handle, ends);
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+		(SLOW ? SHIM_ENABLE_FRAME_INFO : 0));
+	return SLOW ? shim_profiler_set_enter_leave_function_hooks3_with_info(
+				handle, entered, NULL, NULL)
+		    : shim_profiler_set_enter_leave_function_hooks3(
+				handle, entered_fast, NULL, NULL);
+}
+'''
+
+
+def truth_of(source, program):
+    """The number of calls: the program prints it, or its opening comment lists them."""
+    printed = re.findall(r'^calls \S+ (\d+)$', run([program]).stdout, re.M)
+    with open(os.path.join(shimtest.PROGRAMS, source)) as file:
+        tree = re.search(r' tree:\n(.*?)\n \*[/\n]', file.read(), re.S).group(1)
+    return sum(map(int, printed or re.findall(r' (\d+)$', tree, re.M)))
+
+
+@test
+def hooks_run_in_every_thread_before_main_and_after_exit():
+    for source in ('clone_raw.c', 'thread_ends.c', 'statics.cc'):
+        program = compile(source)
+        for name, slow in (('counts_fast', '0'), ('counts_slow', '1')):
+            lines = told(name, COUNTS.replace('NAME', name).replace('SLOW', slow),
+                         [program], log=None)
+            expect_equal(lines, [str(truth_of(source, program))],
+                         '%s, calls of %s' % (name, source))
+
+
 # --- for authors: the built-in profilers, started by the program ---
 
 def starts():
