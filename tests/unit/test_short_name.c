@@ -57,6 +57,9 @@ static const char *const pairs[][2] = {
 	{ "app.fold!(long, app.twice(long, int)).fold", "app.fold.fold" },
 	{ "std.put!(char[]).put(scope char[]).__dgliteral3()",
 	  "std.put.put.__dgliteral3()" },
+	/* Go */
+	{ "main.(*Shape).Area", "main.(*Shape).Area" },
+	{ "main.fold[...].func1", "main.fold.func1" },
 	/* What has another form is kept. */
 	{ "<T>", "<T>" },
 	{ "<T<u8>::f", "<T<u8>::f" },

@@ -1,6 +1,9 @@
-"""Names of functions of Rust and D."""
+"""Names of functions of Rust, D and Go."""
 
 import os
+import random
+import re
+import struct
 import subprocess
 
 import shimtest
@@ -148,6 +151,159 @@ def stacks_of_a_process_have_each_form():
                           capture_output=True, text=True, timeout=60)
     expect_equal(done.returncode, 2, done)
     expect('--names' in done.stderr and 'brief' in done.stderr, done)
+
+
+GO = '''package main
+
+import "fmt"
+
+type Shape struct{ side int }
+
+//go:noinline
+func (s *Shape) Area(n int) int {
+	t := 0
+	for i := 0; i < n; i++ {
+		t = t*31 + i*s.side
+	}
+	return t
+}
+
+//go:noinline
+func work(s *Shape) int {
+	t := 0
+	for {
+		t += s.Area(1000000)
+	}
+}
+
+func main() {
+	fmt.Println("ready")
+	work(&Shape{3})
+}
+'''
+
+
+@test
+def a_stripped_program_of_go_has_names_and_lines_and_callers():
+    need('go')
+    directory = new_directory('go')
+    with open(os.path.join(directory, 'app.go'), 'w') as out:
+        out.write(GO)
+    cache = {'HOME': directory, 'GOCACHE': os.path.join(directory, 'cache'),
+             'GOFLAGS': '', 'GOTOOLCHAIN': 'local', 'GO111MODULE': 'off'}
+    path = os.path.join(directory, 'app')
+    done = subprocess.run(['go', 'build', '-ldflags', '-s -w', '-o', path, 'app.go'],
+                          capture_output=True, text=True, cwd=directory,
+                          env=dict(os.environ, **cache))
+    expect_equal(done.returncode, 0, done.stderr)
+
+    def stacks(program):
+        with subprocess.Popen([program], stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            done = subprocess.run([PROFRUN, 'stack', str(process.pid)],
+                                  capture_output=True, text=True, timeout=120)
+            process.kill()
+        return done.stdout + done.stderr
+    text = stacks(path)
+    frames = [line.split(maxsplit=1)[1] for line in text.splitlines()
+              if line.startswith('  #')]
+    # (Area has no frame, so its caller is passed over.)
+    at = frames.index('main.main [app app.go:26]')
+    match = re.match(r'main\.(\(\*Shape\)\.Area|work) \[app app\.go:(\d+)\]$',
+                     frames[at - 1])
+    expect(match, text)
+    expect(int(match[2]) in (range(10, 12) if 'Area' in match[1] else
+                             range(20, 22)), text)
+    expect(frames[at + 1].startswith('runtime.main [app proc.go:'), text)
+    expect(any(frame.startswith('runtime.sysmon [app proc.go:')
+               for frame in frames), text)
+
+
+def go_table(magic, functions, end):
+    """The table of a linker: Go 1.16 (0xfffffffa), 1.18 (0xfffffff0), 1.20."""
+    is_old = magic == 0xfffffffa
+    names, values, records, index = b'', b'\0', b'', b''
+    size = 8 if is_old else 4
+    kind = '<Q' if is_old else '<I'
+    base = 0 if is_old else functions[0][0]
+    room = (2 * len(functions) + 1) * size
+    for n, (address, name, line) in enumerate(functions):
+        until = functions[n + 1][0] if n + 1 < len(functions) else end
+
+        def pairs(*numbers):
+            text = b''
+            for number in numbers:
+                while number > 0x7f:
+                    text += bytes((number & 0x7f | 0x80,))
+                    number >>= 7
+                text += bytes((number,))
+            return text + b'\0'
+        file_at = len(values)
+        values += pairs(2, until - address)
+        line_at = len(values)
+        values += pairs(2 * (line + 1), until - address)
+        index += struct.pack(kind, address - base) + struct.pack(
+            kind, room + len(records))
+        records += struct.pack(kind, address - base) + struct.pack(
+            '<8I', len(names), 0, 0, 0, file_at, line_at, 0, 1) + bytes(8)
+        names += name.encode() + b'\0'
+    index += struct.pack(kind, end - base)
+    head = struct.pack('<IHBB2Q', magic, 0, 1, 8, len(functions), 1)
+    at = len(head) + (40 if is_old else 48)
+    parts = [names, struct.pack('<2I', 99, 2), b'x\0app.go\0', values,
+             index + records]
+    if not is_old:
+        head += struct.pack('<Q', base)
+    for part in parts:
+        head += struct.pack('<Q', at)
+        at += len(part)
+    return head + b''.join(parts)
+
+
+@test
+def tables_of_each_version_of_go_are_read_and_damaged_ones_harm_nothing():
+    need('objcopy', 'strip', 'nm')
+    directory = new_directory('table')
+    source = os.path.join(directory, 'app.c')
+    with open(source, 'w') as out:
+        out.write('int work(int n) { return n + 1; }\n'
+                  'int main(void) { return work(-1); }\n')
+    sound = compile(source, 'gcc', '-O0', flags=('-no-pie', '-fno-pie'))
+    starts = {line.split()[2]: int(line.split()[0], 16) for line in
+              subprocess.run(['nm', sound], capture_output=True, text=True,
+                             check=True).stdout.splitlines()
+              if len(line.split()) == 3}
+    functions = [(starts['work'], 'main.work', 300), (starts['main'], 'main.main', 2)]
+    rng = random.Random(1)
+    for magic in (0xfffffffa, 0xfffffff0, 0xfffffff1):
+        path = os.path.join(directory, 'app%x' % magic)
+        table = go_table(magic, functions, starts['main'] + 64)
+        with open(path + '.table', 'wb') as out:
+            out.write(table)
+        subprocess.run(['objcopy', '--add-section', '.gopclntab=' + path + '.table',
+                        sound, path], check=True, capture_output=True)
+        subprocess.run(['strip', path], check=True)
+        output = record([path]).output
+
+        def named():
+            # pylint: disable=cell-var-from-loop
+            return {f['name']: (f['file'], f['line'])
+                    for f in json_of(output)['functions']}
+        expect_equal(named(), {'main.work': ('app.go', 300),
+                               'main.main': ('app.go', 2)}, hex(magic))
+        with open(path, 'rb') as file:
+            whole = file.read()
+        begin = whole.index(table)
+        for _ in range(40):
+            damaged = bytearray(whole)
+            for _ in range(rng.randrange(1, 4)):
+                damaged[begin + rng.randrange(len(table))] = rng.choice(
+                    (0, 0x7f, 0x80, 0xff))
+            os.unlink(path)
+            with open(path, 'wb') as file:
+                file.write(damaged)
+            expect_equal(sum(f['calls'] for f in json_of(output)['functions']),
+                         2, 'calls')
 
 
 if __name__ == '__main__':

@@ -165,6 +165,14 @@ static bool read_parameters(struct shortening *name)
 		name->at += 1 + strspn(name->at + 1, "*&");
 		return true;
 	}
+	/* Go: "main.(*Shape).Area" */
+	if (name->size > name->begin && name->text[name->size - 1] == '.') {
+		const char *end = skip_brackets(name->at);
+
+		if (end)
+			keep_bytes(name, (size_t)(end - name->at));
+		return end != NULL;
+	}
 	if (is_at_part(name) || !skip(name))
 		return false;
 	while (prefix_in(name->at, qualifiers))

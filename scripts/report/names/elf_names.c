@@ -20,6 +20,7 @@
 #include "names/elf_frames.h"
 #include "names/elf_lines.h"
 #include "names/elf_names.h"
+#include "names/go_table.h"
 #include "names/elf_object.h"
 #include "names/elf_symbols.h"
 #include "names/plt.h"
@@ -45,6 +46,16 @@ static void put_line(uint32_t number, const char *file, int line)
 		   is_new ? file : "", NULL);
 }
 
+static bool find_line_in_go(uint64_t address, const char **file, int *line)
+{
+	struct go_function found;
+	GElf_Addr bias;
+
+	return go_table_function(dwfl_module_getelf(elf_object.module, &bias),
+				 address, &found) &&
+	       go_table_line(&found, address, file, line);
+}
+
 static void find_lines_at(uint32_t count)
 {
 	uint64_t *addresses = elf_take_addresses(count);
@@ -53,7 +64,9 @@ static void find_lines_at(uint32_t count)
 	int line;
 
 	for (i = 0; i < count; i++)
-		if (lines_find(elf_object_lines(), addresses[i], &file, &line))
+		if (lines_find(elf_object_lines(), addresses[i], &file,
+			       &line) ||
+		    find_line_in_go(addresses[i], &file, &line))
 			put_line(i, file, line);
 	free(addresses);
 	elf_answer_done(0);
@@ -118,6 +131,22 @@ static void put_place(uint32_t number, const struct frame_function *function)
 		 is_known ? function->place_line : 0);
 }
 
+/* Stripped programs of Go have no other table. */
+static uint32_t find_in_go(Elf *elf, uint64_t address, bool wants_place,
+			   struct frame_function *function)
+{
+	struct go_function found;
+
+	if (!go_table_function(elf, address, &found))
+		return 0;
+	*function = (struct frame_function){ .start = found.start };
+	if (wants_place &&
+	    !go_table_line(&found, address, &function->place_file,
+			   &function->place_line))
+		function->place_file = NULL;
+	return 1;
+}
+
 /* The places in the functions instead, if @wants_places. */
 static void find_frames_at(uint32_t count, bool wants_places)
 {
@@ -136,6 +165,9 @@ static void find_frames_at(uint32_t count, bool wants_places)
 		frames_list(frames, addresses[i]);
 	for (i = 0; i < count; i++) {
 		depth = frames_find(frames, addresses[i], wants_places, chain);
+		if (!depth)
+			depth = find_in_go(elf, addresses[i], wants_places,
+					   chain);
 		/* Entries of linkage tables have 16 bytes and no symbols. */
 		if (!depth && !starts[i] && elf &&
 		    plt_slot(elf, addresses[i] & ~(uint64_t)15, &slot))
@@ -198,6 +230,14 @@ static bool has_symbol_table(Elf *elf)
 	return false;
 }
 
+static bool has_lines(void)
+{
+	GElf_Addr bias;
+
+	return lines_are_there(elf_object_lines()) ||
+	       go_table_is_there(dwfl_module_getelf(elf_object.module, &bias));
+}
+
 static bool is_stripped(void)
 {
 	const char *debug_file = NULL;
@@ -207,7 +247,8 @@ static bool is_stripped(void)
 	dwfl_module_getsymtab(elf_object.module);
 	dwfl_module_info(elf_object.module, NULL, NULL, NULL, NULL, NULL, NULL,
 			 &debug_file);
-	return elf && !debug_file && !has_symbol_table(elf);
+	return elf && !debug_file && !has_symbol_table(elf) &&
+	       !go_table_is_there(elf);
 }
 
 /* --- names by which functions are called --- */
@@ -286,9 +327,7 @@ static void take_request(const struct names_request *request, int fd)
 	case NAMES_CALLED_BY_TABLE: find_called_by_table(); break;
 	case NAMES_CALLED_BY_SITES: find_called_by_sites(request->size); break;
 	case NAMES_IS_STRIPPED: elf_answer_done(is_stripped()); break;
-	case NAMES_HAS_LINES:
-		elf_answer_done(lines_are_there(elf_object_lines()));
-		break;
+	case NAMES_HAS_LINES: elf_answer_done(has_lines()); break;
 	case NAMES_DEMANGLE: demangle_one(request); break;
 	default: _exit(1);
 	}

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "names/elf_object.h"
 #include "names/elf_symbols.h"
+#include "names/go_table.h"
 #include "names/plt.h"
 #include "names/symbol_choice.h"
 #include "names/symbols.h"
@@ -165,6 +166,22 @@ static void name_choosers(struct symbol *symbols,
 	free(choosers);
 }
 
+/* Stripped programs of Go have no other table. */
+static void find_in_go(struct symbol *symbols, size_t count)
+{
+	struct go_function found;
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(elf_object.module, &bias);
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!symbols[i].name &&
+		    go_table_function(elf, symbols[i].address, &found)) {
+			symbols[i].name = found.name;
+			symbols[i].is_exact = found.start == symbols[i].address;
+		}
+}
+
 static void find_behind_plt(struct symbol *symbols, size_t count)
 {
 	struct plt_entry *entries = NULL;
@@ -224,6 +241,7 @@ void elf_find_functions(uint32_t count)
 	if (!is_all_exact) {
 		find_around(symbols, count);
 		find_behind_plt(symbols, count);
+		find_in_go(symbols, count);
 	}
 	for (i = 0; i < count; i++)
 		put_name(i, &symbols[i]);
