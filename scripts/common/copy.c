@@ -27,7 +27,8 @@ static int write_all(int to, const char *bytes, size_t size, off_t at)
 }
 
 /* Copies [at, end), or up to the end of the file if that comes first. */
-static int copy_part(int from, int to, off_t at, off_t end)
+static int copy_part(int from, int to, off_t at, off_t end,
+		     void (*tell)(size_t bytes))
 {
 	char bytes[65536];
 
@@ -44,11 +45,13 @@ static int copy_part(int from, int to, off_t at, off_t end)
 		if (write_all(to, bytes, (size_t)got, at))
 			return -1;
 		at += got;
+		if (tell)
+			tell((size_t)got);
 	}
 	return 0;
 }
 
-int copy_with_holes(int from, int to)
+int copy_with_holes(int from, int to, void (*tell)(size_t bytes))
 {
 	off_t at = 0, end;
 	struct stat info;
@@ -59,7 +62,7 @@ int copy_with_holes(int from, int to)
 		end = lseek(from, at, SEEK_HOLE);
 		if (end < 0)
 			break;
-		if (copy_part(from, to, at, end))
+		if (copy_part(from, to, at, end, tell))
 			return -1;
 		at = end;
 	}

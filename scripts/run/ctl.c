@@ -346,7 +346,7 @@ static bool copy_file(int from, int to, const char *name)
 	if (in < 0)
 		return false;
 	out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	ok = out >= 0 && copy_with_holes(in, out) == 0;
+	ok = out >= 0 && copy_with_holes(in, out, NULL) == 0;
 	if (out >= 0 && close(out))
 		ok = false;
 	close(in);

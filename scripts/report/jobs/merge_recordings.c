@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,11 +22,32 @@
 #include "jobs/merge_recordings.h"
 #include "read/recording.h"
 
+static uint64_t bytes_copied, bytes_of_all;
+
+static int add_size(const char *path, const struct stat *info, int kind,
+		    struct FTW *place)
+{
+	(void)path;
+	(void)place;
+	if (kind == FTW_F)
+		bytes_of_all += (uint64_t)info->st_blocks * 512;
+	return 0;
+}
+
+static void tell_copied(size_t bytes)
+{
+	bytes_copied += bytes;
+	/* Blocks are a little more than the data in them, or less. */
+	progress("copying",
+		 bytes_copied < bytes_of_all ? bytes_copied : bytes_of_all,
+		 bytes_of_all);
+}
+
 static void copy_file(int from, const char *path)
 {
 	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	if (to < 0 || copy_with_holes(from, to) || close(to))
+	if (to < 0 || copy_with_holes(from, to, tell_copied) || close(to))
 		directory_give_up(path);
 }
 
@@ -124,11 +146,11 @@ void merge_recordings(const char *output, char **paths, int count)
 
 	for (i = 0; i < count; i++)
 		check_recording(paths[i]);
+	for (i = 0; i < count; i++)
+		nftw(paths[i], add_size, 16, FTW_PHYS);
 	target = directory_begin(output);
-	for (i = 0; i < count; i++) {
-		progress("copying", (uint64_t)i, (uint64_t)count);
+	for (i = 0; i < count; i++)
 		join_one(target, paths[i]);
-	}
 	progress_end();
 	directory_end();
 }
