@@ -214,6 +214,24 @@ def call_sites_are_no_time_of_the_program():
 
 
 @test
+def uncertain_estimates_take_no_time_away():
+    program = Program()
+
+    def self_of(rates):
+        recording = program.record(
+            node(program['main'], MEMORY, frame=1),
+            node(program['off'], at(0), calls=8000, time=5000),
+            sampled(at(0), program['mark_off'], 500),
+            throttled(program['off'], rates, 100),
+            budget=craft.budget(throttled=1), cost=8000)
+        return functions(recording)[0]['off']['self_ns']
+
+    # 90 million calls in 900 ms; two bursts tell little about them.
+    expect(abs(self_of([100000] * 100) - 320 * MS) < 2 * MS, self_of([100000] * 100))
+    expect(self_of([200000, 0]) > 480 * MS, self_of([200000, 0]))
+
+
+@test
 def functions_without_hooks_are_not_between_those_with():
     program = Program()
     recording = program.record(

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -171,9 +172,11 @@ def wrong_company_is_refused():
 # --- jobs ---
 
 class Job:
-    """Processes that are started the way mpirun does it."""
+    """Processes that are started the way mpirun does it.  @counts: the number of calls
+    that each makes."""
 
-    def __init__(self, size, *words, started=None, job='77', **more):
+    def __init__(self, size, *words, started=None, job='77', counts=None,
+                 profile='calltree:counts', **more):
         self.directory = new_directory('job')
         program = compile('ranks.c')
         self.processes = []
@@ -182,7 +185,8 @@ class Job:
                 OMPI_COMM_WORLD_SIZE=str(size), OMPI_COMM_WORLD_RANK=str(rank),
                 PMIX_NAMESPACE=job, **more)
             self.processes.append(subprocess.Popen(
-                [PROFRUN, '-p', 'calltree:counts', *words, program],
+                [PROFRUN, '-p', profile, *words, program] +
+                ([str(counts[rank])] if counts else []),
                 cwd=self.directory, env=environment, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         self.said = [process.communicate(timeout=60)[1]
@@ -192,6 +196,31 @@ class Job:
 
     def path(self, name):
         return os.path.join(self.directory, name)
+
+
+@test
+def ranks_that_switch_off_different_functions_add_up_to_an_estimate():
+    # Only the second one has calls enough for a budget.
+    counts = 3, 200000000
+    job = Job(2, counts=counts, profile='calltree:budget=10')
+    output = job.path('profrun.ranks.77')
+    some = by_name(json.loads(shim_report('report', output, '--format', 'json')))
+    work = some['work']
+    expect_equal((some['main']['calls'], some['main']['calls_estimated']), (2, None),
+                 'main')
+    expect_equal(work['calls_estimated'], work['calls'], work)
+    expect(3 < work['calls_exact'] < sum(counts), work)
+    expect(abs(work['calls'] - sum(counts)) < 2 * work['calls_error'], work)
+    for process, name, exact in ('rank.0', '3', True), ('rank.1', '~', False):
+        text = shim_report('report', os.path.join(output, process))
+        expect(('functions were switched off' in text) != exact, text)
+    lines = shim_report('report', output, '--ranks', '--sort', 'calls').splitlines()
+    row = [line for line in lines if ' work [' in line]
+    # A few calls are less than a sample.
+    expect(not re.search(r'(?<![\d.])0 ns', '\n'.join(lines)), lines)
+    expect(row and "~" in row[0], lines)
+    text = shim_report('report', output)
+    expect('~' in text and '2 of 3 functions were switched off' in text, text)
 
 
 @test

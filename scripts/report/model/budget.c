@@ -191,6 +191,18 @@ static uint64_t give_counted(struct throttled_function *throttled, double share)
 	return throttled->given > before ? throttled->given - before : 0;
 }
 
+/* The part of an estimate whose call sites are subtracted from times: nearly all, if its
+ * standard deviation is a few percent; little, if it is several times as large as the
+ * estimate. */
+static double certainty_of(const struct estimate *estimate)
+{
+	double deviation = estimate->calls > 0 ?
+				   estimate->error / 2 / estimate->calls :
+				   0;
+
+	return 1 / (1 + deviation * deviation);
+}
+
 /* @missing covers all calls of the function; this adds the path's share. */
 static void add_missing(struct build *build, const struct counted *counted_at,
 			struct throttled_function *throttled)
@@ -224,7 +236,8 @@ static void add_missing(struct build *build, const struct counted *counted_at,
 	}
 	path->calls += calls;
 	path->missing.calls += calls;
-	path->sites_cost += (double)calls * build->sites_cost;
+	path->sites_cost += (double)calls * certainty_of(&throttled->rest) *
+			    build->sites_cost;
 	path->missing.error += share * throttled->rest.error;
 	path->missing.variance += estimate_path_variance(
 		throttled->rest.calls, share, throttled->node.bursts,

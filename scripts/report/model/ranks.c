@@ -142,6 +142,7 @@ static void add_functions(struct ranks *ranks)
 			ranks->functions[function].calls += sums->calls;
 			add_doubt(&ranks->functions[function], &sums->missing,
 				  sums->tick);
+			ranks->all.tick = fmax(ranks->all.tick, sums->tick);
 		}
 		ranks->all.calls += model->threads[n].calls;
 		add_figure(ranks, &ranks->all, rank,
