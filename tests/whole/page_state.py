@@ -11,13 +11,12 @@ import os
 import re
 import struct
 import subprocess
-import time
 import xml.etree.ElementTree
 
 import shimtest
 from browser import KEYS
-from pagetest import (main, open_page, page_of, recording_of, rows_of, traced,
-                      window)
+from pagetest import (main, open_page, page_of, recording_of, rest, rows_of,
+                      traced, window)
 from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
                       record, shim_report, test)
 
@@ -30,7 +29,8 @@ return JSON.stringify([value('#metric'), value('#thread'), value('#order'),
     document.querySelector('#tab-tree-up').ariaSelected, text('#times-range'),
     text('#span-text'), document.querySelector('#timeline').parentElement
         .clientHeight, document.documentElement.dataset.theme || '',
-    document.querySelector('#zoom-out').disabled]);
+    document.querySelector('#zoom-out').disabled, text('#call-name'),
+    text('#call-facts'), text('#tree-up:not([hidden])')]);
 """
 
 
@@ -38,7 +38,7 @@ return JSON.stringify([value('#metric'), value('#thread'), value('#order'),
 def a_link_keeps_the_state():
     path = page_of(traced(4))
     open_page(path)
-    time.sleep(0.4)
+    rest()
     expect('#' not in window.run('return location.href'), 'nothing to keep')
     first = window.run(SHOWN)
     window.choose('#order', 'name')
@@ -46,6 +46,7 @@ def a_link_keeps_the_state():
     window.choose('#thread', '1')
     window.click('#up')
     window.click('#tab-tree-up')
+    window.click('#tree-up tbody tr[aria-expanded="false"] .opener')
     window.run('document.querySelector("#timeline").focus()')
     window.keys([KEYS['home'], KEYS['down'], 'w', 'x', 'e'])
     window.run('document.querySelector("#flame").focus()')
@@ -53,24 +54,24 @@ def a_link_keeps_the_state():
     window.run('document.querySelector("#search").focus()')
     window.keys(list('inn'))
     window.click('#theme')
-    time.sleep(0.6)
+    rest()
     shown, href = window.run(SHOWN), window.run('return location.href')
     expect(shown != first, shown)
     for _ in range(2):
         window.open('about:blank')
         window.open(href)
         window.wait('return document.documentElement.dataset.ready')
-        time.sleep(0.4)
+        rest()
         expect_equal(window.run(SHOWN), shown, href)
     expect_equal(window.run('return location.href'), href, 'the link')
     # Another link in the same page, and one that makes no sense.
     window.run('location.hash = ""')
     window.wait('return document.querySelector("#search").value === ""')
-    time.sleep(0.4)
+    rest()
     expect_equal(window.run(SHOWN), first, 'without a link')
     window.run('location.hash = "thread=99&colors=%00&time=5-x&span=9-1&'
                'function=1e9&path=-3&show=x&table=<b>"')
-    time.sleep(0.6)
+    rest()
     expect_equal(window.run(SHOWN), first, 'a link that makes no sense')
     expect_equal(window.messages(), [], 'what the browser said')
 
@@ -101,7 +102,7 @@ def the_legend_names_every_colour_in_view():
     open_page(page_of(recording_of('unwind.cc', 'calltree:counts')))
     for by in 'function', 'object':
         window.choose('#colors', by)
-        time.sleep(0.4)
+        rest()
         if by == 'function':
             expect_equal(len(window.run(LEGEND)), 12, 'names at first')
             window.click('#legend button')
@@ -133,7 +134,7 @@ def the_legend_names_every_colour_in_view():
 
 
 def legend_now():
-    time.sleep(0.5)
+    rest()
     return window.run(LEGEND)
 
 
@@ -218,17 +219,52 @@ def axe_core():
 
 
 AXE = """
-const done = arguments[0];
-axe.run().then(found => done(found.violations.map(each => [each.id,
+const [rules, done] = arguments;
+axe.run(rules ? { runOnly: rules } : {}).then(found => done(found.violations.map(each => [each.id,
     each.nodes.map(node => node.html.slice(0, 200))])),
     error => done(String(error)));
 """
 
 
-def expect_accessible(what):
+# In the dark only the colours differ.
+RULES = {'light': None, 'dark': ['color-contrast']}
+
+
+def expect_accessible(what, theme):
     window.run(axe_core() + '; window.axe = axe')
-    found = window.ask('POST', '/execute/async', {'script': AXE, 'args': []})
+    found = window.ask('POST', '/execute/async', {'script': AXE,
+                                                  'args': [RULES[theme]]})
     expect_equal(found, [], 'axe-core on ' + what)
+
+
+SHIFTS = """
+const done = arguments[0];
+let sum = 0;
+new PerformanceObserver(list => {
+    for (const entry of list.getEntries())
+        sum += entry.value;
+}).observe({ type: 'layout-shift', buffered: true });
+setTimeout(() => done(sum), 0);
+"""
+
+
+# The legend follows the drawings, which come first.
+@test
+def nothing_moves_when_the_legend_comes():
+    open_page(page_of(recording_of('unwind.cc', 'calltree:counts')))
+    top = 'return document.querySelector("#flame").getBoundingClientRect().top'
+    legend = window.run(LEGEND)
+    expect(len(legend) > 3, 'the legend is there: %s' % legend)
+    before = window.run(top)
+    rest()
+    expect_equal(window.run(top), before, 'the call paths')
+    expect_equal(window.ask('POST', '/execute/async', {
+        'script': SHIFTS, 'args': []}), 0, 'layout shifts')
+    window.run('document.querySelector("#flame").focus()')
+    window.keys([KEYS['home']] + [KEYS['down']] * 4 + [KEYS['enter']])
+    rest()
+    expect(len(window.run(LEGEND)) < len(legend), 'fewer names')
+    expect_equal(window.run(top), before, 'the call paths, with fewer names')
 
 
 @test
@@ -246,6 +282,12 @@ def axe_core_finds_no_violations():
         'exceptions': page_of(record([compile('exceptions.cc', 'gcc', '-O1')],
                                      'exceptions').output),
         'two recordings': page_of(joined),
+        'coverage': page_of(record([compile('threads.c', 'gcc', '-O1')],
+                                   'coverage').output),
+        'lines': page_of(record([
+            compile('lined.c', 'gcc', '-O2', ['-g'], instrument=False,
+                    name='lined-page')],
+            'sampling').output, '--source'),
         'a comparison': page_of(
             recording_of('unwind.cc', 'calltree:exact'), '--against',
             recording_of('unwind.cc', 'calltree')),
@@ -254,14 +296,18 @@ def axe_core_finds_no_violations():
         window.devtools('Emulation.setEmulatedMedia', features=[
             {'name': 'prefers-color-scheme', 'value': theme}])
         for what, path in pages.items():
+            if what == 'coverage':
+                window.open('file://' + path)
+                expect_accessible('%s, %s' % (what, theme), theme)
+                continue
             open_page(path)
-            time.sleep(0.3)
-            expect_accessible('%s, %s' % (what, theme))
+            rest()
+            expect_accessible('%s, %s' % (what, theme), theme)
             window.click('#tab-tree-down')
             if what == 'a trace':
                 window.click('#span-view')
                 window.click('#help-button')
-            expect_accessible('%s, %s, more of it' % (what, theme))
+            expect_accessible('%s, %s, more of it' % (what, theme), theme)
     window.devtools('Emulation.setEmulatedMedia', features=[])
 
 

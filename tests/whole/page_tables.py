@@ -9,9 +9,9 @@ import os
 
 import shimtest
 from browser import KEYS
-from pagetest import (exported, main, open_page, page_of, recording_of, rows_of,
-                      window)
-from shimtest import (compile, expect, expect_equal, new_directory, record,
+from pagetest import (exported, human_ns, main, open_page, page_of, recording_of,
+                      reported, rows_of, window)
+from shimtest import (Skipped, compile, expect, expect_equal, new_directory, record,
                       shim_report, test)
 
 TREE = """
@@ -253,6 +253,30 @@ def locks_begin_with_the_path_that_waits_longest():
     open_page(page_of(output))
     expect_equal(window.text('#frame-name'),
                  max(sums, key=sums.get).split(';')[-1], 'the path')
+
+
+@test
+def time_without_a_processor_is_that_of_the_report():
+    output = record([compile('cpu_time.c', libraries=['-lpthread']), '1'],
+                    'calltree:clock=cpu').output
+    about = reported(output)
+    if any(process['tick_ns'] is None for process in about['processes']):
+        raise Skipped('the kernel has no coarse clock here')
+    open_page(page_of(output))
+    rows = {row['name']: row for row in rows_of('#table')}
+    known = 0
+    for function in about['functions']:
+        got, text = rows[function['name']]['waited']
+        waited, below = function['waited_ns'], function['waited_below_ns']
+        known += waited is not None
+        expect(abs(got - (-1 if waited is None else waited)) <= 1,
+               '%s: %s, not %s' % (function['name'], got, waited))
+        expect_equal(text, '-' if waited is None else
+                     '< ' + human_ns(below) if below else human_ns(got),
+                     function['name'])
+    expect(rows['sleeps']['waited'][0] > 100000000 and known > 2, rows)
+    open_page(page_of(recording_of('unwind.cc', 'calltree:exact')))
+    expect('waited' not in rows_of('#table')[0], 'all times are wall-clock times')
 
 
 @test

@@ -37,6 +37,21 @@ def open_page(path):
     expect_equal(window.messages(), [], 'what the browser said')
 
 
+FRAMES = """
+const done = arguments[0];
+requestAnimationFrame(() => requestAnimationFrame(() => done(
+    !document.documentElement.dataset.pending)));
+"""
+
+
+def rest():
+    """Waits until the page has drawn all, and has moved and written what follows."""
+    for _ in range(1000):
+        if window.ask('POST', '/execute/async', {'script': FRAMES, 'args': []}):
+            return
+    raise shimtest.Failed('the page does not rest')
+
+
 @functools.lru_cache(maxsize=None)
 def recording_of(source, profile, *flags):
     result = record([compile(source, 'gcc', '-O1', list(flags))], profile)

@@ -250,6 +250,7 @@ class TreeTable {
         else
             this.opened.add(node.key);
         this.fill();
+        keepLink();
     }
 
     // One row can be reached with the Tab key; arrow keys lead to the others.

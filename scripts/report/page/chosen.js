@@ -88,7 +88,9 @@ function showFunction() {
     const choose = row => chooseFunction(row.function);
     const rows = sums => sums.map(row => ({ ...row, function: row.row }));
 
-    byId('function-name').textContent = shorten(visible(about.name), 5000);
+    byId('function-name').textContent = shorten(visible(about.name), 500);
+    byId('function-name').title = about.name.length > 500 ?
+        shorten(visible(about.name), 5000) : '';
     byId('function-place').textContent = [about.object, about.file &&
         `${about.file}:${about.line}`].filter(Boolean).map(visible).join('  ');
     byId('function-facts').replaceChildren(functionFacts(source, view, number));

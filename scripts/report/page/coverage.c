@@ -157,7 +157,7 @@ void coverage_page_print(FILE *out, const char *title,
 	fputs(head, out);
 	fputs("<title>", out);
 	put_html(out, title);
-	fputs("</title></head><body>\n<h1>", out);
+	fputs("</title></head><body><main>\n<h1>", out);
 	put_html(out, title);
 	fprintf(out,
 		"</h1>\n<p>reached: %zu of %zu lines, %zu of %zu functions</p>\n",
@@ -170,5 +170,5 @@ void coverage_page_print(FILE *out, const char *title,
 		      "debug information (-g), see profrun report.</p>\n",
 		      out);
 	put_files(out, coverage, options);
-	fputs("</body></html>\n", out);
+	fputs("</main></body></html>\n", out);
 }

@@ -6,6 +6,25 @@ const ROW = 20;                 // height of a frame
 const MOVE_MS = 140;            // duration of a zoom
 const FITTED_MOST = 50000;      // limit of names that were cut before
 
+// What is still to come, for who waits until the page rests: names in an
+// attribute of the page.
+const pending = new Set();
+
+function setPending(name, is) {
+    const { dataset } = document.documentElement;
+
+    if (pending.has(name) === is)
+        return;
+    if (is)
+        pending.add(name);
+    else
+        pending.delete(name);
+    if (pending.size)
+        dataset.pending = [...pending].join(' ');
+    else
+        delete dataset.pending;
+}
+
 class Drawing {
     // @canvas is in an element as high as the drawing, which is in @box.
     constructor(box, canvas) {
@@ -59,6 +78,7 @@ class Drawing {
         const begin = performance.now();
 
         cancelAnimationFrame(this.moving);
+        setPending(this.canvas.id, false);
         if (matchMedia('(prefers-reduced-motion: reduce)').matches) {
             this.range = to;
             this.drawSoon();
@@ -72,11 +92,14 @@ class Drawing {
             this.range = part < 1 ? [0, 1].map(side =>
                 from[side] + (to[side] - from[side]) * eased) : to;
             this.drawNow();
-            if (part < 1)
+            if (part < 1) {
                 this.moving = requestAnimationFrame(step);
-            else
-                this.settled();
+                return;
+            }
+            setPending(this.canvas.id, false);
+            this.settled();
         };
+        setPending(this.canvas.id, true);
         this.moving = requestAnimationFrame(step);
     }
 

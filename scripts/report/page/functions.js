@@ -44,6 +44,16 @@ function callsColumn(id, title, hint) {
     };
 }
 
+// Times are processor time; this is the rest.  -1: unknown.
+function waitingColumn() {
+    return {
+        ...rangeColumn('waited', 'Waiting',
+            'time without a processor, in the function itself'),
+        text: row => (row.waited < 0 ? '-' :
+            boundedNs(row.waited, row.waitedBelow)),
+    };
+}
+
 function rangeColumn(id, title, hint) {
     return {
         id, title, hint,
@@ -86,6 +96,7 @@ function timeColumns(source, rows) {
         }] : [],
         timeColumn('total', 'Total',
             'from enter to leave; recursive calls once', 'totalError'),
+        ...source.waited ? [waitingColumn()] : [],
         callsColumn('calls', sampled ? 'Samples' : 'Calls',
             sampled ? 'in which it was on the stack' : 'how often called'),
         ...sampled ? [] : [{

@@ -301,6 +301,11 @@ static void put_sums(struct source *source, const struct part_sums *part,
 	       whole(self_bound(&sums[rows[i]], source->model->time)));
 	COLUMN(columns, i, count,
 	       whole(total_bound(&sums[rows[i]], source->model->time)));
+	if (source->model->has_waited) {
+		COLUMN(columns, i, count,
+		       known(sums[rows[i]].waited, sums[rows[i]].has_waited));
+		COLUMN(columns, i, count, whole(waited_bound(&sums[rows[i]])));
+	}
 	if (source->model->has_ranges)
 		put_durations(source, sums, rows, count, thread);
 	free(rows);

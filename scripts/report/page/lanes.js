@@ -85,7 +85,8 @@ class Lanes extends Drawing {
         return Math.max(top, Math.min(AXIS, last));
     }
 
-    // Opens lanes as long as all have room in @height; the first is open.
+    // Opens lanes as long as all have room in @height; if none has, the one with
+    // the most calls.
     openSome(height) {
         const { lanes } = this.picture;
         let left = height - AXIS;
@@ -100,9 +101,12 @@ class Lanes extends Drawing {
             lane.closed = false;
             const more = this.heightOf(lane) - least;
 
-            lane.closed = lane !== lanes[0] && more > left;
+            lane.closed = more > left;
             left -= lane.closed ? 0 : more;
         }
+        if (lanes.length && lanes.every(lane => lane.closed))
+            lanes.reduce((most, lane) => (lane.calls > most.calls ? lane :
+                most)).closed = false;
         this.place();
         this.resize();
     }

@@ -3,11 +3,13 @@
 const LEGEND_MOST = 12;         // names, before the rest is asked for
 
 let legendTimer = 0, wholeLegend = false;
+let legendRoom = 0;             // its largest height
 
 // Drawings call this after each picture; the legend follows when they rest.
 function showLegendSoon() {
     clearTimeout(legendTimer);
     legendTimer = setTimeout(showLegend, 120);
+    setPending('legend', true);
 }
 
 // The functions of the source that are in view; the names of other colours.
@@ -75,6 +77,7 @@ function legendItems() {
 }
 
 function showLegend() {
+    setPending('legend', false);
     const items = legendItems();
     const most = wholeLegend || items.length <= LEGEND_MOST + 1 ? items.length :
         LEGEND_MOST;
@@ -99,6 +102,12 @@ function showLegend() {
         lines.push(element('li'));
         lines[lines.length - 1].append(button);
     }
-    byId('legend').hidden = !items.length;
-    byId('legend').replaceChildren(...lines);
+    const list = byId('legend');
+
+    list.hidden = !items.length;
+    list.replaceChildren(...lines);
+    // Fewer names leave their room, so that what is below stays where it is.
+    if (!wholeLegend)
+        legendRoom = Math.max(legendRoom, list.offsetHeight);
+    list.style.minHeight = `${legendRoom}px`;
 }

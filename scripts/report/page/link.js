@@ -25,8 +25,37 @@ function currentLink() {
         put('span', state.span ? state.span.map(Math.round).join('-') : '', '');
         put('closed', closedLanes(), usual.closed);
         put('rates', byId('rates').value, 'rate');
+        put('call', focusedCall(), '');
     }
+    put('open', openedRows(), '');
+    put('lock', chosenRow('locks'), 0);
+    put('type', chosenRow('exceptions'), 0);
     return params.toString();
+}
+
+// The focused call, by its place among all lanes.
+function focusedCall() {
+    const at = timeline.focused;
+
+    return at ? [times.lanes.indexOf(times.shown[at.lane]), at.depth, at.piece]
+        .join('.') : '';
+}
+
+function callIn(text) {
+    const [lane, depth, piece] = text.split('.').map(Number);
+    const about = times.lanes[lane];
+    const at = times.shown.indexOf(about);
+
+    return text && at >= 0 && about.rows[depth] &&
+        piece < about.rows[depth].count ? { lane: at, depth, piece } : null;
+}
+
+const OPEN_MOST = 200;          // rows of a tree that a link opens
+
+function openedRows() {
+    const tree = trees[state.tab];
+
+    return tree ? [...tree.opened].slice(0, OPEN_MOST).join('_') : '';
 }
 
 function closedLanes() {
@@ -46,7 +75,9 @@ function noteUsual() {
 // Writes the link when the state rests.
 function keepLink() {
     clearTimeout(linkTimer);
+    setPending('link', true);
     linkTimer = setTimeout(() => {
+        setPending('link', false);
         link = currentLink();
         if (location.hash.slice(1) !== link)
             history.replaceState(null, '', link ? `#${link}` :
@@ -100,12 +131,31 @@ function followLink() {
     state.function = source.functions[number] ? number : usual.function;
     show();
     chooseTab(get('table', 'table', TABS));
+    openRows(get('open', ''));
+    for (const [key, id] of [['lock', 'locks'], ['type', 'exceptions']])
+        choosePair(id, Number(get(key, 0)));
     const path = Number(get('path', 0));
 
     flame.zoom(path > 0 && path < view.count ? path : 0);
     flame.focus(flame.zoomed);
+    const call = timeline && callIn(get('call', ''));
+
+    if (call)
+        timeline.focus(call);
+    else if (timeline)
+        forgetCall();
     chooseFunction(state.function = source.functions[number] ? number :
         usual.function);
+}
+
+function openRows(text) {
+    const tree = trees[state.tab];
+
+    if (!tree || !text)
+        return;
+    tree.opened = new Set(text.split('_').map(key =>
+        (state.tab === 'tree-down' ? Number(key) : key)));
+    tree.fill();
 }
 
 function followTimes(get) {

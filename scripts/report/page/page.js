@@ -23,7 +23,7 @@ function showHead() {
 
     document.title = `${name} \u2013 ${visible(profile.recording)}`;
     byId('program').textContent = name;
-    byId('command').textContent = command;
+    byId('command').textContent = shorten(command, 1000);
     byId('facts').replaceChildren(...facts.map(line => element('li',
         line.trim(), / LOST /.test(line) ? { class: 'bad' } : {})));
     byId('warnings').replaceChildren(...profile.warnings.map(text =>
@@ -62,6 +62,18 @@ function fitGraph() {
             `${Math.min(Math.max(deepest + 1, 4), most) * ROW}px`;
 }
 
+const pairs = {};
+
+// The number of the chosen lock or type.
+function chosenRow(id) {
+    return pairs[id] ? pairs[id].chosen() : 0;
+}
+
+function choosePair(id, number) {
+    if (pairs[id])
+        pairs[id].choose(number);
+}
+
 // Two tables: the locks or types, and the paths of the chosen one.
 function showPairs() {
     const choose = (row, { id }) => {
@@ -84,7 +96,13 @@ function showPairs() {
             chosen = row;
             table.fill();
             showParts();
+            keepLink();
         });
+
+        pairs[id] = {
+            chosen: () => rows.indexOf(chosen),
+            choose: number => table.choose(rows[number] || rows[0]),
+        };
         const showParts = () => new Table(byId(id).querySelector('.second'),
             `${capital(parts)}: ${shorten(lockOrType(chosen), 100)}`,
             partColumns(), choose).show(chosen[parts]);
@@ -160,6 +178,7 @@ function begin() {
         showLaneButton();
     }
     listenToLink();
+    showLegend();
     document.documentElement.dataset.ready = performance.now();
 }
 

@@ -133,6 +133,9 @@ class View {
             'total', 'selfError', 'totalError', 'selfBelow', 'totalBelow'])
             for (const row of rows)
                 row[key] = columns.number();
+        for (const key of source.waited ? ['waited', 'waitedBelow'] : [])
+            for (const row of rows)
+                row[key] = columns.number() - (key === 'waited' ? 1 : 0);
         this.readDurations(source, columns, rows);
         for (const row of rows) {
             row.timed = !(row.untimed > 0 && row.untimed >= row.calls);

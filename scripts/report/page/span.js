@@ -147,7 +147,7 @@ function sourceOfSpan(base, times, numbers, span, thread) {
     return {
         kind: 'calls', by_thread: Boolean(thread), against: false,
         times: true, errors: false, estimates: true, ranges: true,
-        memory: false, waits: false, searched: false, left_out: 0,
+        memory: false, waits: false, waited: false, searched: false, left_out: 0,
         program: base.program, bucket_ns: base.bucket_ns, functions,
         views: [view], view: () => view, isSpan: true,
     };

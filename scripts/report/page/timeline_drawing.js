@@ -288,7 +288,10 @@ class TimelineDrawing extends Lanes {
             context.fillStyle = picture.line;
             context.fillRect(x, 0, 1, AXIS - 3);
             context.fillStyle = picture.muted;
-            context.fillText(timeText(i * step, step), x + 4, AXIS / 2 - 1);
+            const text = timeText(i * step, step);
+
+            if (x + 4 + this.widthOf(text) <= this.width)
+                context.fillText(text, x + 4, AXIS / 2 - 1);
         }
     }
 

@@ -254,12 +254,21 @@ function showCallTip(at, event) {
         callFacts(at)]);
 }
 
+function forgetCall() {
+    timeline.focused = null;
+    timeline.drawSoon();
+    byId('to-holder').hidden = true;
+    for (const id of ['call-name', 'call-place', 'call-facts'])
+        byId(id).replaceChildren();
+}
+
 function focusCall(at) {
     const number = rowOf(at).number(at.piece);
 
     byId('call-name').textContent = shorten(callName(at), 400);
     byId('call-place').textContent = callPlace(at);
     byId('call-facts').replaceChildren(callFacts(at));
+    keepLink();
     byId('to-holder').hidden = !waitToFollow();
     if (number >= 0)
         chooseFunction(numbersOfTimes()[number]);
