@@ -42,6 +42,7 @@ static const char usage[] =
 	"    profrun info [DIR]                                what was recorded, and how\n"
 	"    profrun doctor [PROGRAM]                          why is there no data?\n"
 	"    profrun stack PID|CORE                            stacks of any program\n"
+	"    profrun top PID                                   what it does now, on a terminal\n"
 	"    profrun ctl [PID VERB [...]]                      while it runs\n"
 	"    profrun help [VERB]                               the manual page\n"
 	"\n"
@@ -181,8 +182,8 @@ static bool is_among(const char *word, const char *const *list)
 static const char *const run_verbs[] = { "run",	   "record", "stat",
 					 "doctor", "ctl",    NULL };
 static const char *const report_verbs[] = {
-	"report", "replay", "export", "html",	  "gprof", "merge",
-	"diff",	  "finish", "info",   "annotate", "tui",   NULL,
+	"report", "replay", "export",	"html", "gprof", "merge", "diff",
+	"finish", "info",   "annotate", "tui",	"top",	 NULL,
 };
 
 static const char *const process_verbs[] = { "stack", NULL };
@@ -277,6 +278,9 @@ int main(int argc, char **argv)
 	if (is_read) {
 		const char *words[] = { report };
 
+		/* It runs `profrun ctl`. */
+		if (strcmp(verb, "top") == 0)
+			setenv("SHIM_PROFRUN", me, 1);
 		become(report, words, 1, argv + 1);
 	}
 	if (is_among(verb, process_verbs)) {

@@ -1,4 +1,4 @@
-"""profrun tui on a terminal, which tmux plays: what the screen shows after keys."""
+"""profrun tui and top on a terminal, which tmux plays: what the screen shows after keys."""
 
 import os
 import re
@@ -291,6 +291,150 @@ def a_signal_leaves_the_terminal_as_it_was():
         terminal.status()
         expect_equal(terminal.tmux('display-message', '-p', '#{alternate_on}').strip(), '0',
                      'the alternate screen')
+
+
+# --- top ---
+
+# Calls leaf again and again, until its standard input ends.
+RUNS = '''
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int sum;
+__attribute__((noinline)) void leaf(int i) { sum += i; }
+__attribute__((noinline)) void middle(void)
+{
+	for (int i = 0; i < 1000; i++)
+		leaf(i);
+	free(malloc(1000));
+}
+static void *second(void *unused)
+{
+	for (;;) {
+		middle();
+		usleep(1000);
+	}
+	return unused;
+}
+int main(void)
+{
+	struct pollfd input = { 0, POLLIN, 0 };
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, second, NULL);
+	while (poll(&input, 1, 1) == 0)
+		middle();
+	return 3;
+}
+'''
+
+
+class Running:
+    """A program that shim records while it runs."""
+
+    def __init__(self, *words):
+        source = os.path.join(new_directory('runs'), 'runs.c')
+        with open(source, 'w') as file:
+            file.write(RUNS)
+        self.output = os.path.join(new_directory('runs'), 'recording')
+        self.run = subprocess.Popen(
+            [PROFRUN, 'record', '-q', '-o', self.output, *words, compile(source)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            listed = subprocess.run([PROFRUN, 'ctl'], text=True, capture_output=True).stdout
+            found = re.search(r'^ *([0-9]+) .*%s$' % re.escape(self.output), listed, re.M)
+            if found:
+                self.pid = found.group(1)
+                return self
+            time.sleep(0.05)
+        raise shimtest.Failed('the program does not run')
+
+    def finish(self):
+        self.run.stdin.close()
+        return self.run.wait(60)
+
+    def __exit__(self, *unused):
+        if self.run.poll() is None:
+            self.finish()
+
+
+def count(text):
+    return int(text.replace(',', ''))
+
+
+@test
+def top_shows_what_functions_do_now():
+    with Running() as running, Terminal(PROFRUN, 'top', '-d', '0.3', running.pid,
+                                        columns=130) as terminal:
+        terminal.until(r'^ *([0-9.]+|-) .* ([0-9,]+) +([0-9,]+) leaf \[runs\]')
+        terminal.until('functions: [0-9,]+ calls/s; every 0.3 s')
+        first = count(terminal.until(r' ([1-9][0-9,]+) leaf \[runs\]').group(1))
+        # It goes on, and its callee is called a thousand times as often.
+        end = time.monotonic() + 60
+        while time.monotonic() < end and count(
+                terminal.until(r' ([0-9,]+) leaf \[runs\]').group(1)) <= first:
+            time.sleep(0.1)
+        terminal.keys('i').until('calls since the start')
+        screen = terminal.until(r'(?s).*').group(0)
+        calls = {name: count(re.search(r' ([0-9,]+) %s \[' % name, screen).group(1))
+                 for name in ('leaf', 'middle')}
+        expect(0 <= 1000 * calls['middle'] - calls['leaf'] <= 2000, screen)
+        terminal.keys('i', 'c', '/').type('leaf').keys('Enter').until('; with leaf')
+        terminal.keys('Enter').until('^leaf: self')
+        terminal.until(r'^ +[0-9,]{5,} .* middle$')
+        terminal.keys('Escape', '2').until(r'^ +tid +calls/s')
+        terminal.until(r'^ *%s .*\n(.*\n)?.*runs' % '[0-9]+')
+        terminal.keys('q')
+        expect_equal(terminal.status(), 0, 'status')
+        expect_equal(running.finish(), 3, 'the program')
+
+
+@test
+def top_controls_the_process():
+    with Running('--control', '-p', 'calltree', '-p', 'memory') as running, \
+            Terminal(PROFRUN, 'top', '-d', '0.2', running.pid) as terminal:
+        terminal.until(r'bytes/s.*\n(.*\n)*.* [0-9.]+ [KM]iB middle')
+        terminal.keys('r').until('stop : done')
+        terminal.until('functions: 0 calls/s')
+        terminal.keys('r').until('start : done')
+        terminal.until('functions: [1-9][0-9,]* calls/s')
+        terminal.keys('B').type('200').keys('Enter').until('budget 200: .*(1 to 99|refused|budget)')
+        terminal.keys('p').until(', paused')
+        terminal.keys('p', 'w').until('no waits are recorded')
+
+
+@test
+def top_stays_when_the_process_ends():
+    with Running() as running, Terminal(PROFRUN, 'top', '-d', '0.2', running.pid) as terminal:
+        terminal.until('functions: [1-9][0-9,]* calls/s')
+        expect_equal(running.finish(), 3, 'the program')
+        terminal.until(', ended')
+        terminal.keys('/').type('leaf').keys('Enter').until('; with leaf')
+        terminal.keys('Enter').until('^leaf: self')
+        terminal.until('^ .* middle$')
+        terminal.keys('Q')
+        expect_equal(terminal.status(), 0, 'status')
+
+
+@test
+def top_says_why_there_is_nothing_to_see():
+    for words, wanted, status in (
+            (('999999999',), 'there is no process 999999999', 1),
+            ((str(os.getpid()),), 'shim does not record process', 1),
+            (('-d', '0.01', '1'), 'is not from 0.1 to 60 seconds', 2),
+            (('abc',), "'abc' is not the number of a process", 2),
+            ((), 'which process', 2)):
+        with Terminal(PROFRUN, 'top', *words) as terminal:
+            terminal.until(re.escape(wanted))
+            expect_equal(terminal.status(), status, words)
+    done = subprocess.run([PROFRUN, 'top', '1'], text=True, stdin=subprocess.DEVNULL,
+                          capture_output=True)
+    expect_equal((done.returncode, done.stdout), (1, ''), done.stderr)
+    expect('needs a terminal' in done.stderr, done.stderr)
 
 
 if __name__ == '__main__':

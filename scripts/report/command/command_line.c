@@ -36,7 +36,8 @@ enum {
 	ANNOTATE = 1 << 9,
 	STAT = 1 << 10,
 	TUI = 1 << 11,
-	ALL = (1 << 12) - 1,
+	TOP = 1 << 12,
+	ALL = (1 << 13) - 1,
 	TIMERS = REPORT | EXPORT | HTML | DIFF | TUI,
 	SELECTORS = TIMERS | REPLAY,
 	NAMERS = SELECTORS | ANNOTATE,
@@ -75,6 +76,10 @@ static const struct verb {
 	  "Usage: profrun tui [DIR] [OPTIONS]\n\n"
 	  "Shows a recording on the terminal: functions, the call tree, callers, source.\n"
 	  "The key ? lists the keys.\n" NEWEST },
+	{ "top", TOP,
+	  "Usage: profrun top PID [OPTIONS]\n\n"
+	  "Shows once a second what the functions of a process do that shim records.\n"
+	  "The key ? lists the keys; profrun ctl lists such processes.\n" },
 	{ "diff", DIFF,
 	  "Usage: profrun diff A B [OPTIONS]\n"
 	  "       profrun diff A1 A2... -- B1 B2... [OPTIONS]\n\n"
@@ -146,6 +151,7 @@ enum {
 	OPTION_IF_ANY,
 	OPTION_EMBED,
 	OPTION_FAIL_ABOVE,
+	OPTION_DELAY = 'd',
 	OPTION_HELP = 'h',
 	OPTION_OUTPUT = 'o',
 };
@@ -270,6 +276,19 @@ static double parse_time(const char *option, const char *text)
 	return ns;
 }
 
+/* Seconds, as for top, or a time with its unit. */
+static double parse_delay(const char *text)
+{
+	char *end;
+	double ns, seconds = strtod(text, &end);
+
+	if (end == text || *end)
+		seconds = read_time(text, &ns) ? ns / 1e9 : -1;
+	if (!(seconds >= 0.1 && seconds <= 60))
+		die_usage("--delay: '%s' is not from 0.1 to 60 seconds", text);
+	return seconds;
+}
+
 static void add_pattern(struct patterns *patterns, const char *option,
 			const char *text)
 {
@@ -386,6 +405,7 @@ static void take_option(struct options *options, int option, const char *text)
 							    1, 1000000);
 		break;
 	case OPTION_OUTPUT: options->output = text; break;
+	case OPTION_DELAY: options->delay = parse_delay(text); break;
 	case OPTION_MAX_PATHS:
 		options->max_paths = (uint32_t)parse_number("max-paths", text,
 							    1, 100000000);

@@ -305,6 +305,7 @@ static int do_verb(int argc, char **argv)
 		.max_paths = 1000000,
 		.max_calls = 1000000,
 		.context = 5,
+		.delay = 1,
 	};
 	const char *verb = argc > 1 ? argv[1] : "";
 	int left;
@@ -355,6 +356,13 @@ static int do_verb(int argc, char **argv)
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return tui(&options, argv[optind]);
+	} else if (!strcmp(verb, "top")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left == 0)
+			die_usage("top: which process? profrun ctl lists those "
+				  "that shim records");
+		if (left == 1)
+			return top(&options, argv[optind]);
 	} else if (!strcmp(verb, "annotate")) {
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 2)

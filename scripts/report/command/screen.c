@@ -1,15 +1,26 @@
-/* profrun tui: reads the recording as the report does, and shows it on the screen. */
+/*
+ * profrun tui reads the recording as the report does, and shows it on the screen; profrun
+ * top finds the recording of a process that runs.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/messages.h"
 #include "command/screen.h"
+#include "common/running.h"
 #include "model/choose.h"
 #include "model/hits.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "read/recording.h"
+#include "screen/top.h"
 #include "screen/tui.h"
 
 int tui(const struct options *options, const char *path)
@@ -33,5 +44,45 @@ int tui(const struct options *options, const char *path)
 		    recording.path);
 	progress_end();
 	tui_run(&tui);
+	return 0;
+}
+
+static uint32_t read_pid(const char *word)
+{
+	char *end;
+	long pid = strtol(word, &end, 10);
+
+	if (end == word || *end || pid <= 0 || pid > INT_MAX)
+		die_usage("top: '%s' is not the number of a process", word);
+	return (uint32_t)pid;
+}
+
+/* The recording that has the directory PID.N of the process. */
+static const char *find_recording(uint32_t pid)
+{
+	char directory[PATH_MAX];
+
+	if (!running_recording(pid, directory)) {
+		if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+			die("there is no process %u", pid);
+		die("shim does not record process %u (profrun ctl lists those "
+		    "that it records)",
+		    pid);
+	}
+	*strrchr(directory, '/') = '\0';
+	return keep_text(directory, SIZE_MAX);
+}
+
+int top(struct options *options, const char *pid)
+{
+	struct top top = { .options = options, .delay = options->delay };
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		die("top needs a terminal; profrun ctl PID status prints what "
+		    "was recorded");
+	top.pid = options->pid = read_pid(pid);
+	top.path = find_recording(top.pid);
+	top.profrun = getenv("SHIM_PROFRUN");
+	top_run(&top);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "model/frames.h"
 #include "model/functions.h"
+#include "model/known_functions.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "names/aliases.h"
@@ -387,6 +388,74 @@ struct doubts {
 	bool *by_site; /* by object: debug information is searched, too */
 };
 
+/*
+ * Like symbols_find(), for an object of which names may be known.  Known names are not
+ * in doubt: they were chosen among all.
+ */
+static void find_symbols(struct object *object, struct symbol *symbols,
+			 uint32_t count)
+{
+	struct symbol *unknown;
+	uint32_t i, n = 0;
+	const char *key;
+
+	if (!known_functions_are_kept()) {
+		symbols_find(object, symbols, count);
+		return;
+	}
+	key = known_object_key(object);
+	unknown = allocate(count, sizeof(*unknown));
+	for (i = 0; i < count; i++) {
+		const struct known_function *known = known_functions_find(
+			key, symbols[i].address);
+
+		if (known) {
+			symbols[i].name = known->name;
+			symbols[i].source_name = known->source_name;
+		} else {
+			unknown[n++] = symbols[i];
+		}
+	}
+	if (n)
+		symbols_find(object, unknown, n);
+	for (i = count; i-- > 0 && n > 0;)
+		if (unknown[n - 1].address == symbols[i].address)
+			symbols[i] = unknown[--n];
+	free(unknown);
+}
+
+/* Keeps the names that were found, after all were chosen. */
+static void keep_names(struct model *model)
+{
+	const char **keys;
+	uint32_t i;
+
+	if (!known_functions_are_kept())
+		return;
+	keys = allocate(model->object_count, sizeof(*keys));
+	for (i = 0; i < model->object_count; i++)
+		keys[i] = known_object_key(&model->objects[i]);
+	for (i = 0; i < model->function_count; i++) {
+		const struct function *function = &model->functions[i];
+		const char *key = function->object ?
+					  keys[function->object_number] :
+					  NULL;
+
+		if (!key || function->group || function->is_inlined ||
+		    known_functions_find(key, function->address))
+			continue;
+		known_functions_add(&(struct known_function){
+			.object = key,
+			.address = function->address,
+			.name = function->is_named ? function->mangled : NULL,
+			.source_name = function->is_named ? function->name :
+							    NULL,
+			.is_new = true,
+		});
+	}
+	free(keys);
+}
+
 /* @order: the numbers of all functions of @object. */
 static void name_object(struct model *model, struct object *object,
 			const uint32_t *order, struct doubts *doubts)
@@ -399,7 +468,7 @@ static void name_object(struct model *model, struct object *object,
 	for (i = 0; i < object->functions; i++)
 		symbols[i].address = model->functions[order[i]].address;
 	qsort(symbols, object->functions, sizeof(*symbols), compare_symbols);
-	symbols_find(object, symbols, object->functions);
+	find_symbols(object, symbols, object->functions);
 	for (i = 0; i < object->functions; i++) {
 		key.address = model->functions[order[i]].address;
 		found = bsearch(&key, symbols, object->functions, sizeof(key),
@@ -596,6 +665,7 @@ void model_find_functions(struct model *model)
 	for (i = 0; i < model->function_count; i++)
 		if (!model->functions[i].name)
 			name_function(&model->functions[i], NULL);
+	keep_names(model);
 	merge_functions(model);
 }
 
@@ -615,15 +685,47 @@ const char *object_name(const struct function *function)
 				      "unknown";
 }
 
+static struct known_function *find_known(const struct function *function)
+{
+	return known_functions_are_kept() && function->object ?
+		       known_functions_find(known_object_key(function->object),
+					    function->address) :
+		       NULL;
+}
+
+static bool find_known_line(struct function *function)
+{
+	const struct known_function *known = find_known(function);
+
+	if (!known || !known->has_line)
+		return false;
+	function->file = known->file;
+	function->line = known->line;
+	return true;
+}
+
+static void keep_line(const struct function *function)
+{
+	struct known_function *known = find_known(function);
+
+	if (!known)
+		return;
+	known->has_line = known->is_new = true;
+	known->file = function->file;
+	known->line = function->line;
+}
+
 void function_line(struct function *function)
 {
 	if (function->line_looked_up)
 		return;
 	function->line_looked_up = true;
-	if (function->is_named &&
-	    !symbols_line(function->object, function->address, &function->file,
+	if (!function->is_named || find_known_line(function))
+		return;
+	if (!symbols_line(function->object, function->address, &function->file,
 			  &function->line))
 		function->file = NULL;
+	keep_line(function);
 }
 
 const char *shown_name(const struct function *function,

@@ -96,6 +96,7 @@ struct options {
 	bool by_line; /* paths of different lines stay separate */
 	bool code;    /* show instructions */
 	const char *output;
+	double delay;	     /* of top: seconds between two looks */
 	bool source;	     /* of html: with source lines */
 	bool embed;	     /* of html: as a part of another page */
 	bool if_any;	     /* finish: nothing to write is no error */

@@ -286,10 +286,12 @@ static _Noreturn void become_first(int fd, pid_t parent)
 		_exit(1);
 	for (i = 0; i < 3 && null >= 0; i++)
 		dup2(null, i);
-	/* Closes all other descriptors. */
-	for (i = 3; i < 1024; i++)
-		if (i != fd)
-			close(i);
+	/* Closes all other descriptors; an old kernel lacks the first way. */
+	if ((fd > 3 && close_range(3, (unsigned)fd - 1, 0) != 0) ||
+	    close_range((unsigned)fd + 1, ~0u, 0) != 0)
+		for (i = 3; i < 1024; i++)
+			if (i != fd)
+				close(i);
 	die_at_once();
 	memory_before = memory_now();
 	serve(fd);

@@ -226,9 +226,13 @@ void screen_do(struct screen *screen, int key)
 	if (key == ERR || key == KEY_RESIZE)
 		return;
 	screen->message[0] = '\0';
-	if (view->kind->key(screen, view, key) ||
-	    list_key(&view->list, key, list_rows()))
+	if (view->kind->key(screen, view, key))
 		return;
+	if (list_key(&view->list, key, list_rows())) {
+		if (view->kind->moved)
+			view->kind->moved(view);
+		return;
+	}
 	switch (key) {
 	case 'Q': screen->is_over = true; break;
 	case 'q':

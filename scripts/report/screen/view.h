@@ -24,6 +24,8 @@ struct view_kind {
 	void (*draw)(struct view *view, uint32_t number, struct row *row);
 	/* False: the key is none of the view's. */
 	bool (*key)(struct screen *screen, struct view *view, int key);
+	/* The cursor may have moved; NULL: that does not matter. */
+	void (*moved)(struct view *view);
 	/* Whether the row matches a search; NULL: there is no search. */
 	bool (*matches)(struct view *view, uint32_t number, const char *text);
 	void (*end)(struct view *view); /* frees it */

@@ -1,0 +1,183 @@
+/* What the views of profrun top have in common: rates, and what the process is asked for. */
+#include <curses.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/numbers.h"
+#include "screen/snapshot.h"
+#include "screen/terminal.h"
+#include "screen/top.h"
+#include "screen/view.h"
+
+#define DELAY_LEAST 0.1
+#define DELAY_MOST  60
+
+static double seconds(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+bool top_has_rates(const struct top *top)
+{
+	return top->since_start || top->before.memory;
+}
+
+double top_seconds(const struct top *top)
+{
+	return fmax(top->now.head.seconds - top->before.head.seconds, 1e-3);
+}
+
+double top_rate(const struct top *top, double now, double before)
+{
+	return top->since_start ? now :
+				  fmax(now - before, 0) / top_seconds(top);
+}
+
+/* The processor time that the screen takes, as a share of one processor. */
+static double own_share(const struct top *top)
+{
+	static double begin;
+	double now = seconds(CLOCK_MONOTONIC);
+
+	if (begin == 0)
+		begin = now;
+	return now - begin < 1 ?
+		       0 :
+		       (seconds(CLOCK_PROCESS_CPUTIME_ID) + top->shot.cpu) /
+			       (now - begin);
+}
+
+void top_draw_title(const struct top *top, const char *name, struct row *row)
+{
+	const struct snapshot_head *now = &top->now.head;
+	const struct snapshot_head *before = &top->before.head;
+	char text[160], calls[SHORT_TEXT], lost[SHORT_TEXT];
+
+	row_text_as(row, name, LOOK_STRONG);
+	if (!top->now.memory) {
+		row_text(row, ": reading the recording");
+		return;
+	}
+	if (top_has_rates(top))
+		snprintf(text, sizeof(text), ": %s %s%s",
+			 human_count(calls,
+				     whole(top_rate(top, (double)now->calls,
+						    (double)before->calls))),
+			 now->is_sampled ? "samples" : "calls",
+			 top->since_start ? " since the start" : "/s");
+	else
+		snprintf(text, sizeof(text), ": measuring");
+	row_text(row, text);
+	if (now->lost) {
+		snprintf(text, sizeof(text), ", lost %s",
+			 human_count(lost, now->lost));
+		row_text_as(row, text, LOOK_STRONG);
+	}
+	snprintf(text, sizeof(text), "; every %g s%s; top takes %.1f %%",
+		 top->delay,
+		 top->has_ended ? ", ended" :
+		 top->is_paused ? ", paused" :
+				  "",
+		 100 * own_share(top));
+	row_text(row, text);
+}
+
+/* --- what is asked of the process --- */
+
+/* Runs `profrun ctl PID WORDS`, whose first line becomes the message. */
+static bool control(struct screen *screen, const struct top *top,
+		    const char *verb, const char *argument)
+{
+	char pid[16], line[200] = "";
+	int ends[2], status = 0;
+	ssize_t size;
+	pid_t child;
+
+	snprintf(pid, sizeof(pid), "%u", top->pid);
+	if (!top->profrun || pipe(ends) != 0) {
+		screen_say(screen, "profrun ctl cannot be run");
+		return false;
+	}
+	child = fork();
+	if (child == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		dup2(ends[1], STDERR_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		execl(top->profrun, "profrun", "ctl", pid, verb, argument,
+		      (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	size = child > 0 ? read(ends[0], line, sizeof(line) - 1) : 0;
+	line[size > 0 ? size : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	close(ends[0]);
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	screen_say(screen, "%s %s: %s", verb, argument ? argument : "",
+		   line[0]		    ? line :
+		   child > 0 && status == 0 ? "done" :
+					      "it failed");
+	return child > 0 && status == 0;
+}
+
+static void ask_budget(struct screen *screen, const struct top *top)
+{
+	char text[8] = "";
+
+	if (terminal_ask(" budget, in per cent: ", text, sizeof(text)) &&
+	    text[0])
+		control(screen, top, "budget", text);
+}
+
+static void change_delay(struct top *top, double factor)
+{
+	top->delay = fmin(fmax(top->delay * factor, DELAY_LEAST), DELAY_MOST);
+}
+
+static void show(struct screen *screen, struct view *view)
+{
+	screen_clear(screen);
+	screen_push(screen, view);
+}
+
+bool top_key(struct screen *screen, struct top *top, int key)
+{
+	switch (key) {
+	case '1': show(screen, top->views->functions(top)); break;
+	case '2': show(screen, top->views->threads(top)); break;
+	case 'p': top->is_paused = !top->is_paused; break;
+	case 'i':
+		top->since_start = !top->since_start;
+		top->generation++;
+		break;
+	case '+': change_delay(top, 2); break;
+	case '-': change_delay(top, 0.5); break;
+	case 'B': ask_budget(screen, top); break;
+	case 'r':
+		if (control(screen, top, top->is_stopped ? "start" : "stop",
+			    NULL))
+			top->is_stopped = !top->is_stopped;
+		break;
+	case 'T':
+		if (control(screen, top,
+			    top->is_tracing ? "trace-stop" : "trace-start",
+			    NULL))
+			top->is_tracing = !top->is_tracing;
+		break;
+	case 'H': control(screen, top, "heap", NULL); break;
+	default: return false;
+	}
+	return true;
+}
