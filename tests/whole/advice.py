@@ -211,6 +211,31 @@ def trivial_calls_of_cxx_get_the_flag_for_its_headers():
 
 
 @test
+def trivial_calls_of_own_headers_are_left_out_by_their_names():
+    directory = new_directory('headers')
+    source = os.path.join(directory, 'main.cc')
+    with open(os.path.join(directory, 'tiny.h'), 'w') as file:
+        file.write('static int sum;\n'
+                   'static void add(int n) { sum += n; }\n'
+                   'static int get() { return sum; }\n')
+    with open(source, 'w') as file:
+        file.write('#include "tiny.h"\n'
+                   'int main() { for (int i = 0; i < 3000000; i++)\n'
+                   '\tadd(get()); }\n')
+    program = os.path.join(directory, 'main')
+    build = ['g++', '-O1', '-g', '-finstrument-functions', source, '-o',
+             program]
+    subprocess.run(build, check=True)
+    head = '\n'.join(head_of(record([program], 'calltree').output)) + '\n'
+    flag, = re.findall(EXCLUDE + '.*', head)
+    expect_equal(flag, EXCLUDE + '/usr/include,tiny.h', head)
+    subprocess.run(build + [flag], check=True)
+    names = [f['name'] for f in
+             json_of(record([program], 'calltree').output)['functions']]
+    expect_equal(names, ['main'], 'the flag works')
+
+
+@test
 def the_doctor_knows_the_flags_for_each_compiler():
     for family, flags, wanted in (
             ('gcc', [], EXCLUDE + '/usr/include as well'),

@@ -3,15 +3,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/numbers.h"
 #include "base/text.h"
 #include "model/advice.h"
+#include "model/functions.h"
 #include "model/model.h"
 #include "text/advice.h"
 
 #define PATHS_MAX 4
-#define NAMES_MAX 3 /* limit of functions named for gcc's options */
+#define NAMES_MAX 3 /* limit of functions and headers named for gcc's options */
+#define SEEN_MAX  20 /* functions whose headers are looked at */
 
 static void print_lacking(FILE *out, const struct model *model, enum lack lack,
 			  const char *text)
@@ -49,12 +52,48 @@ static void print_c_cure(FILE *out, const struct model *model)
 	fputs(count ? "\n" : "NAME,...\n", out);
 }
 
+static bool is_header(const char *file)
+{
+	const char *dot = strrchr(file, '.');
+
+	return dot && (!strncmp(dot, ".h", 2) || !strcmp(dot, ".ipp") ||
+		       !strcmp(dot, ".tcc"));
+}
+
+/* Besides the system's headers, the program's own ones with the most trivial calls. */
+static void print_cxx_cure(FILE *out, const struct model *model)
+{
+	const struct function *seen[SEEN_MAX];
+	const char *told[NAMES_MAX], *name;
+	uint32_t count = 0, told_count = 0, i;
+	struct function *function;
+
+	fputs("    gcc    -finstrument-functions "
+	      "-finstrument-functions-exclude-file-list=/usr/include",
+	      out);
+	while (count < SEEN_MAX && told_count < NAMES_MAX &&
+	       (seen[count] = advice_most_trivial(model, seen, count))) {
+		function = &model->functions[seen[count++] - model->functions];
+		function_line(function);
+		if (!function->file || !is_header(function->file) ||
+		    !strncmp(function->file, "/usr/include/", 13))
+			continue;
+		name = base_name(function->file);
+		for (i = 0; i < told_count && strcmp(told[i], name); i++)
+			;
+		if (i < told_count)
+			continue;
+		told[told_count++] = name;
+		fputc(',', out);
+		put_text(out, name);
+	}
+	fputc('\n', out);
+}
+
 static void print_cure(FILE *out, const struct model *model)
 {
 	if (advice_has_cxx(model))
-		fputs("    gcc    -finstrument-functions "
-		      "-finstrument-functions-exclude-file-list=/usr/include\n",
-		      out);
+		print_cxx_cure(out, model);
 	else
 		print_c_cure(out, model);
 	fputs("    clang  -finstrument-functions-after-inlining\n", out);
