@@ -25,6 +25,12 @@ static bool read_register(const struct arch_frame *frame, unsigned number,
 	return arch_frame_register(frame, number, value);
 }
 
+/* A value of four bytes may be aligned to four bytes. */
+static void load(uintptr_t address, uintptr_t *value)
+{
+	__builtin_memcpy(value, (const void *)address, sizeof(*value));
+}
+
 static bool read_place(const struct recipe_reader *reader,
 		       const struct decode_place *place, uintptr_t *value)
 {
@@ -42,12 +48,11 @@ static bool read_place(const struct recipe_reader *reader,
 	case DECODE_ON_STACK:
 		if (!reader->has_base)
 			return false;
-		*value = *(const uintptr_t *)(reader->base +
-					      (uintptr_t)place->offset);
+		load(reader->base + (uintptr_t)place->offset, value);
 		return true;
 	case DECODE_ABOVE_SP:
-		*value = *(const uintptr_t *)(ARCH_FRAME_CFA(reader->frame) +
-					      (uintptr_t)place->offset);
+		load(ARCH_FRAME_CFA(reader->frame) + (uintptr_t)place->offset,
+		     value);
 		return true;
 	default: return false;
 	}
