@@ -72,15 +72,20 @@ static void apply_stores(const struct decode_machine *machine,
 	}
 }
 
+/* The program may read at any address. */
+typedef uint64_t __attribute__((aligned(1), may_alias)) eight_bytes;
+typedef uint32_t __attribute__((aligned(1), may_alias)) four_bytes;
+typedef uint16_t __attribute__((aligned(1), may_alias)) two_bytes;
+
 /* Reads in one access what the program reads in one access. */
 static void load_bytes(uintptr_t address, uint32_t size, unsigned char *bytes)
 {
 	uint64_t value;
 
 	switch (size) {
-	case 8: value = *(const volatile uint64_t *)address; break;
-	case 4: value = *(const volatile uint32_t *)address; break;
-	case 2: value = *(const volatile uint16_t *)address; break;
+	case 8: value = *(const volatile eight_bytes *)address; break;
+	case 4: value = *(const volatile four_bytes *)address; break;
+	case 2: value = *(const volatile two_bytes *)address; break;
 	case 1: value = *(const volatile uint8_t *)address; break;
 	default:
 		copy_bytes(bytes, (const unsigned char *)address, size);
