@@ -31,7 +31,7 @@
  *     <shim/clr.h>          constants of the CLR that shim does not use
  *     <shim/mark.h>, <shim/trace.h>, <shim/heap.h>
  *                           for programs: marks, tracing, heap snapshots
- *     <mon.h>               monitor(3): PC histograms
+ *     <shim/compat/mon.h>   monitor(3): PC histograms
  *
  * The life of a profiler:
  *

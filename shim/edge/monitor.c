@@ -15,7 +15,7 @@
 #include "runtime/state.h"
 
 #include <errno.h>
-#include <mon.h>
+#include <shim/compat/mon.h>
 #include <signal.h>
 
 #include <shim/banned.h>

@@ -1,6 +1,6 @@
 /*
  * monitor(3): the life of sets of counters, for the process or for each thread.  The
- * functions of <mon.h> and default profiling start and stop them; fork, exec and the
+ * functions of <shim/compat/mon.h> and default profiling start and stop them; fork, exec and the
  * end of the process write them.  The sampler's handler counts in them without a lock,
  * so a set is freed only when no handler uses it.
  */

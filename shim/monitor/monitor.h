@@ -123,7 +123,7 @@ bool monitor_add_to(struct monitor_set *set, uintptr_t pc, uint32_t count);
 bool monitor_find_code(const struct image_entry *image, uintptr_t *low,
 		       uintptr_t *high, uintptr_t *entry);
 
-/* --- the functions of <mon.h>, and default profiling: monitor.c --- */
+/* --- the functions of <shim/compat/mon.h>, and default profiling: monitor.c --- */
 
 /* Starts default profiling if PROFDIR, PROFFLAGS or pchist (<shim/builtin.h>) request it.
  * @establish installs monitor_signal as the handler of -sigdump's signal.  Called in shim's
@@ -132,7 +132,7 @@ void monitor_load(void (*establish)(int signal));
 /* Writes the files at the end of the process. */
 void monitor_finish(void);
 
-/* The functions of <mon.h>.  Each returns 0, the result of the function, or -errno. */
+/* The functions of <shim/compat/mon.h>.  Each returns 0, the result of the function, or -errno. */
 int monitor_start(uintptr_t low, uintptr_t high);
 int monitor_start_in(const struct monitor_wish *wishes, uint32_t count,
 		     bool is_wide);

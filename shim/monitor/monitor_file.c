@@ -17,7 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <mon.h>
+#include <shim/compat/mon.h>
 #include <shim/format.h>
 #include <sys/resource.h>
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <mon.h>
+#include <shim/compat/mon.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -107,7 +107,7 @@ class Gmon:
 
 
 def mon(path):
-    """A mon.out file, as in <mon.h>: (header, [range])."""
+    """A mon.out file, as in <shim/compat/mon.h>: (header, [range])."""
     data = open(path, 'rb').read()
     names = ('magic', 'version', 'size', 'rate', 'count', 'pid', 'thread',
              'outside')
@@ -1320,7 +1320,7 @@ def a_program_may_have_a_monitor_of_its_own():
 
 
 BOTH_FORMS = """
-#include <mon.h>
+#include <shim/compat/mon.h>
 static unsigned int counters[8];
 int main(void)
 {

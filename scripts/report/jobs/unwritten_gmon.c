@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <mon.h>
+#include <shim/compat/mon.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>

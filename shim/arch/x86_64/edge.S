@@ -265,7 +265,7 @@ arch_syscall_returns:
 	.size	syscall, .-syscall
 
 /*
- * The functions of <mon.h>, whose names a program may define itself (edge/monitor.c),
+ * The functions of <shim/compat/mon.h>, whose names a program may define itself (edge/monitor.c),
  * and the hooks of -pg.
  */
 	.macro	ELSE_NEXT number

@@ -25,7 +25,7 @@
  *
  * Example: profile the function `work` alone.
  *
- *     #include <mon.h>
+ *     #include <shim/compat/mon.h>
  *
  *     void work(void);
  *     void work_end(void);
