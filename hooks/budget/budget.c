@@ -38,10 +38,11 @@ static uint32_t is_busy;
 static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
 {
 	struct moment moment = { tree, meta, meta->sample_weight,
-				 budget_samples_own, begin };
+				 budget_samples_hooks, begin };
 
 	if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0)
 		return;
+	throttled_settle();
 	controller_look(&moment);
 	bursts_step(&moment);
 	__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);

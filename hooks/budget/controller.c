@@ -20,9 +20,10 @@
 #define LOOK_MAX   100 /* the same */
 /* Looks take at most 1/SHARE of the time, or 1/HOT_SHARE when samples show that hooks
  * take more than the budget. */
-#define SHARE	    500
-#define HOT_SHARE   30
-#define CALLS_LEAST 64 /* in the time between two looks */
+#define SHARE	      500
+#define HOT_SHARE     30
+#define HOT_SHARE_MAX 100
+#define CALLS_LEAST   64 /* in the time between two looks */
 
 /* Hooks cost more in a program than in the loop that measures their cost. */
 #define MARGIN_PERCENT 150
@@ -397,37 +398,6 @@ static void visit_chosen(struct tree *tree, struct shim_node *node)
 	node->time = __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
 }
 
-/* The sites of functions that go off, in few batches. */
-static struct shim_hook_call sites[256];
-static uint32_t site_count;
-
-static void switch_sites(void)
-{
-	if (site_count > 0)
-		shim_profiler_switch_calls(tree_handle, false, site_count,
-					   sites);
-	site_count = 0;
-}
-
-static void uncount(struct throttled *throttled, uint64_t calls,
-		    uint64_t passed_ns)
-{
-	const uint32_t room = sizeof(sites) / sizeof(sites[0]);
-	uint32_t first = 0, more;
-
-	throttled->calls = calls;
-	throttled->ns = passed_ns;
-	if (!throttled_uncount(throttled))
-		return;
-	while ((more = throttled_list(throttled, first, room - site_count,
-				      sites + site_count)) > 0) {
-		first += more;
-		site_count += more;
-		if (site_count == room)
-			switch_sites();
-	}
-}
-
 /* Hooks go from bucket @hooks_limit on, and counters from @counted_limit on. */
 static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 			    unsigned counted_limit, uint64_t passed_ns)
@@ -443,11 +413,14 @@ static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 				   bucket_of(since(counter)) < counted_limit);
 			any |= counter->is_chosen;
 		} else if (counted > 0 && bucket_of(counted) >= counted_limit) {
-			uncount(throttled_of(counter), counted, passed_ns);
+			struct throttled *throttled = throttled_of(counter);
+
+			throttled->calls = counted;
+			throttled->ns = passed_ns;
+			throttled_uncount(throttled);
 			is_off = true;
 		}
 	}
-	switch_sites();
 	if (!any)
 		return is_off;
 	each_node(visit_chosen);
@@ -460,7 +433,8 @@ static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 /* --- a look --- */
 
 static uint64_t next_look = FIRST_LOOK, last_weight, last_own_ns, period;
-static uint64_t last_own_samples, last_cost_ns;
+static uint64_t last_sum; /* of counted calls */
+static uint64_t last_cost_ns;
 
 static void count_calls(void)
 {
@@ -486,27 +460,28 @@ static uint64_t sum_of(uint64_t (*calls)(const struct counter *counter))
 	return sum;
 }
 
-/* What all counted calls have cost, in ns; @cost: of one. */
-static uint64_t counted_ns(uint64_t cost)
+static uint64_t cost_of_call(const struct moment *moment)
 {
-	uint64_t calls = 0;
-
-	for (uint32_t i = 0; i < counter_count; i++) {
-		const struct throttled *throttled = throttled_of(&counters[i]);
-
-		if (throttled)
-			calls += throttled_counted(throttled);
-	}
-	return calls * cost / 1000;
+	return controller_cost(moment->meta) * MARGIN_PERCENT / 100;
 }
 
-static bool is_counting_cheap(const struct moment *moment, uint64_t cost)
+/* The part of the budget for counting, in ns, in the time of @samples. */
+static uint64_t counted_part(const struct moment *moment, uint64_t samples)
 {
-	uint64_t time_ns = (moment->weight + COUNTED_BEGIN) *
-			   moment->meta->sample_period_ns;
+	return samples * moment->meta->sample_period_ns / 10000 *
+	       controller_percent * COUNTED_PERCENT;
+}
 
-	return counted_ns(cost) <=
-	       time_ns / 10000 * controller_percent * COUNTED_PERCENT;
+/* Whether counting takes more than its part, over the whole run and since the last look. */
+static bool is_counting_dear(const struct moment *moment)
+{
+	uint64_t sum = throttled_sum(last_counter);
+	uint64_t cost = cost_of_call(moment) / COUNTED_SHARE;
+
+	return sum * cost / 1000 >
+		       counted_part(moment, moment->weight + COUNTED_BEGIN) &&
+	       (sum - last_sum) * cost / 1000 >
+		       counted_part(moment, moment->weight - last_weight);
 }
 
 /* Whether functions were switched off.  Hooks know paths; for their cost, counters know
@@ -516,7 +491,7 @@ static bool decide(const struct moment *moment)
 	uint64_t passed_ns = (moment->weight - last_weight) *
 			     moment->meta->sample_period_ns;
 	uint64_t allowed_ns = passed_ns / 100 * controller_percent;
-	uint64_t cost = controller_cost(moment->meta) * MARGIN_PERCENT / 100;
+	uint64_t cost = cost_of_call(moment);
 	uint64_t own_ns = moment->meta->own_ns - last_own_ns;
 	uint64_t target_ns = allowed_ns * 2 / 3, target;
 	uint64_t hooks_ns = sum_of(since) * cost / 1000;
@@ -525,19 +500,21 @@ static bool decide(const struct moment *moment)
 	uint64_t hooks_percent = controller_percent > HOOKS_PERCENT ?
 					 controller_percent :
 					 HOOKS_PERCENT;
-	unsigned hooks_limit, counted_limit = BUCKETS;
+	unsigned hooks_limit = BUCKETS, counted_limit = BUCKETS;
+	bool is_dear = is_counting_dear(moment);
 
-	if (cost == 0 || (hooks_ns + counters_ns + own_ns <= allowed_ns &&
-			  hooks_ns <= allowed_ns / 100 * hooks_percent))
+	if (cost == 0 ||
+	    (hooks_ns + counters_ns + own_ns <= allowed_ns &&
+	     hooks_ns <= allowed_ns / 100 * hooks_percent && !is_dear))
 		return false;
 	/* Sampling alone may cost more than a small budget. */
 	target_ns = target_ns > own_ns + allowed_ns / 4 ? target_ns - own_ns :
 							  allowed_ns / 4;
 	target = target_ns * 1000 / cost * hooks_percent / 200;
 	hooks_limit = find_hooks_limit(target);
-	target = target_ns * 1000 / (cost / COUNTED_SHARE) *
-		 (200 - hooks_percent) / 200;
-	if (!is_counting_cheap(moment, cost / COUNTED_SHARE))
+	target = target_ns * 1000 / (cost / COUNTED_SHARE) * COUNTED_PERCENT /
+		 100;
+	if (is_dear)
 		counted_limit = find_counted_limit(hooks_limit, target);
 	return switch_off_from(moment, hooks_limit, counted_limit, passed_ns);
 }
@@ -553,7 +530,7 @@ static void plan_next(const struct moment *moment, uint64_t cost_ns)
 	next_look = moment->weight + (wait > period ? wait : period);
 	last_weight = moment->weight;
 	last_own_ns = moment->meta->own_ns;
-	last_own_samples = moment->own;
+	last_sum = throttled_sum(last_counter);
 	last_cost_ns = cost_ns;
 }
 
@@ -561,22 +538,31 @@ static void plan_next(const struct moment *moment, uint64_t cost_ns)
  * intervals. */
 static uint64_t hot_share = HOT_SHARE;
 
-/* Whether the last samples show that hooks take too much.  @recent has a bit for each
- * sample, which is set if the sample was in a hook. */
-static bool is_hot(const struct moment *moment)
+/* Whether more of the last eight samples were in hooks than the budget allows, and two at
+ * least.  @recent has a bit for each sample, which is set if the sample was in a hook. */
+static bool are_hooks_hot(const struct moment *moment)
 {
 	static uint64_t seen;
 	static uint8_t recent;
-	uint64_t passed = moment->weight - last_weight;
-	uint64_t own = moment->own - last_own_samples;
+	uint32_t count;
 
-	recent = (uint8_t)(recent << 1 | (moment->own != seen));
-	seen = moment->own;
-	if (passed < LOOK_MIN ||
-	    passed * moment->meta->sample_period_ns < last_cost_ns * hot_share)
-		return false;
-	return (own >= 2 && own * 100 > passed * controller_percent) ||
-	       __builtin_popcount(recent) >= 4;
+	recent = (uint8_t)(recent << 1 |
+			   (moment->hooks != seen && !bursts_are_on()));
+	seen = moment->hooks;
+	count = (uint32_t)__builtin_popcount(recent);
+	return count >= 2 && count * 100 > 8 * controller_percent;
+}
+
+/* Whether calls cost too much since the last look, which must not be too recent. */
+static bool is_hot(const struct moment *moment)
+{
+	uint64_t passed = moment->weight - last_weight;
+	bool are_hot = are_hooks_hot(moment);
+
+	return passed >= LOOK_MIN &&
+	       passed * moment->meta->sample_period_ns >=
+		       last_cost_ns * hot_share &&
+	       (are_hot || is_counting_dear(moment));
 }
 
 void controller_look(const struct moment *moment)
@@ -592,7 +578,7 @@ void controller_look(const struct moment *moment)
 	cost_ns = shim_thread_time_ns() - begin;
 	if (decide(moment))
 		hot_share = HOT_SHARE;
-	else if (hot && hot_share < SHARE)
+	else if (hot && hot_share < HOT_SHARE_MAX)
 		hot_share *= 2;
 	plan_next(moment, cost_ns);
 }
@@ -621,8 +607,7 @@ void controller_forked(void)
 	for (uint32_t i = 0; i < counter_count; i++)
 		counters[i].calls = counters[i].before = 0;
 	next_look = FIRST_LOOK;
-	last_weight = last_own_ns = period = 0;
-	last_own_samples = budget_samples_own;
+	last_weight = last_own_ns = period = last_sum = 0;
 	if (throttled_count == 0 || !moment.meta)
 		return;
 	moment.tree = tree_get((uintptr_t)__builtin_frame_address(0));

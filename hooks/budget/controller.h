@@ -13,7 +13,7 @@ struct moment {
 	struct tree *tree; /* of the calling thread */
 	struct shim_meta *meta;
 	uint64_t weight; /* samples of the process so far, */
-	uint64_t own;	 /* and of these in hooks */
+	uint64_t hooks;	 /* and of these in hooks */
 	/* the thread's processor time at the begin of the handler, in ns */
 	uint64_t begin;
 };
@@ -41,5 +41,8 @@ void controller_forked(void);
 /* Ends the burst of this thread, or begins one if it is time. */
 void bursts_step(const struct moment *moment);
 void bursts_forked(void);
+
+/* Whether a burst is on, whose calls are paid for apart. */
+bool bursts_are_on(void);
 
 #endif

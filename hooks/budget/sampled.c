@@ -121,23 +121,20 @@ static struct shim_sampled_node *get_child(struct tree *tree,
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
-static bool is_own(uintptr_t address)
+static bool is_ours(uintptr_t address)
 {
 	return shim_is_counter(address) ||
 	       address - (uintptr_t)__ehdr_start <
 		       (uintptr_t)etext - (uintptr_t)__ehdr_start;
 }
 
-uint64_t budget_samples_own;
+uint64_t budget_samples_hooks;
 
-static void add_weight(struct shim_sampled_node *node, bool is_hook,
+static void add_weight(struct shim_sampled_node *node, bool is_own,
 		       uint32_t weight)
 {
-	shim_local_add(is_hook ? &node->own : &node->samples, weight);
+	shim_local_add(is_own ? &node->own : &node->samples, weight);
 	shim_local_add(&node->signals, 1);
-	if (is_hook)
-		__atomic_fetch_add(&budget_samples_own, weight,
-				   __ATOMIC_RELAXED);
 }
 
 /* Adds the path from @node inwards, without frames of hooks. */
@@ -149,7 +146,7 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 	struct shim_sampled_node *at = NULL;
 	uint32_t first = 0;
 
-	while (first < frames && is_own(sampled->frames[first]))
+	while (first < frames && is_ours(sampled->frames[first]))
 		first++;
 	if (!is_whole || first == frames) {
 		at = get_child(tree, sampled, parent, 0);
@@ -160,9 +157,12 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 			       sampled->frames[--frames] & SHIM_NODE_ADDRESS);
 		parent = (uint64_t)at;
 	}
-	sampled->in_hook = is_counter || first > 0;
+	sampled->in_hook = first > 0;
+	if (first > 0)
+		__atomic_fetch_add(&budget_samples_hooks, weight,
+				   __ATOMIC_RELAXED);
 	if (parent)
-		add_weight(at, sampled->in_hook, weight);
+		add_weight(at, is_counter || first > 0, weight);
 }
 
 bool budget_samples_in_hook(const struct tree *tree)
@@ -256,7 +256,7 @@ struct tree *budget_samples_add_place(uintptr_t ip, uintptr_t sp,
 	at = get_child(tree, sampled, (uint64_t)tree_innermost(tree, sp, &end),
 		       0);
 	if (at)
-		add_weight(at, is_own(ip), weight);
+		add_weight(at, is_ours(ip), weight);
 	return tree;
 }
 

@@ -17,7 +17,7 @@ struct tree *budget_samples_add(const void *context, uintptr_t sp,
 				uint32_t weight);
 
 /* The number of samples in hooks so far. */
-extern uint64_t budget_samples_own;
+extern uint64_t budget_samples_hooks;
 /* Whether the last sample of @tree's thread was in a hook. */
 bool budget_samples_in_hook(const struct tree *tree);
 

@@ -245,6 +245,7 @@ static void on_forked(struct shim_profiler *profiler)
 	*shim_thread_counters() = NULL;
 	tree_forget_all();
 	throttled_forked();
+	throttled_forget_pending();
 	if (shim_record_meta())
 		tree_describe_cost(shim_record_meta());
 	CALL_CLIENTS(forked);

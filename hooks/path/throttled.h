@@ -7,7 +7,8 @@
  *
  * shim learns of a call site when its call reaches the slow path: the nodes of a
  * function that is off carry SHIM_NODE_EXACT, so no call of it matches on the fast
- * path.  The slow path ignores the call and switches the site off.
+ * path.  The slow path ignores or counts the call.  It changes the code of several sites
+ * together: after some calls of them, or at the next sample.
  *
  * The engine may miss the ends of calls that were open when their function was switched
  * off.  So each thread removes these calls from its open path at its next hook or
@@ -32,6 +33,8 @@ struct throttled_site {
 	struct throttled_site *next;
 	uintptr_t address; /* 0: jumps of the function */
 	bool gone;
+	bool is_enter;
+	bool is_pending; /* its code is not changed yet */
 };
 
 /* A node of the function, and its tree. */
@@ -147,24 +150,29 @@ uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
 /* Small private memory, for all threads; NULL: there is none. */
 void *throttled_take(size_t size);
 
-/* Switches the function on permanently. */
-void throttled_give_up(struct throttled *throttled);
+/* Changes the code of the call sites that have been met since the last time. */
+void throttled_settle(void);
 
 /*
- * throttled_uncount - the function is not counted any more, but off.  The caller switches
- *                     its sites off; false: it was not counted
+ * throttled_uncount - switches the function off that was counted.  If its code cannot be
+ *                     changed, it is on permanently
  * throttled_counted - the calls that were counted
+ * throttled_sum     - those of all functions with counters up to @counter
  * throttled_release - in a fork child: forgets a function that was counted.  Its calls have
  *                     no paths here yet, so they are recorded again
  */
-bool throttled_uncount(struct throttled *throttled);
+void throttled_uncount(struct throttled *throttled);
 uint64_t throttled_counted(const struct throttled *throttled);
+uint64_t throttled_sum(uint32_t counter);
 void throttled_release(struct throttled *throttled);
 
 static inline bool throttled_is_counted(const struct throttled *throttled)
 {
 	return __atomic_load_n(&throttled->is_counted, __ATOMIC_ACQUIRE);
 }
+
+/* In a fork child: forgets the sites whose code the parent was about to change. */
+void throttled_forget_pending(void);
 
 /* Called when an image was unloaded, and in a fork child. */
 void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation);

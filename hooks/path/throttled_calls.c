@@ -17,24 +17,29 @@
 
 /* --- call sites --- */
 
-static bool knows(const struct throttled *throttled, uintptr_t address)
+static struct throttled_site *find_site(const struct throttled *throttled,
+					uintptr_t address)
 {
-	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
-							    __ATOMIC_ACQUIRE);
+	struct throttled_site *site = __atomic_load_n(&throttled->sites,
+						      __ATOMIC_ACQUIRE);
 
 	while (site && (site->gone || site->address != address))
 		site = site->next;
-	return site != NULL;
+	return site;
 }
 
-static void add_site(struct throttled *throttled, uintptr_t address)
+static struct throttled_site *add_site(struct throttled *throttled,
+				       uintptr_t address, bool is_enter,
+				       bool is_pending)
 {
 	struct throttled_site *site = throttled_take(sizeof(*site));
 
 	/* Without memory it stays off in bursts, which then count too few. */
 	if (!site)
-		return;
+		return NULL;
 	site->address = address;
+	site->is_enter = is_enter;
+	site->is_pending = is_pending;
 	site->next = __atomic_load_n(&throttled->sites, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&throttled->sites, &site->next,
 					    site, false, __ATOMIC_RELEASE,
@@ -43,29 +48,33 @@ static void add_site(struct throttled *throttled, uintptr_t address)
 	if (throttled->node)
 		__atomic_fetch_add(&throttled->node->sites, 1,
 				   __ATOMIC_RELAXED);
+	return site;
 }
 
-static void switch_all(const struct throttled *throttled, bool on)
+static bool switch_all(const struct throttled *throttled, bool on)
 {
 	struct shim_hook_call calls[8];
 	uint32_t first = 0, count;
+	bool all = true;
 
 	while ((count = throttled_list(throttled, first, 8, calls)) > 0) {
-		shim_profiler_switch_calls(tree_handle, on, count, calls);
+		all &= shim_profiler_switch_calls(tree_handle, on, count,
+						  calls) == SHIM_OK;
 		first += count;
 	}
+	return all;
 }
 
-void throttled_give_up(struct throttled *throttled)
+/* Switches the function on permanently. */
+static void give_up(struct throttled *throttled, bool was_counted)
 {
 	struct shim_meta *meta = shim_record_meta();
-	bool was_counted;
 
 	if (__atomic_exchange_n(&throttled->state, THROTTLED_ON,
 				__ATOMIC_ACQ_REL) == THROTTLED_ON)
 		return;
-	was_counted = __atomic_exchange_n(&throttled->is_counted, false,
-					  __ATOMIC_ACQ_REL);
+	was_counted |= __atomic_exchange_n(&throttled->is_counted, false,
+					   __ATOMIC_ACQ_REL);
 	throttled_mark(throttled, false);
 	switch_all(throttled, true);
 	/* The call that failed first is recorded: none is missing. */
@@ -76,6 +85,174 @@ void throttled_give_up(struct throttled *throttled)
 						       SHIM_THROTTLED_FAILED;
 	if (meta)
 		__atomic_fetch_add(&meta->throttle_failed, 1, __ATOMIC_RELAXED);
+}
+
+void throttled_uncount(struct throttled *throttled)
+{
+	struct shim_throttled_node *node = throttled->node;
+
+	if (!__atomic_exchange_n(&throttled->is_counted, false,
+				 __ATOMIC_ACQ_REL))
+		return;
+	/* Sites that still count must not be taken for ones that are off. */
+	if (!switch_all(throttled, false)) {
+		give_up(throttled, true);
+		return;
+	}
+	throttled->strays = 0;
+	if (!node)
+		return;
+	node->weight = shim_record_meta() ? shim_record_meta()->sample_weight :
+					    0;
+	__atomic_store_n(&node->state, SHIM_THROTTLED_OFF, __ATOMIC_RELEASE);
+}
+
+/* --- sites whose code is changed together --- */
+
+#define PENDING_MAX   32 /* sites */
+#define PENDING_CALLS 64 /* that reach the slow path meanwhile */
+
+struct pending {
+	struct throttled *throttled;
+	struct throttled_site *site;
+};
+
+/* All but @pending_calls: the thread that has set @is_pending_used. */
+static struct pending pending[PENDING_MAX];
+static uint32_t pending_count, pending_calls;
+static bool is_pending_used;
+
+/* With signals blocked.  Nobody waits: the site is met again. */
+static bool try_pending(uint64_t *signals)
+{
+	*signals = shim_signals_block();
+	if (!__atomic_exchange_n(&is_pending_used, true, __ATOMIC_ACQUIRE))
+		return true;
+	shim_signals_restore(*signals);
+	return false;
+}
+
+static void end_pending(uint64_t signals)
+{
+	__atomic_store_n(&is_pending_used, false, __ATOMIC_RELEASE);
+	shim_signals_restore(signals);
+}
+
+/* Whether the code of the site must still change.  A function that is in a burst, or that
+ * goes off now, has its sites switched by their list. */
+static bool must_change(const struct pending *one)
+{
+	return !one->site->gone &&
+	       throttled_state(one->throttled) == THROTTLED_OFF;
+}
+
+static void count_pending(void)
+{
+	static struct shim_counted_call calls[PENDING_MAX];
+	static const struct pending *of[PENDING_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < pending_count; i++) {
+		const struct pending *one = &pending[i];
+
+		if (!one->site->is_enter || !must_change(one) ||
+		    !throttled_is_counted(one->throttled))
+			continue;
+		of[count] = one;
+		calls[count].address = one->site->address;
+		calls[count++].counter = one->throttled->counter;
+	}
+	if (count == 0)
+		return;
+	shim_profiler_count_calls(tree_handle, count, calls);
+	for (uint32_t i = 0; i < count; i++)
+		if (!calls[i].is_counted)
+			throttled_uncount(of[i]->throttled);
+}
+
+/* Those of functions that are not counted, or not any more. */
+static void switch_pending(void)
+{
+	static struct shim_hook_call calls[PENDING_MAX];
+	static struct throttled *of[PENDING_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < pending_count; i++) {
+		const struct pending *one = &pending[i];
+
+		if (!must_change(one) || (one->site->is_enter &&
+					  throttled_is_counted(one->throttled)))
+			continue;
+		of[count] = one->throttled;
+		calls[count].function = one->throttled->function;
+		calls[count++].address = one->site->address;
+	}
+	if (count == 0 || shim_profiler_switch_calls(tree_handle, false, count,
+						     calls) == SHIM_OK)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		if (shim_profiler_switch_calls(tree_handle, false, 1,
+					       &calls[i]) != SHIM_OK)
+			give_up(of[i], false);
+}
+
+static void settle_pending(void)
+{
+	count_pending();
+	switch_pending();
+	for (uint32_t i = 0; i < pending_count; i++)
+		pending[i].site->is_pending = false;
+	pending_count = 0;
+	__atomic_store_n(&pending_calls, 0, __ATOMIC_RELAXED);
+}
+
+void throttled_settle(void)
+{
+	uint64_t signals;
+
+	if (__atomic_load_n(&pending_count, __ATOMIC_RELAXED) == 0 ||
+	    !try_pending(&signals))
+		return;
+	settle_pending();
+	end_pending(signals);
+}
+
+/* A call of a site that is pending. */
+static void pass_pending(void)
+{
+	if (__atomic_add_fetch(&pending_calls, 1, __ATOMIC_RELAXED) >=
+	    PENDING_CALLS)
+		throttled_settle();
+}
+
+static void learn_site(struct throttled *throttled, uintptr_t address,
+		       bool is_enter)
+{
+	struct throttled_site *site;
+	uint64_t signals;
+
+	if (!try_pending(&signals))
+		return;
+	site = find_site(throttled, address);
+	if (!site) {
+		site = add_site(throttled, address, is_enter, true);
+		if (site)
+			pending[pending_count++] = (struct pending){ throttled,
+								     site };
+	}
+	if (pending_count == PENDING_MAX)
+		settle_pending();
+	end_pending(signals);
+}
+
+void throttled_forget_pending(void)
+{
+	for (uint32_t i = 0; i < pending_count; i++) {
+		pending[i].throttled->strays = 0;
+		pending[i].site->is_pending = false;
+	}
+	pending_count = pending_calls = 0;
+	is_pending_used = false;
 }
 
 /* --- counters --- */
@@ -131,20 +308,20 @@ uint64_t throttled_counted(const struct throttled *throttled)
 	return sum;
 }
 
-bool throttled_uncount(struct throttled *throttled)
+uint64_t throttled_sum(uint32_t counter)
 {
-	struct shim_throttled_node *node = throttled->node;
+	uint64_t sum = 0;
 
-	if (!__atomic_exchange_n(&throttled->is_counted, false,
-				 __ATOMIC_ACQ_REL))
-		return false;
-	throttled->strays = 0;
-	if (!node)
-		return true;
-	node->weight = shim_record_meta() ? shim_record_meta()->sample_weight :
-					    0;
-	__atomic_store_n(&node->state, SHIM_THROTTLED_OFF, __ATOMIC_RELEASE);
-	return true;
+	for (const struct tree *tree =
+		     __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
+	     counter && tree; tree = tree->next) {
+		const uint64_t *counters = __atomic_load_n(&tree->counters,
+							   __ATOMIC_ACQUIRE);
+
+		for (uint32_t i = 1; counters && i <= counter; i++)
+			sum += __atomic_load_n(&counters[i], __ATOMIC_RELAXED);
+	}
+	return sum;
 }
 
 /* No address is its function's any more. */
@@ -158,70 +335,94 @@ void throttled_release(struct throttled *throttled)
 
 /* --- calls of sites --- */
 
-/* Counts the call that reached the enter hook at @sp, and lets its site count the next
- * ones; false: it cannot be counted. */
-static bool count_site(struct throttled *throttled, uint64_t function,
-		       uintptr_t sp)
+/* Whether a site was counted before in this process. */
+static bool has_counted;
+
+/* Lets a site count at once, before any of its calls is counted without a path.  Where that
+ * always fails, all calls are recorded. */
+static bool try_counting(struct throttled *throttled, uintptr_t address)
 {
-	struct shim_hook_call call = { function, shim_hook_caller(sp) };
-	bool is_known = knows(throttled, call.address);
+	struct shim_counted_call call = { address, throttled->counter, 0 };
+
+	if (shim_profiler_count_calls(tree_handle, 1, &call) != SHIM_OK)
+		return false;
+	has_counted = true;
+	add_site(throttled, address, true, false);
+	/* It went off meanwhile, and the site was not in its list. */
+	if (!throttled_is_counted(throttled))
+		switch_all(throttled, false);
+	return true;
+}
+
+/* Counts the call that reached the enter hook at @sp; false: it cannot be counted.  Its
+ * site will count the next ones. */
+static bool count_enter(struct throttled *throttled, uintptr_t sp)
+{
+	uintptr_t address = shim_hook_caller(sp);
+	const struct throttled_site *site = find_site(throttled, address);
 	bool is_first = *shim_thread_counters() == NULL;
 
-	if (is_known && !is_first && throttled->strays++ >= STRAYS_MAX)
+	if (!site && !has_counted && !try_counting(throttled, address))
 		return false;
-	/* The site is off for a moment, in which calls of other threads are lost. */
-	if (!is_known && __atomic_load_n(&trees, __ATOMIC_ACQUIRE) &&
-	    __atomic_load_n(&trees, __ATOMIC_ACQUIRE)->next)
+	if (!site && has_counted)
+		learn_site(throttled, address, true);
+	else if (site && site->is_pending)
+		pass_pending();
+	else if (site && !is_first && throttled->strays++ >= STRAYS_MAX)
 		return false;
-	if (!is_known) {
-		if (shim_profiler_count_calls(tree_handle, throttled->counter,
-					      1, &call) != SHIM_OK)
-			return false;
-		add_site(throttled, call.address);
-		/* It is not in the list of its function, or came too late. */
-		if (!throttled_is_counted(throttled) ||
-		    !knows(throttled, call.address)) {
-			shim_profiler_switch_calls(tree_handle, false, 1,
-						   &call);
-			return false;
-		}
-	}
 	return count_here(throttled, sp);
 }
 
-/* Switches the call that reached a hook at @sp; false: it is recorded. */
-static bool forgo(struct throttled *throttled, uint64_t function,
-		  const void *site, uintptr_t sp, bool is_leave)
+/* Ignores the call that reached a hook at @sp, and has its site switched off; false: it is
+ * recorded. */
+static bool ignore_call(struct throttled *throttled, struct shim_hook_call call,
+			bool is_enter)
 {
-	struct shim_hook_call call = { function, shim_hook_caller(sp) };
-	bool is_known;
+	const struct throttled_site *site = find_site(throttled, call.address);
 
-	if (!is_leave && throttled_is_counted(throttled)) {
-		if (count_site(throttled, function, sp))
-			return true;
-		if (throttled_uncount(throttled))
-			switch_all(throttled, false);
+	if (site && site->is_pending) {
+		pass_pending();
+		return true;
 	}
-
-	/* The function has jumped to the hook. */
-	if (is_leave && call.address == (uintptr_t)site)
-		call.address = 0;
-	is_known = knows(throttled, call.address);
+	/* As long as no site is off, no call is missing. */
+	if (!site && throttled->sites) {
+		learn_site(throttled, call.address, is_enter);
+		return true;
+	}
 	/* Calls that were on their way, or of a jump that cannot be found. */
-	if (is_known && throttled->strays++ > 0) {
+	if (site && throttled->strays++ > 0) {
 		if (throttled->strays < STRAYS_MAX)
 			return true;
-		throttled_give_up(throttled);
+		give_up(throttled, false);
 		return false;
 	}
 	if (shim_profiler_switch_calls(tree_handle, false, 1, &call) !=
 	    SHIM_OK) {
-		throttled_give_up(throttled);
+		give_up(throttled, false);
 		return false;
 	}
-	if (!is_known)
-		add_site(throttled, call.address);
+	if (!site)
+		add_site(throttled, call.address, is_enter, false);
 	return true;
+}
+
+/* Counts or ignores the call that reached a hook at @sp; false: it is recorded. */
+static bool forgo(struct throttled *throttled, uint64_t function,
+		  const void *site, uintptr_t sp, bool is_leave)
+{
+	struct shim_hook_call call = { function, shim_hook_caller(sp) };
+
+	if (!is_leave && throttled_is_counted(throttled)) {
+		if (count_enter(throttled, sp))
+			return true;
+		throttled_uncount(throttled);
+		if (throttled_state(throttled) != THROTTLED_OFF)
+			return false;
+	}
+	/* The function has jumped to the hook. */
+	if (is_leave && call.address == (uintptr_t)site)
+		call.address = 0;
+	return ignore_call(throttled, call, !is_leave);
 }
 
 /* --- the slow path --- */

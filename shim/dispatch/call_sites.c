@@ -5,7 +5,10 @@
  * had to wait.
  *
  * A call may also lead to code that counts it (call_counters.c).  Its distance changes
- * while it is off: the four bytes are then a constant that has no effect.
+ * while it is off: the four bytes are then a constant that has no effect.  But a call of
+ * another thread that is off meanwhile is not counted.  With several threads, one store
+ * changes the distance, which must lie in one line of the cache: processors fetch the old
+ * or the new one.  (HotSpot's calls of compiled code depend on this, too.)
  */
 #include "dispatch/call_sites.h"
 
@@ -16,6 +19,7 @@
 #include "dispatch/scan.h"
 #include "image/image.h"
 #include "os/sys.h"
+#include "os/tasks.h"
 
 #include <errno.h>
 
@@ -218,13 +222,39 @@ static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
 	return true;
 }
 
+/* The block of a site, of which an image has at most SITE_BLOCKS. */
+static uint32_t block_of(const struct site_image *image, uint32_t number)
+{
+	return number / (image->count / SITE_BLOCKS + 1);
+}
+
+/* The first site from @number on that may have changed since the last settle_changed(), if
+ * there was any change. */
+static uint32_t skip_unchanged(const struct site_image *image, uint32_t number,
+			       uint32_t end)
+{
+	uint32_t size = image->count / SITE_BLOCKS + 1;
+
+	if (image->changed_end == 0)
+		return number;
+	while (number < end) {
+		uint32_t block = number / size;
+
+		if (image->changed_blocks[block / 64] >> block % 64 & 1)
+			return number;
+		number = (block + 1) * size;
+	}
+	return end;
+}
+
 static int write_sites(struct site_image *image, struct patch *patch,
 		       uint32_t first, uint32_t end)
 {
 	struct run run = { .size = 0 };
 	int r = 0;
 
-	for (uint32_t i = first; r == 0 && i < end; i++) {
+	for (uint32_t i = skip_unchanged(image, first, end); r == 0 && i < end;
+	     i = skip_unchanged(image, i + 1, end)) {
 		uintptr_t address;
 
 		if (wants_off(&image->sites[i]) == image->sites[i].off)
@@ -244,7 +274,8 @@ static int write_sites(struct site_image *image, struct patch *patch,
 static bool is_settled(const struct site_image *image, uint32_t first,
 		       uint32_t end)
 {
-	for (uint32_t i = first; i < end; i++)
+	for (uint32_t i = skip_unchanged(image, first, end); i < end;
+	     i = skip_unchanged(image, i + 1, end))
 		if (wants_off(&image->sites[i]) != image->sites[i].off)
 			return false;
 	return true;
@@ -375,9 +406,11 @@ int call_sites_switch_call(uintptr_t return_address, bool on)
 /* Marks the site, so that the next change of the image includes it. */
 static void change_site(struct site_image *image, struct site *site, bool on)
 {
-	uint32_t i = (uint32_t)(site - image->sites);
+	uint32_t i = (uint32_t)(site - image->sites),
+		 block = block_of(image, i);
 
 	site->throttled = !on;
+	image->changed_blocks[block / 64] |= 1ull << block % 64;
 	if (image->changed_end == 0 || i < image->changed)
 		image->changed = i;
 	if (i >= image->changed_end)
@@ -481,6 +514,13 @@ static void forget_changed(struct site_image *image)
 			image->sites[i].throttled = 0;
 }
 
+static void forget_blocks(struct site_image *image)
+{
+	image->changed = image->changed_end = 0;
+	for (unsigned i = 0; i < SITE_BLOCKS / 64; i++)
+		image->changed_blocks[i] = 0;
+}
+
 /* Writes the changes of call_sites_throttle.  An object that is being unloaded is
  * changed later, which is not an error. */
 static int settle_changed(void)
@@ -496,7 +536,7 @@ static int settle_changed(void)
 		r = settle_sites(image, image->changed, image->changed_end);
 		if (r < 0 && r != -EBUSY)
 			forget_changed(image);
-		image->changed = image->changed_end = 0;
+		forget_blocks(image);
 		if (r < 0 && r != -EBUSY && result == 0)
 			result = r;
 	}
@@ -510,6 +550,7 @@ static int settle_changed(void)
  * same file. */
 struct distances {
 	struct site_image *image; /* NULL: the patch is not open */
+	bool one_store;		  /* of each distance */
 	struct patch patch;
 };
 
@@ -521,7 +562,15 @@ static void finish_distances(struct distances *distances)
 	sys_sync_cores();
 }
 
-/* Changes the distance of a call that is off; @target 0: back to the compiler's. */
+#define LINE 64u
+
+static bool is_in_one_line(uintptr_t address)
+{
+	return (address + 1) / LINE == (address + 4) / LINE;
+}
+
+/* Changes the distance of a call, to the compiler's one for a @target of 0.  The call is
+ * off, unless the change is one store. */
 static int change_distance(struct distances *distances,
 			   struct site_image *image, struct site *site,
 			   uintptr_t target)
@@ -530,8 +579,12 @@ static int change_distance(struct distances *distances,
 	uint32_t distance;
 	int r;
 
-	if (!site->off || (image->memory.may_go && image_is_closing()))
+	if (image->memory.may_go && image_is_closing())
 		return -EBUSY;
+	if (!distances->one_store && !site->off)
+		return -EBUSY;
+	if (distances->one_store && !is_in_one_line(address))
+		return -ENOTSUP;
 	if (site->distance == 0) {
 		r = read_code(image, address + 1, sizeof(distance));
 		if (r < 0)
@@ -548,18 +601,21 @@ static int change_distance(struct distances *distances,
 			   image->memory.end);
 		distances->image = image;
 	}
-	r = patch_write(&distances->patch, address + 1, buffer,
-			sizeof(distance));
+	r = distances->one_store ?
+		    patch_store(&distances->patch, address + 1, distance) :
+		    patch_write(&distances->patch, address + 1, buffer,
+				sizeof(distance));
 	if (r == 0)
 		site->counted = target != 0;
 	return r;
 }
 
-static bool find_counted(const struct shim_hook_call *call,
-			 struct site_image **image, struct site **site)
+static bool find_counted(uintptr_t return_address, struct site_image **image,
+			 struct site **site)
 {
-	return call->address != 0 &&
-	       find_return(call->address, image, site) == 0 && (*site)->counted;
+	return return_address != 0 &&
+	       find_return(return_address, image, site) == 0 &&
+	       (*site)->counted;
 }
 
 /* Switches calls off that are counted, and gives them back their distances. */
@@ -572,7 +628,7 @@ static int uncount(const struct shim_hook_call *calls, uint32_t count)
 	int result;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (find_counted(&calls[i], &image, &site)) {
+		if (find_counted(calls[i].address, &image, &site)) {
 			change_site(image, site, false);
 			any = true;
 		}
@@ -580,7 +636,7 @@ static int uncount(const struct shim_hook_call *calls, uint32_t count)
 		return 0;
 	result = settle_changed();
 	for (uint32_t i = 0; i < count; i++)
-		if (find_counted(&calls[i], &image, &site)) {
+		if (find_counted(calls[i].address, &image, &site)) {
 			int r = change_distance(&distances, image, site, 0);
 
 			if (r < 0 && result == 0)
@@ -613,7 +669,7 @@ static void uncount_all(void)
 }
 
 /* Only a call through a stub has a distance to code. */
-static int find_countable(const struct shim_hook_call *call, uint32_t counter,
+static int find_countable(const struct shim_counted_call *call,
 			  struct site_image **image, struct site **site,
 			  uintptr_t *code)
 {
@@ -625,40 +681,61 @@ static int find_countable(const struct shim_hook_call *call, uint32_t counter,
 	if ((*site)->kind != SCAN_CALL)
 		return -ENOTSUP;
 	*code = call_counter_code((*image)->memory.start, (*image)->memory.end,
-				  counter);
+				  call->counter);
 	return *code ? 0 : -ENOMEM;
 }
 
-int call_sites_count(const struct shim_hook_call *calls, uint32_t count,
-		     uint32_t counter)
+/* Changes the distances of all calls, and stores which are counted. */
+static int change_distances(struct shim_counted_call *calls, uint32_t count,
+			    bool one_store)
 {
-	struct distances distances = { .image = NULL };
+	struct distances distances = { .one_store = one_store };
 	struct site_image *image;
 	struct site *site;
 	uintptr_t code;
-	int r = 0;
+	int result = 0;
 
-	for (uint32_t i = 0; i < count && r == 0; i++)
-		r = find_countable(&calls[i], counter, &image, &site, &code);
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < count; i++)
-		if (find_countable(&calls[i], counter, &image, &site, &code) ==
-		    0)
-			change_site(image, site, false);
-	r = settle_changed();
-	for (uint32_t i = 0; i < count && r == 0; i++) {
-		r = find_countable(&calls[i], counter, &image, &site, &code);
+	for (uint32_t i = 0; i < count; i++) {
+		int r = find_countable(&calls[i], &image, &site, &code);
+
 		if (r == 0)
 			r = change_distance(&distances, image, site, code);
+		calls[i].is_counted = r == 0;
+		if (r < 0 && result == 0)
+			result = r;
 	}
 	finish_distances(&distances);
-	if (r < 0)
-		return r;
+	return result;
+}
+
+static void switch_countable(const struct shim_counted_call *calls,
+			     uint32_t count, bool on)
+{
+	struct site_image *image;
+	struct site *site;
+	uintptr_t code;
+
 	for (uint32_t i = 0; i < count; i++)
-		if (find_counted(&calls[i], &image, &site))
-			change_site(image, site, true);
-	return settle_changed();
+		if (on ? find_counted(calls[i].address, &image, &site) :
+			 find_countable(&calls[i], &image, &site, &code) == 0)
+			change_site(image, site, on);
+}
+
+int call_sites_count(struct shim_counted_call *calls, uint32_t count)
+{
+	int result, r;
+
+	if (!tasks_are_one()) {
+		result = change_distances(calls, count, true);
+	} else {
+		switch_countable(calls, count, false);
+		/* A call that is still on is not changed. */
+		settle_changed();
+		result = change_distances(calls, count, false);
+	}
+	switch_countable(calls, count, true);
+	r = settle_changed();
+	return result < 0 ? result : r;
 }
 
 /* --- calls that are off for a profiler --- */

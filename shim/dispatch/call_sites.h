@@ -11,6 +11,7 @@
 
 #include "runtime/subscribe.h"
 
+#include <shim/builtin.h>
 #include <shim/hooks.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,12 +59,13 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 			bool on);
 
 /*
- * Lets @count calls of the enter hook lead to the code of @counter (call_counters.h).
- * Returns 0; -ENOTSUP for other calls than those through a stub of the linker; -ENOMEM if
- * there is no memory near the code; or an error as above, and then some calls are off.
+ * Lets @count calls of the enter hook lead to the code of their counters
+ * (call_counters.h), and stores which do.  In a process of one thread, each is off while
+ * it changes; otherwise its distance changes by one store.  Returns 0; -ENOTSUP if a call
+ * does not go through a stub of the linker, or cannot be changed by one store; -ENOMEM if
+ * there is no memory near the code; or an error as above.  Such a call is on or off.
  */
-int call_sites_count(const struct shim_hook_call *calls, uint32_t count,
-		     uint32_t counter);
+int call_sites_count(struct shim_counted_call *calls, uint32_t count);
 
 /* Ends both for all calls. */
 int call_sites_unthrottle_all(void);

@@ -275,8 +275,8 @@ enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
 
 struct counting {
 	const struct shim_profiler_handle *handle;
-	const struct shim_hook_call *calls;
-	uint32_t count, counter;
+	struct shim_counted_call *calls;
+	uint32_t count;
 };
 
 static int count_calls(void *argument)
@@ -286,20 +286,25 @@ static int count_calls(void *argument)
 
 	if (!plan_is_only(this->handle))
 		return -EBUSY;
-	r = call_sites_count(this->calls, this->count, this->counter);
+	r = call_sites_count(this->calls, this->count);
 	NOTIFY(call_sites_switched);
 	return r;
 }
 
 enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
-					   uint32_t counter, uint32_t count,
-					   const struct shim_hook_call *calls)
+					   uint32_t count,
+					   struct shim_counted_call *calls)
 {
-	struct counting job = { handle, calls, count, counter };
+	struct counting job = { handle, calls, count };
 
 	ENTRY_ASYNC_OF(handle);
-	if (counter == 0 || counter >= SHIM_COUNTERS || (count > 0 && !calls))
+	if (count > 0 && !calls)
 		return SHIM_E_INVALIDARG;
+	for (uint32_t i = 0; i < count; i++) {
+		calls[i].is_counted = 0;
+		if (calls[i].counter == 0 || calls[i].counter >= SHIM_COUNTERS)
+			return SHIM_E_INVALIDARG;
+	}
 	return state_call_locked(count_calls, &job) < 0 ? SHIM_E_FAIL : SHIM_OK;
 }
 

@@ -27,14 +27,19 @@ struct site {
 	};
 };
 
+#define SITE_BLOCKS 1024
+
 struct site_image {
 	struct call_sites_image memory;
 	struct site *sites;
 	uint32_t count, room;
 	uint32_t off; /* the number of sites whose code is off */
-	uint32_t changed, changed_end; /* sites of call_sites_throttle */
-	uint32_t parts, parts_end;     /* the range of sites with part_of */
-	bool has_parts;		       /* shim has searched for parts */
+	/* Sites of call_sites_throttle: the range that contains all; and blocks of
+	 * sites, in each of which is one. */
+	uint32_t changed, changed_end;
+	uint64_t changed_blocks[SITE_BLOCKS / 64];
+	uint32_t parts, parts_end; /* the range of sites with part_of */
+	bool has_parts;		   /* shim has searched for parts */
 	uint32_t rejected;
 	uint32_t end; /* the offset after the last site found */
 	bool scanned;

@@ -7,6 +7,7 @@
  */
 #include "dispatch/patch.h"
 
+#include "arch.h"
 #include "os/maps.h"
 #include "os/sys.h"
 #include "runtime/state.h"
@@ -136,6 +137,18 @@ int patch_write(struct patch *patch, uintptr_t address,
 		patch->fd = -1;
 	}
 	return write_memory(patch, address, bytes, size);
+}
+
+int patch_store(struct patch *patch, uintptr_t address, uint32_t word)
+{
+	if (patch->map_count == 0) {
+		int r = make_writable(patch);
+
+		if (r < 0)
+			return r;
+	}
+	arch_store_word((void *)address, word);
+	return 0;
 }
 
 /* --- restoring a byte --- */

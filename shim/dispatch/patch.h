@@ -29,6 +29,10 @@ void patch_open(struct patch *patch, uintptr_t start, uintptr_t end);
 int patch_write(struct patch *patch, uintptr_t address,
 		const unsigned char *bytes, size_t size);
 
+/* Changes the four bytes at @address by one store.  The code is writable until
+ * patch_close: the kernel's own store may be several.  Returns 0 or -errno. */
+int patch_store(struct patch *patch, uintptr_t address, uint32_t word);
+
 void patch_close(struct patch *patch);
 
 /*

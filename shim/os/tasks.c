@@ -1,10 +1,12 @@
 /*
  * Lists the tasks of the process from /proc/self/task, and reads their signal masks.
  */
+#define _GNU_SOURCE
 #include "os/tasks.h"
 
 #include "os/sys.h"
 #include "os/text.h"
+#include "os/trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +46,21 @@ int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument)
 	}
 	sys_close(fd);
 	return (int)size;
+}
+
+bool tasks_are_one(void)
+{
+	struct sys_status status = { .links = 0 };
+	int fd = sys_open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC,
+			  0);
+	int r;
+
+	if (fd < 0)
+		return false;
+	r = sys_get_status(fd, &status);
+	sys_close(fd);
+	/* Its names are those of a directory with a subdirectory for each task. */
+	return r == 0 && status.links == 3;
 }
 
 static bool read_digits(const char *at, uint64_t *number)

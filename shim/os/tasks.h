@@ -16,4 +16,7 @@ int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument);
  * or the kernel refuses. */
 int tasks_blocked(uint32_t tid, uint64_t *signals);
 
+/* Whether the process has one task; false if that is unknown. */
+bool tasks_are_one(void);
+
 #endif

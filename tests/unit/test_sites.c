@@ -9,6 +9,7 @@
 #include "dispatch/scan.h"
 #include "fake_sys.h"
 #include "image/image.h"
+#include "os/tasks.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -19,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #ifndef ARCH_GENERIC
 
@@ -376,11 +379,12 @@ Test(sites, a_call_that_is_counted_reaches_its_counter, .init = make_image)
 {
 	const struct shim_hook_call call = { 0, (uintptr_t)image + CALL_ENTER +
 							5 };
+	struct shim_counted_call counted = { call.address, 7, 0 };
 	static uint64_t counters[SHIM_COUNTERS];
 	void (*code)(void *function, void *site);
 	uintptr_t to;
 
-	cr_assert(eq(int, call_sites_count(&call, 1, 7), 0));
+	cr_assert(eq(int, call_sites_count(&counted, 1), 0));
 	cr_assert(eq(u8, image[CALL_ENTER], 0xe8));
 	to = target_of(CALL_ENTER);
 	cr_assert(call_counters_have(to));
@@ -397,7 +401,7 @@ Test(sites, a_call_that_is_counted_reaches_its_counter, .init = make_image)
 	cr_assert(eq(u8, image[CALL_ENTER], 0xa9));
 	cr_assert(eq(int, call_sites_throttle(&call, 1, true), 0));
 	cr_assert(is_as_before());
-	cr_assert(eq(int, call_sites_count(&call, 1, 7), 0));
+	cr_assert(eq(int, call_sites_count(&counted, 1), 0));
 	cr_assert(eq(int, call_sites_unthrottle_all(), 0));
 	cr_assert(is_as_before());
 }
@@ -406,9 +410,10 @@ Test(sites, all_off_includes_calls_that_are_counted, .init = make_image)
 {
 	const struct shim_hook_call call = { 0, (uintptr_t)image + CALL_ENTER +
 							5 };
+	struct shim_counted_call counted = { call.address, 7, 0 };
 	uintptr_t to;
 
-	cr_assert(eq(int, call_sites_count(&call, 1, 7), 0));
+	cr_assert(eq(int, call_sites_count(&counted, 1), 0));
 	to = target_of(CALL_ENTER);
 	cr_assert(eq(int, call_sites_switch_all(false), 0));
 	cr_assert(eq(u8, image[CALL_ENTER], 0xa9));
@@ -421,16 +426,97 @@ Test(sites, all_off_includes_calls_that_are_counted, .init = make_image)
 
 Test(sites, only_a_call_through_a_stub_is_counted, .init = make_image)
 {
-	const struct shim_hook_call calls[] = {
-		{ 0, (uintptr_t)image + CALL_SLOT + 6 },
-		{ 0, (uintptr_t)image + CALL_OTHER + 5 },
-		{ (uintptr_t)image + FIRST, 0 },
+	struct shim_counted_call calls[] = {
+		{ (uintptr_t)image + CALL_SLOT + 6, 7, 1 },
+		{ (uintptr_t)image + CALL_OTHER + 5, 7, 1 },
+		{ 0, 7, 1 },
 	};
 
-	cr_assert(eq(int, call_sites_count(&calls[0], 1, 7), -ENOTSUP));
-	cr_assert(eq(int, call_sites_count(&calls[1], 1, 7), -ENOENT));
-	cr_assert(eq(int, call_sites_count(&calls[2], 1, 7), -ENOTSUP));
+	cr_assert(eq(int, call_sites_count(&calls[0], 1), -ENOTSUP));
+	cr_assert(eq(int, call_sites_count(&calls[1], 1), -ENOENT));
+	cr_assert(eq(int, call_sites_count(&calls[2], 1), -ENOTSUP));
+	for (unsigned i = 0; i < 3; i++)
+		cr_expect(eq(u32, calls[i].is_counted, 0));
 	cr_assert(is_as_before());
+}
+
+Test(sites, calls_are_counted_beside_one_that_cannot_be, .init = make_image)
+{
+	struct shim_counted_call calls[] = {
+		{ (uintptr_t)image + CALL_SLOT + 6, 7, 0 },
+		{ (uintptr_t)image + CALL_ENTER + 5, 8, 0 },
+	};
+
+	cr_assert(eq(int, call_sites_count(calls, 2), -ENOTSUP));
+	cr_assert(eq(u32, calls[0].is_counted, 0));
+	cr_assert(eq(u32, calls[1].is_counted, 1));
+	cr_assert(call_counters_have(target_of(CALL_ENTER)));
+	cr_assert(eq(int, call_sites_unthrottle_all(), 0));
+	cr_assert(is_as_before());
+}
+
+/* What counting a call does to names of system calls. */
+static void count_enter(char *names, unsigned room)
+{
+	struct shim_counted_call call = { (uintptr_t)image + CALL_ENTER + 5, 7,
+					  0 };
+
+	/* The first time, it makes the code that counts. */
+	cr_assert(eq(int, call_sites_count(&call, 1), 0));
+	cr_assert(eq(int, call_sites_unthrottle_all(), 0));
+	fake_fail(0, 0, false);
+	fake_note_names(names, room);
+	cr_assert(eq(int, call_sites_count(&call, 1), 0));
+	fake_note_names(NULL, 0);
+	cr_assert(eq(u32, call.is_counted, 1));
+	cr_assert(call_counters_have(target_of(CALL_ENTER)));
+	cr_assert(eq(int, call_sites_unthrottle_all(), 0));
+	cr_assert(is_as_before());
+}
+
+/* While a call is off, the calls of other threads are lost; and a write through
+ * /proc/self/mem may be several stores.  (Criterion has a thread, too.) */
+Test(sites, with_threads_a_call_changes_by_one_store, .init = make_image)
+{
+	char names[64] = "";
+
+	cr_assert(not(tasks_are_one()));
+	count_enter(names, sizeof(names));
+	cr_assert(memchr(names, 'p', sizeof(names)) != NULL);
+	cr_assert(memchr(names, 'w', sizeof(names)) == NULL);
+}
+
+Test(sites, a_process_of_one_thread_has_no_writable_code, .init = make_image)
+{
+	char names[64] = "";
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (!tasks_are_one())
+			_exit(2);
+		count_enter(names, sizeof(names));
+		_exit(memchr(names, 'p', sizeof(names)) ||
+		      !memchr(names, 'w', sizeof(names)));
+	}
+	waitpid(child, &status, 0);
+	cr_assert(eq(int, status, 0));
+}
+
+Test(sites, with_threads_a_distance_in_two_lines_stays, .init = make_image)
+{
+	const uint32_t at = FIRST + 60;
+	struct shim_counted_call call = { (uintptr_t)image + at + 5, 7, 0 };
+
+	mprotect(image, SIZE, PROT_READ | PROT_WRITE);
+	put_far(at, "\xe8", STUB_PLAIN);
+	/* The function is longer. */
+	put32(FRAMES + 24 + 20 + 12, 80);
+	mprotect(image, SIZE, PROT_READ | PROT_EXEC);
+	cr_assert(eq(int, call_sites_count(&call, 1), -ENOTSUP));
+	cr_assert(eq(u32, call.is_counted, 0));
+	cr_assert(eq(u8, image[at], 0xe8));
+	cr_assert(not(call_counters_have(target_of(at))));
 }
 
 Test(sites, what_is_no_site_is_refused, .init = make_image)

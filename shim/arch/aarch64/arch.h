@@ -36,6 +36,12 @@ bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 /* The landing pad for the exception, which is in register 0. */
 extern char arch_guard_caught[];
 
+/* Stores @word at any address by one instruction. */
+static inline void arch_store_word(void *address, uint32_t word)
+{
+	__asm__ volatile("str %w1, [%0]" ::"r"(address), "r"(word) : "memory");
+}
+
 /* The floating point state of a thread: modes, such as rounding, and exception
  * flags. */
 struct arch_floating {

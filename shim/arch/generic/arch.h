@@ -48,6 +48,12 @@ static inline bool arch_call_guarded(void (*callback)(void), uintptr_t a,
 	return false;
 }
 
+/* Stores @word at any address; here by several instructions, perhaps. */
+static inline void arch_store_word(void *address, uint32_t word)
+{
+	__builtin_memcpy(address, &word, sizeof(word));
+}
+
 /* The floating point state; empty, because saving it needs assembly. */
 struct arch_floating {
 	char unused;

@@ -65,6 +65,12 @@ static inline void arch_put_counter(unsigned char *code, intptr_t word,
 	__builtin_memcpy(code + 24, &numbers[2], 4);
 }
 
+/* Stores @word at any address by one instruction. */
+static inline void arch_store_word(void *address, uint32_t word)
+{
+	__asm__ volatile("movl %1, (%0)" ::"r"(address), "r"(word) : "memory");
+}
+
 /* The floating point state of a thread: modes, such as rounding, and exception
  * flags. */
 struct arch_floating {
