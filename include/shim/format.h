@@ -121,10 +121,11 @@ enum shim_lost_kind {
 
 /* The end of the process image, if shim has seen it. */
 enum shim_end {
-	SHIM_END_UNKNOWN, /* killed, crashed, or still running */
-	SHIM_END_EXIT,	  /* exit, _exit, quick_exit, return from main */
-	SHIM_END_EXEC,	  /* execve ran another program */
-	SHIM_END_ABORT,	  /* abort */
+	SHIM_END_UNKNOWN,  /* killed, crashed, or still running */
+	SHIM_END_EXIT,	   /* exit, _exit, quick_exit, return from main */
+	SHIM_END_EXEC,	   /* execve ran another program */
+	SHIM_END_ABORT,	   /* abort */
+	SHIM_END_DETACHED, /* `profrun detach`; the program went on */
 };
 
 enum shim_clock_kind {

@@ -1,5 +1,6 @@
 /*
- * shim-process - reads the stacks of a running process or of a core file, for profrun
+ * shim-process - looks into a running process or a core file, and attaches shim to a
+ * process, for profrun
  *
  * Reads the command line of the verb, which stands where getopt expects the program's
  * name.
@@ -8,17 +9,20 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "common/stack.h"
 #include "names/symbols.h"
+#include "process/attach.h"
 #include "process/naming.h"
 #include "process/stack.h"
 
@@ -159,12 +163,204 @@ static int stack(int argc, char **argv)
 	return stack_core(&options, argv[optind]);
 }
 
+/* --- attach, detach, record --pid --- */
+
+static const char attach_help[] =
+	"Usage: profrun attach PID [OPTIONS]\n"
+	"       profrun record --pid PID [--for TIME] [OPTIONS]\n\n"
+	"Records a process that runs already.  Returns when it records; `record --pid`\n"
+	"detaches after TIME, or at Ctrl-C.\n\n"
+	"  -p, --profile NAME[:ARGS]  what to record (repeat it); default: calltree\n"
+	"  -o, --output DIR           default: profrun.NAME.PID; %p %n %h as for profrun\n"
+	"  -F, --filter SPEC          which functions\n"
+	"      --control              `profrun ctl PID` works\n"
+	"      --force                also if the process filters its system calls\n"
+	"      --for TIME             with record --pid: 1.5s, 20ms\n"
+	"  -q, --quiet                no messages\n"
+	"  -h, --help                 show this text\n";
+
+static const char detach_help[] =
+	"Usage: profrun detach PID\n\n"
+	"Ends the recording of a process that `profrun attach` has begun.  Returns when it\n"
+	"is complete.  The program goes on, and can be attached to again.\n\n"
+	"  -q, --quiet   no messages\n"
+	"  -h, --help    show this text\n";
+
+enum {
+	OPTION_PID = 512,
+	OPTION_FOR,
+	OPTION_CONTROL,
+	OPTION_FORCE,
+	OPTION_LIBRARY
+};
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number)
+{
+	(void)number;
+	is_interrupted = 1;
+}
+
+static char *join_items(char *items, const char *item)
+{
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", items ? items : "", items ? ";" : "",
+		     item) < 0)
+		die("%s", strerror(errno));
+	free(items);
+	return joined;
+}
+
+/* Waits for @ns nanoseconds (0: without end), for a signal, or for the process's end. */
+static void wait_for(double ns, int pid)
+{
+	static const struct timespec step = { 0, 20000000 };
+	struct timespec now;
+	double end;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = (double)now.tv_sec * 1e9 + (double)now.tv_nsec + ns;
+	while (!is_interrupted && kill(pid, 0) == 0) {
+		double left;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left = end - (double)now.tv_sec * 1e9 - (double)now.tv_nsec;
+		if (ns > 0 && left <= 0)
+			break;
+		if (ns > 0 && left < 20e6)
+			nanosleep(&(struct timespec){ 0, (long)left }, NULL);
+		else
+			nanosleep(&step, NULL);
+	}
+}
+
+static int record_for(const struct attach_options *options, int pid, double ns)
+{
+	struct sigaction action = { .sa_handler = interrupt };
+	const char *directory;
+	int status;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	status = attach_begin(options, pid, &directory);
+	if (status)
+		return status;
+	wait_for(ns, pid);
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return 0;
+	return attach_end(pid, options->is_quiet);
+}
+
+static int attach(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "profile", required_argument, NULL, 'p' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "filter", required_argument, NULL, 'F' },
+		{ "pid", required_argument, NULL, OPTION_PID },
+		{ "for", required_argument, NULL, OPTION_FOR },
+		{ "control", no_argument, NULL, OPTION_CONTROL },
+		{ "force", no_argument, NULL, OPTION_FORCE },
+		{ "library", required_argument, NULL, OPTION_LIBRARY },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	bool is_record = !strcmp(argv[0], "record");
+	struct attach_options options = { .is_quiet = false };
+	const char *process = NULL, *directory;
+	char *items = NULL;
+	double ns = 0;
+	int option, pid;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":p:o:F:qh", long_options,
+				     NULL)) != -1)
+		switch (option) {
+		case 'p': items = join_items(items, optarg); break;
+		case 'o': options.output = optarg; break;
+		case 'F': options.filter = optarg; break;
+		case 'q': options.is_quiet = true; break;
+		case OPTION_PID: process = optarg; break;
+		case OPTION_FOR: ns = parse_period("for", optarg); break;
+		case OPTION_CONTROL: options.has_control = true; break;
+		case OPTION_FORCE: options.is_forced = true; break;
+		case OPTION_LIBRARY: options.library = optarg; break;
+		case 'h': print_help(attach_help); break;
+		case ':':
+			die_usage("%s: %s: needs a value", argv[0],
+				  argv[optind - 1]);
+		default:
+			die_usage("%s: unknown option %s", argv[0],
+				  argv[optind - 1]);
+		}
+	if (!is_record && (process || ns > 0))
+		die_usage("attach: --pid and --for belong to `profrun record`");
+	if (!process && optind < argc)
+		process = argv[optind++];
+	if (!process || optind < argc)
+		die_usage(process ? "%s: takes one process" :
+				    "%s: needs a process id",
+			  argv[0]);
+	pid = parse_pid(process);
+	if (!pid)
+		die_usage("%s: '%s' is not a process id", argv[0], process);
+	if (options.output && !options.output[0])
+		die_usage("%s: -o needs a name", argv[0]);
+	if (items &&
+	    (strstr(items, "coverage") == items || strstr(items, ";coverage")))
+		die_usage(
+			"%s: coverage needs the whole run of a program: start it "
+			"with `profrun -p coverage`",
+			argv[0]);
+	options.profile = items;
+	return is_record ? record_for(&options, pid, ns) :
+			   attach_begin(&options, pid, &directory);
+}
+
+static int detach(int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "library", required_argument, NULL, OPTION_LIBRARY },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	bool is_quiet = false;
+	int option, pid;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":qh", long_options, NULL)) !=
+	       -1)
+		switch (option) {
+		case 'q': is_quiet = true; break;
+		case OPTION_LIBRARY: break;
+		case 'h': print_help(detach_help); break;
+		default:
+			die_usage("detach: unknown option %s",
+				  argv[optind - 1]);
+		}
+	if (argc - optind != 1)
+		die_usage("detach: needs a process id");
+	pid = parse_pid(argv[optind]);
+	if (!pid)
+		die_usage("detach: '%s' is not a process id", argv[optind]);
+	return attach_end(pid, is_quiet);
+}
+
 static int do_verb(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		int (*run)(int argc, char **argv);
-	} verbs[] = { { "stack", stack } };
+	} verbs[] = {
+		{ "stack", stack },
+		{ "attach", attach },
+		{ "record", attach },
+		{ "detach", detach },
+	};
 	size_t i;
 
 	for (i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)

@@ -43,6 +43,8 @@ static const char usage[] =
 	"    profrun doctor [PROGRAM]                          why is there no data?\n"
 	"    profrun stack PID|CORE                            stacks of any program\n"
 	"    profrun top PID                                   what it does now, on a terminal\n"
+	"    profrun attach PID [OPTIONS]                      record what runs already\n"
+	"    profrun detach PID                                end that recording\n"
 	"    profrun ctl [PID VERB [...]]                      while it runs\n"
 	"    profrun help [VERB]                               the manual page\n"
 	"\n"
@@ -186,7 +188,37 @@ static const char *const report_verbs[] = {
 	"finish", "info",   "annotate", "tui",	"top",	 NULL,
 };
 
-static const char *const process_verbs[] = { "stack", NULL };
+static const char *const process_verbs[] = { "stack", "attach", "detach",
+					     NULL };
+
+/* Whether the options of `record` name a process instead of a program. */
+static bool names_process(char **word)
+{
+	for (; *word != NULL && (*word)[0] == '-'; word++) {
+		if (strncmp(*word, "--pid", 5) == 0 &&
+		    ((*word)[5] == '\0' || (*word)[5] == '='))
+			return true;
+		if (strcmp(*word, "--") == 0)
+			return false;
+		/* Options with a value in the next word. */
+		if ((strcmp(*word, "-p") == 0 || strcmp(*word, "-o") == 0 ||
+		     strcmp(*word, "-F") == 0 || strcmp(*word, "--for") == 0 ||
+		     strcmp(*word, "--profile") == 0 ||
+		     strcmp(*word, "--output") == 0 ||
+		     strcmp(*word, "--filter") == 0) &&
+		    word[1] != NULL)
+			word++;
+	}
+	return false;
+}
+
+/* For the verbs that attach shim, which need the library. */
+static void become_attach(const char *verb, char **word)
+{
+	const char *words[] = { process, verb, "--library", library };
+
+	become(process, words, LENGTH(words), word);
+}
 
 static void print_usage(FILE *to)
 {
@@ -273,6 +305,9 @@ int main(int argc, char **argv)
 	is_read = is_among(verb, report_verbs) ||
 		  (strcmp(verb, "stat") == 0 && argc > 2 &&
 		   is_directory(argv[2]));
+	if (strcmp(verb, "attach") == 0 ||
+	    (strcmp(verb, "record") == 0 && names_process(argv + 2)))
+		become_attach(verb, argv + 2);
 	if (!is_read && is_among(verb, run_verbs))
 		become_run(verb, argv + 2);
 	if (is_read) {

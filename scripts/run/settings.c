@@ -118,8 +118,10 @@ static const char status_help[] =
 static void help(const struct settings *settings)
 {
 	if (settings->is_record)
-		printf("Usage: profrun record [OPTIONS] [--] PROGRAM [ARG...]\n\n"
-		       "Runs PROGRAM and records where its time goes.\n\n%s\n%s",
+		printf("Usage: profrun record [OPTIONS] [--] PROGRAM [ARG...]\n"
+		       "       profrun record --pid PID [--for TIME] [OPTIONS]\n\n"
+		       "Runs PROGRAM and records where its time goes; --pid: see"
+		       " `profrun attach --help`.\n\n%s\n%s",
 		       common_help, status_help);
 	else if (settings->is_stat)
 		printf("Usage: profrun stat [OPTIONS] [--] PROGRAM [ARG...]\n"

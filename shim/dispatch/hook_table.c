@@ -6,6 +6,7 @@
 
 #include "arch.h"
 #include "dispatch/got_slots.h"
+#include "dispatch/redirects.h"
 #include "os/lookup.h"
 #include "os/pages.h"
 #include "os/sys.h"
@@ -164,20 +165,27 @@ static bool is_in_our_namespace(uintptr_t map)
 	return false;
 }
 
-static bool will_lead_to_shim(const struct hook_table_image *image,
-			      const struct dynamic *dynamic, bool leaves,
-			      bool is_undefined)
+/* Whether the loader resolves an undefined name of the image in the program's list. */
+static bool leads_to_our_namespace(const struct hook_table_image *image,
+				   const struct dynamic *dynamic)
 {
 	uintptr_t map;
 
-	if (!shim_is_first(leaves) || (dynamic->is_symbolic && !is_undefined))
-		return false;
 	if (image->may_go && __atomic_load_n(&opens_deep, __ATOMIC_ACQUIRE))
 		return false;
 	return dynamic->slots &&
 	       sys_peek((const void *)(dynamic->slots + sizeof(map)), &map,
 			sizeof(map)) == 0 &&
 	       is_in_our_namespace(map);
+}
+
+static bool will_lead_to_shim(const struct hook_table_image *image,
+			      const struct dynamic *dynamic, bool leaves,
+			      bool is_undefined)
+{
+	if (!shim_is_first(leaves) || (dynamic->is_symbolic && !is_undefined))
+		return false;
+	return leads_to_our_namespace(image, dynamic);
 }
 
 /* Whether shim may change a slot: the slot leads to shim; or it is unresolved (it
@@ -327,6 +335,11 @@ static void scan_relocations(const struct hook_table_image *image,
 		if (!read_name(image, dynamic, ELF64_R_SYM(r->r_info), name,
 			       &is_undefined))
 			continue;
+		if (is_undefined &&
+		    redirects_want(name, ELF64_R_TYPE(r->r_info) ==
+						 ARCH_RELOC_JUMP_SLOT))
+			redirects_add(image, name, image->bias + r->r_offset,
+				      leads_to_our_namespace(image, dynamic));
 		if (ELF64_R_TYPE(r->r_info) == ARCH_RELOC_JUMP_SLOT)
 			got_slots_add(image, name, image->bias + r->r_offset,
 				      is_undefined);
@@ -377,6 +390,7 @@ void hook_table_unbind(uintptr_t start, uintptr_t end)
 	unsigned kept = 0;
 
 	got_slots_forget(start, end);
+	redirects_forget(start, end);
 	for (unsigned i = 0; i < slot_count; i++) {
 		uintptr_t place = (uintptr_t)slots[i].place;
 

@@ -87,6 +87,15 @@ void hooks_switch_pause(bool begins)
 		state_call_locked(begins ? begin_pause : end_pause, NULL);
 }
 
+void hooks_switch_detach(bool begins)
+{
+	ASSERT_LOCKED();
+	if (begins)
+		disable_hooks(NULL);
+	else
+		enable_hooks(NULL);
+}
+
 void hooks_switch_forked(void)
 {
 	ASSERT_LOCKED();

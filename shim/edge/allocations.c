@@ -323,6 +323,8 @@ void *pvalloc(size_t size)
 
 static bool is_first_malloc(void)
 {
+	if (lookup_was_attached())
+		return lookup_first("malloc") == lookup_libc("malloc");
 	return lookup_first("malloc") == (void *)malloc;
 }
 

@@ -12,6 +12,8 @@
 /* Starts shim, once: in the constructor, or at the first call of a hook if libc is ready by
  * then. */
 void edge_start(void);
+/* The last steps of the start: before main, or at the end of an attach. */
+void edge_finish_start(void);
 /* Repeats the calls of hooks that came before the profilers started. */
 void edge_early_again(void);
 

@@ -422,6 +422,9 @@ void edge_locks_resolve(void)
 
 static bool shim_is_first(void)
 {
+	if (lookup_was_attached())
+		return lookup_first("pthread_mutex_lock") ==
+		       lookup_libc("pthread_mutex_lock");
 	return lookup_first("pthread_mutex_lock") == (void *)pthread_mutex_lock;
 }
 

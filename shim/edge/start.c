@@ -1,6 +1,6 @@
 /*
  * The start of shim: in its constructor, or earlier, at the first hooked call
- * (edge/early.c).  Modules may call all of libc, so they start only after libc is
+ * (edge/early.c), or when it is attached to a running program (edge/attach.c).  Modules may call all of libc, so they start only after libc is
  * ready.  Also the start and return of main, and regular exits.
  */
 #define _GNU_SOURCE
@@ -24,6 +24,7 @@
 #include "runtime/state.h"
 #include "sampling/sample.h"
 
+#include <shim/attach.h>
 #include <shim/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -59,19 +60,24 @@ void *edge_start_main(void *program)
 	return start;
 }
 
-void *edge_main_begins(void)
+void edge_finish_start(void)
 {
 	plan_start_code();
 	edge_thread_main();
 	edge_allocations_decide(true);
 	edge_locks_decide(true);
-	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
 	/* A constructor may have enabled coverage. */
 	coverage_scan_new();
 	coverage_watch_loader();
 	prefetch_new_images();
 	RAISE(runtime_initialized);
 	state_begin_main();
+}
+
+void *edge_main_begins(void)
+{
+	edge_finish_start();
+	edge_main_is_awaited = events_counts.runtime_shutdown_begin > 0;
 	return program_main;
 }
 
@@ -192,9 +198,13 @@ void edge_start(void)
 	edge_early_again();
 }
 
+/* `profrun attach` opens the library under another name, and starts it afterwards. */
 __attribute__((constructor)) static void load(void)
 {
-	edge_start();
+	if (lookup_is_opened_as(SHIM_ATTACH_NAME))
+		profrun_attach_state = SHIM_ATTACH_OPENED;
+	else
+		edge_start();
 }
 
 __attribute__((destructor)) static void unload(void)

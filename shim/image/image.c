@@ -9,6 +9,7 @@
 #include "image/image_file.h"
 #include "image/image_table.h"
 #include "image/symbols.h"
+#include "os/lookup.h"
 #include "os/maps.h"
 #include "os/sys.h"
 #include "os/text.h"
@@ -380,6 +381,7 @@ static void end_run(void)
 {
 	struct image_entry *image;
 	struct image_facts facts;
+	bool may_go;
 
 	if (!current_run.has_code)
 		return;
@@ -394,11 +396,13 @@ static void end_run(void)
 	if (!image_read_facts(current_run.image.start, &facts))
 		return;
 	image = add_image(&facts, current_run.path);
+	may_go = scans > 1 ||
+		 (lookup_was_attached() && !lookup_stays(facts.dynamic));
 	if (image) {
 		image->frames = facts.frames;
-		image->may_go = scans > 1;
+		image->may_go = may_go;
 	}
-	NOTIFY(image_came, image, &facts, scans > 1);
+	NOTIFY(image_came, image, &facts, may_go);
 }
 
 /* A mapping of offset 0 begins an image.  With lld, a segment directly after the last

@@ -205,6 +205,9 @@ static void *find_in_object(const struct link_map *map,
  * follow in the list and may be unloaded. */
 static const struct link_map *last_at_start;
 
+/* shim's entry if it was attached to a running program; otherwise NULL. */
+static const struct link_map *attached;
+
 static const struct link_map *first_object(void)
 {
 	const struct r_debug *list = lookup_list();
@@ -250,6 +253,8 @@ static const struct link_map *find_ours(void)
 {
 	const struct link_map *map = first_object();
 
+	if (attached)
+		return attached;
 	while (map && map->l_ld != _DYNAMIC)
 		map = next_at_start(map);
 	return map;
@@ -279,6 +284,8 @@ void *lookup_next(const char *name)
 
 	if (!ours)
 		return NULL;
+	if (attached)
+		return lookup_first(name);
 	found = find_from(next_at_start(ours), name, &size);
 	if (found || precedes_libc(ours))
 		return found;
@@ -304,8 +311,6 @@ void *lookup_in(const struct link_map *object, const char *name)
 
 /* --- objects loaded at any time --- */
 
-#define NEEDED_MAX 64
-
 static bool is_named(const struct link_map *map, const char *name)
 {
 	struct object object;
@@ -323,6 +328,125 @@ static const struct link_map *find_named(const char *name)
 		map = map->l_next;
 	return map;
 }
+
+/* --- attached to a running program --- */
+
+bool lookup_is_opened_as(const char *prefix)
+{
+	const struct r_debug *list = lookup_list();
+	const struct link_map *map = list ? list->r_map : NULL;
+
+	while (map && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	return map && map->l_name &&
+	       text_after(text_base(map->l_name), prefix) != NULL;
+}
+
+static bool is_in_list(const struct link_map *first,
+		       const struct link_map *last, const char *name)
+{
+	for (; first; first = first->l_next) {
+		if (is_named(first, name))
+			return true;
+		if (first == last)
+			break;
+	}
+	return false;
+}
+
+/* The last of the dependencies of @map that come after @last in the list, or @last. */
+static const struct link_map *extend(const struct link_map *first,
+				     const struct link_map *last,
+				     const struct link_map *map)
+{
+	struct object object;
+
+	if (!read_object(map, &object))
+		return last;
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL;
+	     entry++) {
+		const char *name = object.strings + entry->d_un.d_val;
+		const struct link_map *found;
+
+		if (entry->d_tag != DT_NEEDED || is_in_list(first, last, name))
+			continue;
+		found = find_named(name);
+		last = found ? found : last;
+	}
+	return last;
+}
+
+/*
+ * Called with the loader's lock held.  The loader's list begins with the program and all
+ * its dependencies, which are never unloaded.  Objects that the program has opened
+ * follow, and then shim.
+ */
+static int find_start(struct dl_phdr_info *unused, size_t size, void *found)
+{
+	const struct r_debug *list = lookup_list();
+	const struct link_map *first = list->r_map, *last = first, *map;
+
+	(void)unused;
+	(void)size;
+	for (map = first; map; map = map->l_next) {
+		last = extend(first, last, map);
+		if (map == last)
+			break;
+	}
+	for (map = first; map && map->l_ld != _DYNAMIC; map = map->l_next)
+		;
+	__atomic_store_n(&last_at_start, last, __ATOMIC_RELEASE);
+	attached = map;
+	*(bool *)found = map != NULL && map != last;
+	return 1;
+}
+
+bool lookup_attach(void)
+{
+	bool found = false;
+
+	if (lookup_list())
+		dl_iterate_phdr(find_start, &found);
+	return found;
+}
+
+bool lookup_was_attached(void)
+{
+	return attached != NULL;
+}
+
+bool lookup_stays(uintptr_t dynamic)
+{
+	const struct link_map *map = first_object();
+
+	while (map && (uintptr_t)map->l_ld != dynamic)
+		map = next_at_start(map);
+	return map != NULL;
+}
+
+void *lookup_ours(const char *name)
+{
+	struct name_hash name_hash = hash_of_name(name);
+	size_t size;
+
+	return attached ? find_in_object(attached, &name_hash, &size) : NULL;
+}
+
+void *lookup_libc(const char *name)
+{
+	struct name_hash start = hash_of_name("__libc_start_main");
+	struct name_hash wanted = hash_of_name(name);
+	const struct link_map *map = first_object();
+	size_t size;
+
+	while (map && !find_in_object(map, &start, &size))
+		map = next_at_start(map);
+	return map ? find_in_object(map, &wanted, &size) : NULL;
+}
+
+/* --- an object and its dependencies --- */
+
+#define NEEDED_MAX 64
 
 /* An object and its dependencies, in the loader's order. */
 struct family {

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct link_map;
 struct r_debug;
@@ -28,6 +29,23 @@ void *lookup_next(const char *name);
 void *lookup_real(const char *name);
 /* False if the loader's list lacks shim, which is then in another namespace. */
 bool lookup_is_possible(void);
+
+/*
+ * shim was attached to a running program.  From now on, lookup_first and lookup_next
+ * search the program and its dependencies, and not objects that it has opened, which
+ * other threads may close.  Takes the loader's lock.  False if the loader's list lacks
+ * shim, or the program needs it anyway.
+ */
+bool lookup_attach(void);
+bool lookup_was_attached(void);
+/* Whether the object with this dynamic section was loaded at the start, so that it is
+ * never unloaded. */
+bool lookup_stays(uintptr_t dynamic);
+/* After lookup_attach: shim's definition; libc's definition; or NULL. */
+void *lookup_ours(const char *name);
+void *lookup_libc(const char *name);
+/* Whether the loader has opened shim by a file name that begins with @prefix. */
+bool lookup_is_opened_as(const char *prefix);
 
 /* The definition in @object alone, or NULL.  @object is a handle of dlopen, loaded at any
  * time.  The caller prevents its unloading. */

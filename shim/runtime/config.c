@@ -1,9 +1,12 @@
 /*
  * Reads the settings from the environment: from libc's, or, before libc's constructor
- * has run, from the stack, where the kernel has stored it.
+ * has run, from the stack, where the kernel has stored it.  If shim was attached to a
+ * running program, the settings come with the request: its environment was read long
+ * ago, and other threads may be changing it.
  */
 #include "runtime/config.h"
 
+#include "os/sys.h"
 #include "os/text.h"
 #include "runtime/log.h"
 
@@ -33,11 +36,43 @@ bool config_is_complete(void)
 	return environ != NULL;
 }
 
+/* The settings of a request, in the form of an environment; NULL: there is none. */
+static char **requested;
+
+int config_take(const char *settings)
+{
+	size_t size = 0, count = 0;
+	char *copy, **list;
+	void *memory;
+	int r;
+
+	for (const char *at = settings; *at; at += text_length(at) + 1)
+		count++;
+	while (settings[size] || settings[size + 1])
+		size++;
+	size += 2;
+	r = sys_map(size + (count + 1) * sizeof(*list), &memory);
+	if (r < 0)
+		return r;
+	list = memory;
+	copy = (char *)(list + count + 1);
+	for (size_t i = 0; i < size; i++)
+		copy[i] = settings[i];
+	for (size_t i = 0; i < count; i++) {
+		list[i] = copy;
+		copy += text_length(copy) + 1;
+	}
+	requested = list;
+	return 0;
+}
+
 /* The environment.  environ is NULL until libc's constructor has run. */
 static char **variables(void)
 {
 	const uintptr_t *stack = &__libc_stack_end ? __libc_stack_end : NULL;
 
+	if (requested)
+		return requested;
 	if (environ || !stack || stack[0] > ARGUMENTS_MAX ||
 	    stack[1 + stack[0]] != 0)
 		return environ;

@@ -1,5 +1,6 @@
 /*
- * The settings, read once from the environment at the start.
+ * The settings, read once at the start: from the environment, or from the request to
+ * attach to a running program.
  */
 #ifndef SHIM_CONFIG_H
 #define SHIM_CONFIG_H
@@ -17,6 +18,12 @@ struct config {
 extern struct config config;
 
 void config_read(void);
+/*
+ * Takes the settings from @settings instead of the environment: strings NAME=VALUE, each
+ * with its NUL, then an empty string.  Copies them.  Returns 0 or -errno.  Called before
+ * config_read.
+ */
+int config_take(const char *settings);
 /* Whether libc has the environment.  Before libc's constructor has run, shim reads the
  * environment from the stack, where the kernel has stored it. */
 bool config_is_complete(void);

@@ -322,6 +322,16 @@ static int open_process(bool forked)
 	return 0;
 }
 
+void record_detach(bool begins)
+{
+	ASSERT_LOCKED();
+	if (!meta)
+		return;
+	meta->end = begins ? SHIM_END_DETACHED : SHIM_END_UNKNOWN;
+	meta->end_clock = begins ? clock_read() : 0;
+	record_note_clocks();
+}
+
 void record_note_clocks(void)
 {
 	if (!meta)

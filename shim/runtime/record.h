@@ -38,6 +38,8 @@ bool record_has_parent(void);
 struct shim_meta *record_meta(void);
 /* Reads the clocks again, for the report; the process ends, or may not read them later. */
 void record_note_clocks(void);
+/* `profrun detach`: the recording has an end, until the next attach.  State lock held. */
+void record_detach(bool begins);
 /* The process's part of the recording: an absolute path. */
 const char *record_directory(void);
 /* A descriptor of that directory (O_PATH), or -errno. */

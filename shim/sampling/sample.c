@@ -9,6 +9,7 @@
 #include "arch.h"
 #include "os/clock.h"
 #include "os/sys.h"
+#include "os/tasks.h"
 #include "runtime/contract.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/log.h"
@@ -218,6 +219,18 @@ static void answer_snapshot(ucontext_t *context)
 	syscall_restart_call(self, context);
 }
 
+/* The value of the signal that asks a thread to make its record. */
+static char adoption_value;
+
+/* The timer of a thread is set when the thread makes its record. */
+static void adopt_thread(ucontext_t *context)
+{
+	struct thread *self = thread_get();
+
+	if (self)
+		syscall_restart_call(self, context);
+}
+
 static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 {
 	int *error = thread_current ? thread_current->error : &errno;
@@ -231,6 +244,9 @@ static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 	else if (info->si_code == SI_QUEUE &&
 		 info->si_value.sival_ptr == &snapshot_value)
 		answer_snapshot(context);
+	else if (info->si_code == SI_QUEUE &&
+		 info->si_value.sival_ptr == &adoption_value)
+		adopt_thread(context);
 	else
 		pass_to_libc(signal, info, context);
 	*error = before;
@@ -400,6 +416,41 @@ void sample_stop(void)
 {
 	if (is_on())
 		state_call_locked(stop_locked, NULL);
+}
+
+static bool ask_task(uint32_t tid, void *unused)
+{
+	(void)unused;
+	if ((int)tid != sys_gettid() && !thread_is_own(tid))
+		sys_queue_signal((int)tid, sample_signal, &adoption_value);
+	return true;
+}
+
+void sample_adopt_threads(void)
+{
+	if (is_on() && sample_signal != 0)
+		tasks_each(ask_task, NULL);
+}
+
+/* The mode before a pause. */
+static typeof(mode) paused_mode;
+
+static int pause_locked(void *begins)
+{
+	ASSERT_LOCKED();
+	if (*(bool *)begins) {
+		paused_mode = mode;
+		return stop_locked(NULL);
+	}
+	mode = paused_mode;
+	thread_each(set_each, NULL);
+	return 0;
+}
+
+void sample_pause(bool begins)
+{
+	if (begins ? is_on() : paused_mode != SHIM_SAMPLE_NONE)
+		state_call_locked(pause_locked, &begins);
 }
 
 /* --- enabling --- */

@@ -65,6 +65,11 @@ void sample_exec_failed(void);
 void sample_signal_block(bool blocked);
 /* Called when the calling thread is about to jump out of its frames. */
 void sample_jumped(void);
+/* Lets the threads that existed before shim was attached make their records, so that they
+ * are sampled. */
+void sample_adopt_threads(void);
+/* Deletes all timers until the pause ends. */
+void sample_pause(bool begins);
 /* Deletes all timers.  After this, no system call may be made. */
 void sample_stop(void);
 /* Does the work of shim_profiler_enable_sampling, at any time.  Returns 0 or -errno. */

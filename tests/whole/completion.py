@@ -87,8 +87,9 @@ def values_and_recordings_are_proposed():
     expect('main' in functions and len(functions) > 1, functions)
     expect_equal(proposed('report', 'mine', '--callees', 'mai', directory=directory),
                  ['main'], 'functions of the recording')
-    pids = proposed('stack', '')
-    expect(str(os.getpid()) in pids, pids)
+    for verb in 'stack', 'attach', 'detach':
+        pids = proposed(verb, '')
+        expect(str(os.getpid()) in pids, (verb, pids))
 
 
 def of_zsh(*words, directory):

@@ -12,7 +12,8 @@ PROFRUN = os.path.join(BUILD, 'profrun')
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                        'scripts', 'manual')
 VERBS = ('run', 'stat', 'record', 'report', 'annotate', 'replay', 'export', 'html', 'diff', 'merge',
-         'gprof', 'finish', 'info', 'doctor', 'stack', 'ctl', 'tui', 'top')
+         'gprof', 'finish', 'info', 'doctor', 'stack', 'attach', 'detach',
+         'ctl', 'tui', 'top')
 
 
 def profrun(*words, **more):

@@ -40,10 +40,9 @@
 #include "read/recording.h"
 
 static const char *const ends[] = {
-	[SHIM_END_UNKNOWN] = "unknown",
-	[SHIM_END_EXIT] = "exit",
-	[SHIM_END_EXEC] = "exec",
-	[SHIM_END_ABORT] = "abort",
+	[SHIM_END_UNKNOWN] = "unknown",	  [SHIM_END_EXIT] = "exit",
+	[SHIM_END_EXEC] = "exec",	  [SHIM_END_ABORT] = "abort",
+	[SHIM_END_DETACHED] = "detached",
 };
 
 /* Writes what --hide, --only and --focus leave out. */

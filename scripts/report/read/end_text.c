@@ -19,6 +19,7 @@ static const char *meta_end_text(const struct process *process)
 		return keep_format("exit status %u", process->meta.exit_status);
 	case SHIM_END_EXEC: return "became another program";
 	case SHIM_END_ABORT: return "aborted";
+	case SHIM_END_DETACHED: return "detached";
 	default: return "killed, crashed or still running";
 	}
 }

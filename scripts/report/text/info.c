@@ -106,6 +106,8 @@ static const char *process_end_text(const struct process *process)
 		how = "exec";
 	else if (process->meta.end == SHIM_END_ABORT)
 		how = "abort";
+	else if (process->meta.end == SHIM_END_DETACHED)
+		how = "profrun detach";
 	return keep_format("%s (%s)", how, sources[process->end_source]);
 }
 

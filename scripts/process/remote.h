@@ -1,0 +1,77 @@
+/*
+ * A thread of another process that is stopped, and calls of functions on it.
+ *
+ * A call happens as the kernel calls a signal handler: a signal frame with all registers,
+ * the floating point state and the signal mask is written to the thread's stack, and the
+ * function returns into libc's rt_sigreturn.  So the thread restores itself even if
+ * profrun is killed at any moment of the call.
+ */
+#ifndef PROCESS_REMOTE_H
+#define PROCESS_REMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#define REMOTE_XSTATE_MAX 16384
+
+struct remote {
+	pid_t pid, tid;
+	int memory; /* /proc/PID/mem */
+	/* Addresses in the process, set by the caller before the first call. */
+	uint64_t sigreturn;   /* code that calls rt_sigreturn */
+	uint64_t keep_result; /* mov %rax, (%rbx); pop %rbx; ret */
+	/* The thread at the stop. */
+	struct user_regs_struct registers;
+	unsigned char xstate[REMOTE_XSTATE_MAX];
+	size_t xstate_size;
+	uint64_t mask;
+	bool is_stopped;
+	/* The last system call that failed during a call, and its error. */
+	long failed_call;
+	int failed_error;
+};
+
+enum remote_result {
+	REMOTE_DONE,
+	REMOTE_GONE, /* the thread or its process has ended, or executed a program */
+	REMOTE_STUCK,	/* it does not stop: it waits in the kernel */
+	REMOTE_REFUSED, /* errno has the reason */
+	REMOTE_NO_ROOM, /* its stack has no room */
+};
+
+/* Stops @tid and reads its registers.  The thread stays stopped. */
+enum remote_result remote_stop(struct remote *remote, pid_t tid);
+/* Lets the thread continue where it was stopped, and ends the tracing. */
+void remote_release(struct remote *remote);
+
+/*
+ * remote_call - calls a function on the stopped thread
+ *
+ * Blocks all signals during the call.  Afterwards the thread is stopped again where it
+ * was.  The result of the function is stored in *@result.
+ */
+struct remote_function {
+	uint64_t address;
+	uint64_t arguments[6];
+	uint64_t stack; /* the end of a stack; 0: the thread's own */
+	/* The function sets this word (uint32_t) to REMOTE_WAITS at its end, and then waits
+	 * for a moment until it is REMOTE_SEEN.  0: the function does not, so the thread
+	 * stops at each of its system calls. */
+	uint64_t done;
+};
+
+enum { REMOTE_WAITS = 1, REMOTE_SEEN = 2 };
+
+enum remote_result remote_call(struct remote *remote,
+			       const struct remote_function *function,
+			       uint64_t *result);
+
+bool remote_read(const struct remote *remote, uint64_t address, void *bytes,
+		 size_t size);
+bool remote_write(const struct remote *remote, uint64_t address,
+		  const void *bytes, size_t size);
+
+#endif

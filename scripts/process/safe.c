@@ -1,0 +1,179 @@
+/*
+ * A thread is safe if its whole stack is known, from the function that it runs to the
+ * first function of the thread; and if each frame of libc on it is harmless:
+ *
+ *   - the outermost ones, which have called main or the thread's function;
+ *   - the innermost ones, while the thread waits in a system call that libc makes
+ *     without holding a lock of its allocator or linker.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "process/remote_symbols.h"
+#include "process/safe.h"
+
+#define ENTRY_SIZE 64 /* of _start */
+
+static bool is_among(const char *name, const char *const *list)
+{
+	while (*list && strcmp(*list, name) != 0)
+		list++;
+	return *list != NULL;
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* libc's functions that wait for a futex and hold no lock. */
+static const char *const waits[] = {
+	"pthread_cond_wait",
+	"pthread_cond_timedwait",
+	"pthread_cond_clockwait",
+	"pthread_mutex_lock",
+	"pthread_mutex_timedlock",
+	"pthread_mutex_clocklock",
+	"__pthread_mutex_lock",
+	"pthread_join",
+	"__pthread_mutex_timedlock",
+	"pthread_timedjoin_np",
+	"pthread_clockjoin_np",
+	"pthread_barrier_wait",
+	"pthread_rwlock_rdlock",
+	"pthread_rwlock_wrlock",
+	"__pthread_rwlock_rdlock",
+	"__pthread_rwlock_wrlock",
+	"pthread_rwlock_timedrdlock",
+	"pthread_rwlock_timedwrlock",
+	"sem_wait",
+	"sem_timedwait",
+	"sem_clockwait",
+	"cnd_wait",
+	"cnd_timedwait",
+	"mtx_lock",
+	"mtx_timedlock",
+	"thrd_join",
+	"syscall",
+	NULL,
+};
+
+/* System calls in which the allocator and the linker of libc never wait. */
+static bool is_harmless_wait(long number)
+{
+	switch (number) {
+	case SYS_read:
+	case SYS_write:
+	case SYS_readv:
+	case SYS_writev:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_restart_syscall:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_pause:
+	case SYS_rt_sigsuspend:
+	case SYS_rt_sigtimedwait:
+	case SYS_io_getevents:
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_flock: return true;
+	default: return false;
+	}
+}
+
+static bool is_in_libc(struct safe *safe, uint64_t address)
+{
+	const struct module *module = space_module(safe->space, address);
+
+	return module && module->start == safe->libc;
+}
+
+/* Whether the frames up to @count, all of libc, are those of a harmless wait.  The program
+ * has called the last one. */
+static bool waits_harmlessly(const struct safe *safe,
+			     const struct remote *remote, uint32_t count)
+{
+	long number = (long)remote->registers.orig_rax;
+	char name[64];
+
+	if (number < 0) {
+		/* remote_stop has set the thread back to its system call. */
+		number = (long)remote->registers.rax;
+		if (number != SYS_epoll_wait && number != SYS_epoll_pwait)
+			return false;
+	}
+	if (is_harmless_wait(number))
+		return true;
+	return number == SYS_futex &&
+	       remote_function(remote, safe->libc, safe->frames[count - 1],
+			       name) &&
+	       is_among(name, waits);
+}
+
+/* Whether the frame is that of _start, which calls libc. */
+static bool is_entry(struct safe *safe, const struct remote *remote,
+		     uint64_t address)
+{
+	const struct module *module = space_module(safe->space, address);
+
+	return module &&
+	       address - remote_entry(remote, module->start) < ENTRY_SIZE;
+}
+
+const char *safe_reason(struct safe *safe, const struct remote *remote)
+{
+	const struct unwind_from from = { .registers = &remote->registers };
+	uint64_t *frames = safe->frames;
+	uint32_t count = unwinder_frames(safe->unwinder, &from, frames);
+	uint32_t inner = 0, outer, i;
+
+	if (count > 0 && is_entry(safe, remote, frames[count - 1]))
+		count--;
+	outer = count;
+	while (inner < count && is_in_libc(safe, frames[inner]))
+		inner++;
+	while (outer > inner && is_in_libc(safe, frames[outer - 1]))
+		outer--;
+	for (i = 0; i < count; i++) {
+		const struct module *module;
+
+		if (frames[i] & UNWIND_SIGNAL)
+			return "in a signal handler";
+		module = space_module(safe->space, frames[i]);
+		if (!module)
+			return "in code without a file";
+		if (begins_with(module->name, "ld-"))
+			return "in the dynamic linker";
+		if (begins_with(module->name, "libgcc_s"))
+			return "throwing an exception";
+		if (i >= inner && i < outer && module->start == safe->libc)
+			return "in a function that libc has called";
+	}
+	if (outer == count)
+		return "on a stack that cannot be unwound";
+	/* A thread that has not begun, or has ended its own function. */
+	if (inner == count)
+		return "starting or ending";
+	if (inner > 0 && !waits_harmlessly(safe, remote, inner))
+		return "in a function of libc";
+	if (inner == 0 && safe->has_other_malloc)
+		return "running, and may be in the program's own malloc";
+	return NULL;
+}

@@ -1,0 +1,133 @@
+/*
+ * The start of shim in a program that runs without it, and the end of the recording
+ * before the program's.  profrun calls the functions of <shim/attach.h> on a thread of the
+ * program, with all signals blocked, on a stack of its own.
+ */
+#include "edge/edge.h"
+
+#include "dispatch/call_sites.h"
+#include "dispatch/hooks_switch.h"
+#include "dispatch/redirects.h"
+#include "os/lookup.h"
+#include "os/sys.h"
+#include "runtime/config.h"
+#include "runtime/record.h"
+#include "runtime/state.h"
+#include "sampling/sample.h"
+
+#include <shim/attach.h>
+
+#include <shim/banned.h>
+
+uint32_t profrun_attach_state;
+
+static int prepare(void *settings)
+{
+	int r = config_take(settings);
+
+	if (r == 0)
+		redirects_enable();
+	return r;
+}
+
+static enum shim_result start(const char *settings)
+{
+	if (!lookup_attach())
+		return SHIM_E_FAIL;
+	if (state_call_locked(prepare, (void *)settings) < 0)
+		return SHIM_E_OUTOFMEMORY;
+	edge_start();
+	if (state_get() != STATE_RUNNING)
+		return SHIM_E_FAIL;
+	edge_finish_start();
+	if (sample_is_wanted())
+		thread_get();
+	sample_adopt_threads();
+	return SHIM_OK;
+}
+
+static int go_on(void *unused)
+{
+	(void)unused;
+	redirects_redo();
+	hooks_switch_detach(false);
+	record_detach(false);
+	return 0;
+}
+
+static int leave(void *unused)
+{
+	(void)unused;
+	hooks_switch_detach(true);
+	redirects_undo();
+	/* The pause has switched call sites off.  They lead to libc's empty hooks now. */
+	call_sites_switch_all(true);
+	record_detach(true);
+	return 0;
+}
+
+static enum shim_result begin(const char *settings)
+{
+	static bool has_begun;
+	enum shim_result result;
+
+	if (profrun_attach_state == SHIM_ATTACH_DETACHED) {
+		if (state_call_locked(go_on, NULL) < 0)
+			return SHIM_E_FAIL;
+		sample_pause(false);
+		profrun_attach_state = SHIM_ATTACH_RECORDS;
+		return SHIM_OK;
+	}
+	/* The profrun before may have been killed while another thread was here. */
+	if (state_get() != STATE_LOADED ||
+	    __atomic_exchange_n(&has_begun, true, __ATOMIC_ACQ_REL))
+		return SHIM_E_FAIL;
+	result = start(settings);
+	if (result == SHIM_OK)
+		profrun_attach_state = SHIM_ATTACH_RECORDS;
+	return result;
+}
+
+static enum shim_result end(void)
+{
+	if (profrun_attach_state != SHIM_ATTACH_RECORDS)
+		return SHIM_E_FAIL;
+	sample_pause(true);
+	if (state_call_locked(leave, NULL) < 0)
+		return SHIM_E_FAIL;
+	profrun_attach_state = SHIM_ATTACH_DETACHED;
+	return SHIM_OK;
+}
+
+#define WAIT_STEP_MS 20
+#define WAIT_STEPS   50
+
+/* Waits until profrun has stopped this thread; not for ever, because profrun may have been
+ * killed. */
+static void wait_for_profrun(uint32_t *done)
+{
+	__atomic_store_n(done, 1, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < WAIT_STEPS; i++) {
+		if (__atomic_load_n(done, __ATOMIC_ACQUIRE) != 1)
+			return;
+		sys_sleep_ms(WAIT_STEP_MS);
+	}
+}
+
+EDGE enum shim_result profrun_attach_start(uint32_t *done, const char *settings)
+{
+	enum shim_result result;
+
+	result = begin(settings);
+	wait_for_profrun(done);
+	return result;
+}
+
+EDGE enum shim_result profrun_attach_stop(uint32_t *done)
+{
+	enum shim_result result;
+
+	result = end();
+	wait_for_profrun(done);
+	return result;
+}

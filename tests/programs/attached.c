@@ -1,0 +1,135 @@
+/*
+ * attached THREADS WAIT: a program to attach to.
+ *
+ * Its threads call instrumented functions and check their own floating point values.  The
+ * main thread waits in a system call, WAIT, or calls functions, too ("busy").  After a
+ * line or the end of standard input, it prints what went wrong, and ends.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PLAIN __attribute__((no_instrument_function))
+
+static volatile int ends;
+static unsigned long wrong, interrupted;
+static int channel[2];
+static sem_t semaphore;
+
+__attribute__((noinline)) static int leaf(int number)
+{
+	__asm__ volatile("");
+	return number + 1;
+}
+
+__attribute__((noinline)) static int middle(int number)
+{
+	return leaf(number) + leaf(number + 1);
+}
+
+/* Registers of all kinds are in use at any moment. */
+static PLAIN void check(int number)
+{
+	double a = number * 0.5, b = a + 1.25;
+	long double c = number;
+	int got = middle(number);
+
+	if (got != 2 * number + 3 || a + b != number + 1.25 || c != number)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+}
+
+static PLAIN void *work(void *unused)
+{
+	for (int i = 0; !ends; i = (i + 1) & 0xffff) {
+		void *volatile block = malloc(16 + (i & 255));
+
+		check(i);
+		memset(block, 1, 16);
+		free(block);
+	}
+	return unused;
+}
+
+static PLAIN void *watch(void *unused)
+{
+	char line[16];
+
+	if (read(0, line, sizeof(line)) >= 0)
+		ends = 1;
+	sem_post(&semaphore);
+	if (write(channel[1], "x", 1) != 1)
+		abort();
+	return unused;
+}
+
+static PLAIN void take(long result)
+{
+	if (result < 0 && errno == EINTR)
+		interrupted++;
+	else if (result < 0)
+		abort();
+}
+
+static PLAIN void wait_as(const char *kind)
+{
+	const struct timespec shortly = { 0, 300000000 };
+	struct epoll_event event = { .events = EPOLLIN };
+	struct pollfd poll_for = { .fd = channel[0], .events = POLLIN };
+	int set;
+	char byte;
+
+	if (!strcmp(kind, "read"))
+		take(read(channel[0], &byte, 1));
+	else if (!strcmp(kind, "poll"))
+		take(poll(&poll_for, 1, -1));
+	else if (!strcmp(kind, "semaphore"))
+		take(sem_wait(&semaphore));
+	else if (!strcmp(kind, "sleep"))
+		take(nanosleep(&shortly, NULL));
+	else if (!strcmp(kind, "fork")) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			check(7);
+			_exit(0);
+		}
+		take(waitpid(child, NULL, 0));
+	} else if (!strcmp(kind, "epoll")) {
+		set = epoll_create1(0);
+		epoll_ctl(set, EPOLL_CTL_ADD, channel[0], &event);
+		take(epoll_wait(set, &event, 1, -1));
+		close(set);
+	} else {
+		for (int i = 0; i < 10000; i++)
+			check(i);
+	}
+}
+
+PLAIN int main(int argc, char **argv)
+{
+	int count = argc > 1 ? atoi(argv[1]) : 0;
+	pthread_t *threads = calloc((size_t)count + 1, sizeof(*threads));
+
+	if (pipe(channel) < 0 || sem_init(&semaphore, 0, 0) < 0)
+		return 2;
+	pthread_create(&threads[count], NULL, watch, NULL);
+	for (int i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, work, NULL);
+	puts("ready");
+	fflush(stdout);
+	while (!ends)
+		wait_as(argc > 2 ? argv[2] : "busy");
+	for (int i = 0; i <= count; i++)
+		pthread_join(threads[i], NULL);
+	printf("wrong %lu interrupted %lu\n", wrong, interrupted);
+	return 0;
+}
