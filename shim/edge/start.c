@@ -1,7 +1,8 @@
 /*
  * The start of shim: in its constructor, or earlier, at the first hooked call
- * (edge/early.c), or when it is attached to a running program (edge/attach.c).  Modules may call all of libc, so they start only after libc is
- * ready.  Also the start and return of main, and regular exits.
+ * (edge/early.c), or when it is attached to a running program (edge/attach.c).  Modules may
+ * call all of libc, so they start only after libc is ready.  Also the start and return of
+ * main, and regular exits.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
