@@ -54,8 +54,8 @@ struct attach {
 	struct process_memory memory;
 	struct remote remote;
 	struct safe safe;
-	const struct module *libc;
-	char root[32]; /* the prefix of the process's file names, or "" */
+	struct module libc; /* a copy: mappings are read again */
+	char root[32];	    /* the prefix of the process's file names, or "" */
 	char directory[PATH_MAX];
 	uint64_t stack, stack_size; /* mapped in the process; 0: not yet */
 	uint64_t stopped_ns;
@@ -140,38 +140,40 @@ static void find_libc(struct attach *attach)
 	const struct space *space = &attach->memory.space;
 	int pid = (int)attach->target.pid;
 	const char *name = attach->target.name;
+	const struct module *libc;
 	uint32_t i;
 
 	if (find_module(space, "ld-musl") || find_module(space, "libc.musl"))
 		die("process %d (%s) uses musl: shim attaches only to programs "
 		    "with glibc (start it with profrun)",
 		    pid, name);
-	attach->libc = find_module(space, "libc.so.6");
-	if (!attach->libc)
-		attach->libc = find_module(space, "libc-2.");
-	if (!attach->libc)
+	libc = find_module(space, "libc.so.6");
+	if (!libc)
+		libc = find_module(space, "libc-2.");
+	if (!libc)
 		die("process %d (%s) is statically linked, or has no glibc: shim "
 		    "cannot be loaded into it",
 		    pid, name);
-	attach->safe.libc = attach->libc->start;
+	attach->libc = *libc;
+	attach->safe.libc = attach->libc.start;
 	for (i = 0; i < space->module_count; i++)
-		if (space->modules[i].start != attach->libc->start &&
+		if (space->modules[i].start != attach->libc.start &&
 		    strncmp(space->modules[i].name, "ld-", 3) != 0 &&
 		    strncmp(space->modules[i].name, "libshim", 7) != 0 &&
 		    remote_symbol(&attach->remote, space->modules[i].start,
 				  "malloc"))
 			attach->safe.has_other_malloc = true;
 	attach->remote.keep_result = remote_code(
-		&attach->remote, attach->libc->start, attach->libc->end,
+		&attach->remote, attach->libc.start, attach->libc.end,
 		keep_result, sizeof(keep_result));
 	attach->remote.sigreturn = remote_code(
-		&attach->remote, attach->libc->start, attach->libc->end,
+		&attach->remote, attach->libc.start, attach->libc.end,
 		return_code, sizeof(return_code));
 	if (!attach->remote.keep_result || !attach->remote.sigreturn ||
-	    !remote_symbol(&attach->remote, attach->libc->start, "dlopen"))
+	    !remote_symbol(&attach->remote, attach->libc.start, "dlopen"))
 		die("process %d (%s): its libc (%s) is too old: shim needs glibc "
 		    "2.34 to attach",
-		    pid, name, attach->libc->object.path);
+		    pid, name, attach->libc.object.path);
 }
 
 static void check_state(struct attach *attach, bool is_forced)
@@ -316,15 +318,16 @@ static uint64_t call(struct attach *attach, const char *name, uint64_t first,
 		     uint64_t fifth)
 {
 	const struct remote_function function = {
-		.address = remote_symbol(&attach->remote, attach->libc->start,
+		.address = remote_symbol(&attach->remote, attach->libc.start,
 					 name),
 		.arguments = { first, second, third, fourth, fifth },
 		.stack = attach->stack ? attach->stack + STACK_SIZE : 0,
 	};
 	uint64_t result = 0;
-	enum remote_result done = remote_call(&attach->remote, &function,
-					      &result);
+	enum remote_result done = REMOTE_GONE;
 
+	if (function.address)
+		done = remote_call(&attach->remote, &function, &result);
 	if (done != REMOTE_DONE)
 		call_failed(attach, done);
 	return result;
@@ -361,18 +364,23 @@ static void finish(struct attach *attach)
 	attach->stopped_ns = now_ns() - attach->stopped_ns;
 }
 
-static const struct module *find_shim(struct attach *attach)
+/* Where shim is loaded; 0: it is not. */
+static uint64_t find_shim(struct attach *attach)
 {
+	const struct space *space = &attach->memory.space;
+	const struct module *shim;
+
 	read_mappings(attach);
-	return find_module(&attach->memory.space, "libshim.so") ?
-		       find_module(&attach->memory.space, "libshim.so") :
-		       find_module(&attach->memory.space, SHIM_ATTACH_NAME);
+	shim = find_module(space, "libshim.so");
+	if (!shim)
+		shim = find_module(space, SHIM_ATTACH_NAME);
+	return shim ? shim->start : 0;
 }
 
-static uint32_t read_state(struct attach *attach, const struct module *shim)
+static uint32_t read_state(struct attach *attach, uint64_t shim)
 {
 	uint32_t state = SHIM_ATTACH_NEVER;
-	uint64_t at = remote_symbol(&attach->remote, shim->start,
+	uint64_t at = remote_symbol(&attach->remote, shim,
 				    "profrun_attach_state");
 
 	if (!at || !remote_read(&attach->remote, at, &state, sizeof(state)))
@@ -382,11 +390,11 @@ static uint32_t read_state(struct attach *attach, const struct module *shim)
 
 /* Calls a function of <shim/attach.h>.  The word that it sets is at the low end of the
  * stack. */
-static int32_t call_shim(struct attach *attach, const struct module *shim,
-			 const char *name, uint64_t argument)
+static int32_t call_shim(struct attach *attach, uint64_t shim, const char *name,
+			 uint64_t argument)
 {
 	const struct remote_function function = {
-		.address = remote_symbol(&attach->remote, shim->start, name),
+		.address = remote_symbol(&attach->remote, shim, name),
 		.arguments = { attach->stack, argument },
 		.stack = attach->stack + STACK_SIZE,
 		.done = attach->stack,
@@ -591,7 +599,7 @@ static void say_done(const struct attach *attach, bool is_quiet,
 }
 
 /* Continues after a detach. */
-static void go_on(struct attach *attach, const struct module *shim,
+static void go_on(struct attach *attach, uint64_t shim,
 		  const struct attach_options *options)
 {
 	char directory[PATH_MAX], *slash;
@@ -620,7 +628,7 @@ static void go_on(struct attach *attach, const struct module *shim,
 
 static void begin(struct attach *attach, const struct attach_options *options)
 {
-	const struct module *shim;
+	uint64_t shim;
 	char *settings;
 	size_t size;
 	int32_t result;
@@ -659,7 +667,7 @@ int attach_begin(const struct attach_options *options, int pid,
 		 const char **directory)
 {
 	static struct attach attach;
-	const struct module *shim;
+	uint64_t shim;
 
 	open_process(&attach, pid, options->is_forced);
 	shim = find_shim(&attach);
@@ -689,7 +697,7 @@ int attach_begin(const struct attach_options *options, int pid,
 int attach_end(int pid, bool is_quiet)
 {
 	static struct attach attach;
-	const struct module *shim;
+	uint64_t shim;
 	int32_t result;
 
 	open_process(&attach, pid, true);
