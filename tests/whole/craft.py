@@ -33,16 +33,17 @@ def chunked(kind, body, pid=1000):
 BUDGET = 18848                  # offset in struct shim_meta
 
 
-def meta(pid=1000, profile='calltree', budget=None, cost=1000, **strings):
+def meta(pid=1000, profile='calltree', budget=None, cost=1000, ended=True, **strings):
     """The meta file of a process that ran for a second.  @budget: words of struct
-    shim_meta, see budget().  @cost: in 1/1000 ns, of a call inside of it and outside."""
+    shim_meta, see budget().  @cost: in 1/1000 ns, of a call inside of it and outside.
+    @ended: whether its end is known."""
     strings = {'program': '/bin/nothing', 'command': 'nothing',
                'profile': profile, **strings}
     text = b''.join(b'%s=%s\0' % (name.encode(), value.encode())
                     for name, value in strings.items())
-    data = struct.pack('<8sIIIIIIII', b'SHIMMETA', 1, 18840, pid, 1, 2, 1, 0, 0)
+    data = struct.pack('<8sIIIIIIII', b'SHIMMETA', 1, 18840, pid, 1, 2, ended, 0, 0)
     data += struct.pack('<8Q', CLOCK, CLOCK, CLOCK + SECOND, CLOCK + SECOND,
-                        0, 1700000000 * SECOND, CLOCK + SECOND, 1000000)
+                        0, 1700000000 * SECOND, (CLOCK + SECOND) * ended, 1000000)
     data += struct.pack('<4I', cost, cost, cost, cost)
     data += struct.pack('<QQII', 0, 0, len(text), 0)
     data = (data + text).ljust(20480, b'\0')
