@@ -147,6 +147,12 @@ static COLD struct shim_memory_node *find_or_make(uintptr_t sp)
 			return NULL;
 		}
 	}
+	/* Somebody has truncated the file: a call reads as zero, so it looks like a root,
+	 * and the word of a root's memory node has a time. */
+	if (node->function == 0) {
+		tree_hot.cause = SHIM_LOST_OTHER;
+		return NULL;
+	}
 	made = memory_of(at.tree, node);
 	if (made)
 		return made;
