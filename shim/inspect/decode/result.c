@@ -9,6 +9,7 @@
  */
 #include "inspect/decode/decode.h"
 #include "inspect/decode/instruction.h"
+#include "inspect/decode/parts.h"
 #include "inspect/decode/translate.h"
 
 #include <string.h>
@@ -224,244 +225,44 @@ static void write_recipe(void)
 	}
 }
 
-/* --- the reads and writes of an operation --- */
-
-/* Registers by their separately written parts: general ones have the first byte, the
- * second and the rest; vectors have 4, 4, 8 and 16 bytes. */
-struct set {
-	uint64_t general, vectors;
-};
-
-#define FLAGS_BIT (1ull << 48)
-#define LONGS_BIT (1ull << 49)
-
-static uint64_t general_bits(unsigned place, uint32_t size)
-{
-	if (place >= REGISTER_HIGH && place < REGISTER_HIGH + 4)
-		return 2ull << (place - REGISTER_HIGH) * 3;
-	if (place >= REGISTER_KEPT)
-		return 0;
-	return (size == 1 ? 1ull : size == 2 ? 3ull : 7ull) << place * 3;
-}
-
-static uint64_t vector_bits(unsigned place, uint32_t from, uint32_t size)
-{
-	static const uint8_t starts[] = { 0, 4, 8, 16, 32 };
-	uint64_t bits = 0;
-
-	if (place < REGISTER_VECTOR || place >= REGISTER_HIGH)
-		return 0;
-	for (unsigned i = 0; i < 4; i++)
-		if (from < starts[i + 1] && starts[i] < from + size)
-			bits |= 1ull << i;
-	return bits << (place - REGISTER_VECTOR) * 4;
-}
-
-/* Only the parts that are completely written. */
-static uint64_t covered_bits(unsigned place, uint32_t from, uint32_t size)
-{
-	static const uint8_t starts[] = { 0, 4, 8, 16, 32 };
-	uint64_t bits = 0;
-
-	if (place < REGISTER_VECTOR || place >= REGISTER_HIGH)
-		return 0;
-	for (unsigned i = 0; i < 4; i++)
-		if (from <= starts[i] && starts[i + 1] <= from + size)
-			bits |= 1ull << i;
-	return bits << (place - REGISTER_VECTOR) * 4;
-}
-
-static bool uses_memory(const struct operation *operation)
-{
-	return operation->to == PLACE_MEMORY ||
-	       operation->first == PLACE_MEMORY ||
-	       operation->second == PLACE_MEMORY ||
-	       operation->third == PLACE_MEMORY ||
-	       operation->code == OPERATION_ADDRESS ||
-	       operation->code == OPERATION_RETURN;
-}
-
-static bool is_flow(const struct operation *operation)
-{
-	return operation->code >= OPERATION_GUARD;
-}
-
-static bool is_long(const struct operation *operation)
-{
-	return operation->code >= OPERATION_LONG_PUSH &&
-	       operation->code <= OPERATION_LONG;
-}
-
-/* `xor %eax, %eax`: the result does not depend on the register. */
-static bool is_zero(const struct operation *operation)
-{
-	unsigned index = operation->number / 4;
-
-	if (operation->first != operation->second ||
-	    operation->first >= PLACE_MEMORY)
-		return false;
-	if (operation->code == OPERATION_INTEGER)
-		return index == INDEX_XOR || index == INDEX_SUB ||
-		       index == INDEX_SBB;
-	return operation->code == OPERATION_VECTOR &&
-	       (index == INDEX_PXOR || index == INDEX_XORPS ||
-		index == INDEX_XORPD || index == INDEX_PCMPEQD ||
-		index == INDEX_PCMPEQB || index == INDEX_PCMPEQW);
-}
-
-static void add_read(struct set *set, unsigned place, uint32_t offset,
-		     uint32_t size)
-{
-	set->general |= general_bits(place, size);
-	set->vectors |= vector_bits(place, offset, size);
-}
-
-/* The live bytes of the first operand above the computed ones. */
-static uint64_t first_bits(const struct operation *operation,
-			   const struct set *after)
-{
-	uint32_t scalar = operation->scalar;
-	uint64_t upper = vector_bits(REGISTER_VECTOR, scalar, 16 - scalar);
-	uint64_t wanted = after->vectors >>
-			  (operation->to - REGISTER_VECTOR) * 4;
-
-	if (operation->first < REGISTER_VECTOR ||
-	    operation->first >= REGISTER_HIGH)
-		return 0;
-	wanted = (wanted & upper) << (operation->first - REGISTER_VECTOR) * 4;
-	return operation->is_unary ?
-		       wanted :
-		       wanted | vector_bits(operation->first, 0, scalar);
-}
-
-/* The parts that the operation reads if the parts in @after are live after it. */
-static struct set parts_read(const struct operation *operation,
-			     const struct set *after)
-{
-	struct set set = { 0, 0 };
-
-	if (uses_memory(operation)) {
-		add_read(&set, operation->base, 0, 8);
-		add_read(&set, operation->index, 0, 8);
-	}
-	if (is_long(operation))
-		set.general |= LONGS_BIT;
-	if (operation->tests_flags)
-		set.general |= FLAGS_BIT;
-	if (is_zero(operation))
-		return set;
-	switch (operation->code) {
-	case OPERATION_PAIR:
-		add_read(&set, 0, 0, operation->size);
-		if (operation->size > 1 && operation->immediate)
-			add_read(&set, 2, 0, operation->size);
-		break;
-	case OPERATION_SET:
-	case OPERATION_SELECT:
-	case OPERATION_GUARD:
-	case OPERATION_BRANCH: set.general |= FLAGS_BIT; break;
-	case OPERATION_VECTOR:
-	case OPERATION_SHUFFLE:
-	case OPERATION_FROM_INTEGER:
-	case OPERATION_COMPARE:
-		if (operation->scalar)
-			set.vectors |= first_bits(operation, after);
-		else
-			set.vectors |= vector_bits(
-				operation->first, 0,
-				operation->code == OPERATION_COMPARE ?
-					operation->from_size :
-					(uint32_t)operation->width);
-		break;
-	default: break;
-	}
-	if (is_long(operation))
-		return set;
-	set.general |= general_bits(operation->first, operation->size);
-	add_read(&set, operation->second, operation->from_offset,
-		 operation->from_size);
-	set.vectors |= vector_bits(operation->third, 0, operation->from_size);
-	return set;
-}
-
-static struct set parts_written(const struct operation *operation)
-{
-	struct set set = { 0, 0 };
-
-	if (operation->sets_flags && !operation->keeps_flags)
-		set.general |= FLAGS_BIT;
-	switch (operation->code) {
-	case OPERATION_PAIR:
-		set.general |= general_bits(
-			0, operation->size == 1 ? 2 : operation->size);
-		if (operation->size > 1)
-			set.general |= general_bits(2, operation->size);
-		return set;
-	case OPERATION_VECTOR_MOVE:
-		set.general |= general_bits(operation->to, 8);
-		set.vectors |= covered_bits(operation->to, operation->to_offset,
-					    operation->size);
-		set.vectors |= covered_bits(operation->to, 0,
-					    operation->cleared);
-		return set;
-	case OPERATION_BROADCAST:
-		set.vectors |= covered_bits(operation->to, 0, 32);
-		return set;
-	case OPERATION_SHUFFLE:
-	case OPERATION_VECTOR:
-	case OPERATION_FROM_INTEGER:
-		set.vectors |= covered_bits(operation->to, 0,
-					    operation->cleared >
-							    operation->width ?
-						    operation->cleared :
-						    operation->width);
-		return set;
-	default:
-		if (is_flow(operation) || is_long(operation))
-			return set;
-		set.general |= general_bits(operation->to, operation->size);
-		return set;
-	}
-}
-
 /* --- liveness --- */
 
-static struct set parts_of_result(const struct decode_recipe *recipe)
+static struct parts parts_of_result(const struct decode_recipe *recipe)
 {
-	struct set set = { 0, 0 };
+	struct parts set = { 0, 0 };
 	unsigned integers = 0, vectors = 0;
 	uint32_t left = recipe->result_size;
 
 	if (recipe->is_address) {
-		add_read(&set, 0, 0, 8);
+		parts_add(&set, 0, 0, 8);
 	} else if (recipe->long_count) {
-		set.general |= LONGS_BIT;
+		set.general |= PARTS_LONGS;
 	} else if (recipe->is_split) {
-		add_read(&set, REGISTER_VECTOR, 0, 16);
-		add_read(&set, REGISTER_VECTOR + 1, 0, 16);
+		parts_add(&set, REGISTER_VECTOR, 0, 16);
+		parts_add(&set, REGISTER_VECTOR + 1, 0, 16);
 	} else if (recipe->is_whole) {
-		add_read(&set, REGISTER_VECTOR, 0, recipe->result_size);
+		parts_add(&set, REGISTER_VECTOR, 0, recipe->result_size);
 	} else {
 		for (int i = 0; i < 2 && recipe->classes[i]; i++) {
 			uint32_t size = left < 8 ? left : 8;
 
 			if (recipe->classes[i] == PROTOTYPE_INTEGER)
-				add_read(&set, integers++ * 2, 0, size);
+				parts_add(&set, integers++ * 2, 0, size);
 			else
-				add_read(&set, REGISTER_VECTOR + vectors++, 0,
-					 size);
+				parts_add(&set, REGISTER_VECTOR + vectors++, 0,
+					  size);
 			left -= size;
 		}
 	}
 	return set;
 }
 
-static struct set live[OPERATIONS_MAX + 1]; /* before each */
+static struct parts live[OPERATIONS_MAX + 1]; /* before each */
 
-static struct set live_after(unsigned i)
+static struct parts live_after(unsigned i)
 {
 	const struct operation *operation = &draft.operations[i];
-	struct set set = { 0, 0 };
+	struct parts set = { 0, 0 };
 
 	if (operation->code == OPERATION_RETURN ||
 	    operation->code == OPERATION_STOP)
@@ -476,32 +277,32 @@ static struct set live_after(unsigned i)
 	return set;
 }
 
-static bool is_wanted(const struct operation *operation, struct set after,
+static bool is_wanted(const struct operation *operation, struct parts after,
 		      bool keeps_guards)
 {
-	struct set set = parts_written(operation);
+	struct parts set = parts_written(operation);
 
 	if (operation->code == OPERATION_GUARD)
 		return keeps_guards;
 	if (operation->code == OPERATION_NOTHING)
 		return false;
-	if (is_flow(operation) || operation->to == PLACE_MEMORY)
+	if (operation_is_flow(operation) || operation->to == PLACE_MEMORY)
 		return true;
-	if (operation->sets_flags && (after.general & FLAGS_BIT))
+	if (operation->sets_flags && (after.general & PARTS_FLAGS))
 		return true;
-	if (is_long(operation))
-		return (after.general & LONGS_BIT) != 0;
+	if (operation_is_long(operation))
+		return (after.general & PARTS_LONGS) != 0;
 	/* A vector that is partly written is live if one of its parts is live. */
 	if (operation->to >= REGISTER_VECTOR && operation->to < REGISTER_HIGH)
-		set.vectors |= vector_bits(operation->to, operation->to_offset,
-					   operation->size);
+		set.vectors |= parts_of_vector(
+			operation->to, operation->to_offset, operation->size);
 	return (set.general & after.general) || (set.vectors & after.vectors);
 }
 
 /* Liveness analysis: repeats until nothing changes. */
 static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
 {
-	struct set end = parts_of_result(recipe);
+	struct parts end = parts_of_result(recipe);
 	bool changes = true;
 
 	memset(live, 0, sizeof(live));
@@ -510,7 +311,7 @@ static void find_live(const struct decode_recipe *recipe, bool keeps_guards)
 		for (unsigned i = draft.count; i-- > 0;) {
 			const struct operation *operation =
 				&draft.operations[i];
-			struct set after = live_after(i), read, written;
+			struct parts after = live_after(i), read, written;
 
 			if (operation->code == OPERATION_RETURN)
 				after = end;
@@ -548,7 +349,7 @@ static void remove_dead(bool keeps_guards)
 
 		if (operation->code == OPERATION_NOTHING)
 			continue;
-		if (!(live_after(i).general & FLAGS_BIT))
+		if (!(live_after(i).general & PARTS_FLAGS))
 			operation->sets_flags = operation->keeps_flags = false;
 		if (operation->code == OPERATION_BRANCH ||
 		    operation->code == OPERATION_JUMP)
@@ -578,13 +379,13 @@ static void find_relative(unsigned place, struct relative *found)
 /* Whether a later operation reads the flags that operation @at sets. */
 static bool flags_matter(unsigned at)
 {
-	static const struct set nothing;
+	static const struct parts nothing;
 
 	for (unsigned i = at + 1; i < draft.count; i++) {
 		if (parts_read(&draft.operations[i], &nothing).general &
-		    FLAGS_BIT)
+		    PARTS_FLAGS)
 			return true;
-		if (parts_written(&draft.operations[i]).general & FLAGS_BIT)
+		if (parts_written(&draft.operations[i]).general & PARTS_FLAGS)
 			return false;
 	}
 	return false;
@@ -658,9 +459,9 @@ static void make_relative(void)
 		struct relative result = follow_relative(operation, is_add,
 							 is_sub);
 
-		if (uses_memory(operation))
+		if (operation_uses_memory(operation))
 			rebase_memory(operation);
-		if (!is_zero(operation)) {
+		if (!operation_is_zero(operation)) {
 			replace_register(&operation->first);
 			replace_register(&operation->second);
 		}
@@ -697,7 +498,7 @@ static bool needs_guards(void)
 		const struct operation *operation = &draft.operations[i];
 
 		is_guarded |= operation->code == OPERATION_GUARD;
-		if (is_guarded && uses_memory(operation) &&
+		if (is_guarded && operation_uses_memory(operation) &&
 		    operation->code != OPERATION_ADDRESS &&
 		    operation->code != OPERATION_RETURN &&
 		    operation->base != REGISTER_KEPT + SP &&
@@ -707,13 +508,13 @@ static bool needs_guards(void)
 	return false;
 }
 
-static bool is_available(const struct set *set)
+static bool is_available(const struct parts *set)
 {
 	static const uint8_t kept[] = { 3, SP, BP, 12, 13, 14, 15 };
-	uint64_t general = set->general & ~LONGS_BIT;
+	uint64_t general = set->general & ~PARTS_LONGS;
 
 	for (size_t i = 0; i < sizeof(kept); i++)
-		general &= ~general_bits(kept[i], 8);
+		general &= ~parts_of_general(kept[i], 8);
 	return general == 0 && set->vectors == 0;
 }
 
@@ -742,20 +543,20 @@ static const struct operation *find_end(void)
  */
 static bool set_wide(struct decode_recipe *recipe)
 {
-	struct set written = { 0, 0 };
+	struct parts written = { 0, 0 };
 	bool is_full = false, in_two, in_memory;
 	int longs = 0;
 
 	for (unsigned i = 0; i < draft.count; i++) {
 		const struct operation *operation = &draft.operations[i];
-		struct set set = parts_written(operation);
+		struct parts set = parts_written(operation);
 
 		/* Thread-local loads belong to the stack protector. */
 		if (!operation->is_thread_local)
 			written.general |= set.general;
 		written.vectors |= set.vectors;
 		is_full |= (set.vectors &
-			    vector_bits(REGISTER_VECTOR, 16, 16)) &&
+			    parts_of_vector(REGISTER_VECTOR, 16, 16)) &&
 			   (operation->width == 32 ||
 			    operation->to_offset + operation->size == 32);
 		longs += operation->code == OPERATION_LONG_PUSH ||
@@ -765,8 +566,8 @@ static bool set_wide(struct decode_recipe *recipe)
 			longs -= operation->width;
 	}
 	in_two = (written.vectors & 0x77) == 0x77;
-	in_memory = (written.general & general_bits(0, 8)) ==
-		    general_bits(0, 8);
+	in_memory = (written.general & parts_of_general(0, 8)) ==
+		    parts_of_general(0, 8);
 	if (longs == 2 && draft.is_straight)
 		recipe->long_count = 2;
 	else if (longs)
@@ -874,7 +675,7 @@ static enum shim_unavailable make_recipe(struct decode_recipe *recipe)
 		find_live(recipe, true);
 	if (!is_available(&live[0]))
 		return SHIM_UNAVAILABLE_CODE;
-	recipe->copies = !draft.is_straight || live[0].general & ~LONGS_BIT;
+	recipe->copies = !draft.is_straight || live[0].general & ~PARTS_LONGS;
 	remove_dead(keeps_guards);
 	find_simple_form(recipe);
 	return SHIM_AVAILABLE;
