@@ -286,7 +286,7 @@ def axe_core_finds_no_violations():
                                    'coverage').output),
         'lines': page_of(record([
             compile('lined.c', 'gcc', '-O2', ['-g'], instrument=False,
-                    name='lined-page')],
+                    name='lined-page'), '400000'],
             'sampling').output, '--source'),
         'a comparison': page_of(
             recording_of('unwind.cc', 'calltree:exact'), '--against',
