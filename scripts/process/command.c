@@ -87,7 +87,7 @@ static enum named_form parse_form(const char *text)
 	for (i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (!strcmp(text, forms[i]))
 			return (enum named_form)i;
-	die_usage("--names: '%s' is none of full, short, mangled", text);
+	die_usage("--names: '%s' is not full, short or mangled", text);
 }
 
 /* Returns 0 if @text is no process id. */

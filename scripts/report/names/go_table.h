@@ -19,7 +19,7 @@ struct go_function {
  * processors with 64 bits. */
 bool go_table_is_there(Elf *elf);
 
-/* Finds the function around @address; false: there is none. */
+/* Finds the function around @address; false: no function is there. */
 bool go_table_function(Elf *elf, uint64_t address,
 		       struct go_function *function);
 
