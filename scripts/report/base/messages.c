@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/messages.h"
+#include "base/seconds.h"
 #include "base/text.h"
 
 /* In a damaged recording, every file may be damaged. */
@@ -128,14 +128,6 @@ const char *warning_text(size_t i)
 	return warnings[i];
 }
 
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 void progress(const char *what, uint64_t done, uint64_t all)
 {
 	static double first, last;
@@ -144,11 +136,11 @@ void progress(const char *what, uint64_t done, uint64_t all)
 
 	if (is_terminal < 0) {
 		is_terminal = isatty(STDERR_FILENO);
-		first = seconds();
+		first = seconds_of(CLOCK_MONOTONIC);
 	}
 	if (!is_terminal || progress_is_off || all == 0)
 		return;
-	now = seconds();
+	now = seconds_of(CLOCK_MONOTONIC);
 	if (now - first < 1 || now - last < 0.1)
 		return;
 	last = now;

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/messages.h"
@@ -20,6 +19,7 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "read/recording.h"
+#include "screen/terminal.h"
 #include "screen/top.h"
 #include "screen/tui.h"
 
@@ -29,8 +29,7 @@ int tui(const struct options *options, const char *path)
 	struct model model, samples = { .recording = NULL };
 	struct tui tui = { .model = &model, .options = options };
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		die("tui needs a terminal; profrun report prints tables");
+	terminal_need("tui needs a terminal; profrun report prints tables");
 	recording_open(&recording, path ? path : recording_find(),
 		       options->pid);
 	tui.has_hits = hits_are_there(&recording);
@@ -77,9 +76,8 @@ int top(struct options *options, const char *pid)
 {
 	struct top top = { .options = options, .delay = options->delay };
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		die("top needs a terminal; profrun ctl PID status prints what "
-		    "was recorded");
+	terminal_need("top needs a terminal; profrun ctl PID status prints "
+		      "what was recorded");
 	top.pid = options->pid = read_pid(pid);
 	top.path = find_recording(top.pid);
 	top.profrun = getenv("SHIM_PROFRUN");

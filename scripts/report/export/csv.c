@@ -108,11 +108,9 @@ static void put_rows(FILE *out, struct model *model, const struct sums *sums,
 static void put_all(FILE *out, struct model *model,
 		    const struct options *options)
 {
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
-	uint32_t i, count, *order;
+	struct sums *sums = sums_of_functions(model);
+	uint32_t count, *order;
 
-	for (i = 0; i < model->function_count; i++)
-		sums[i] = model->functions[i].sums;
 	order = row_order_functions(model, sums, options, &count);
 	put_rows(out, model, sums, options, NULL, order, count);
 	free(sums);

@@ -542,15 +542,13 @@ void json_report_print(FILE *out, struct model *model,
 		       const struct options *options, bool with_paths)
 {
 	struct json json = json_begin(out);
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct sums *sums = sums_of_functions(model);
 	/* The index of each function in the output. */
 	uint32_t *places = allocate(model->function_count, sizeof(*places));
 	uint32_t *order, count, i;
 
-	for (i = 0; i < model->function_count; i++) {
-		sums[i] = model->functions[i].sums;
+	for (i = 0; i < model->function_count; i++)
 		places[i] = NONE;
-	}
 	if (with_paths) /* paths refer to all of them */
 		for (i = 0; i < model->function_count; i++)
 			sums[i].open++;

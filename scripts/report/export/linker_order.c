@@ -18,6 +18,7 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "model/row_order.h"
+#include "model/totals.h"
 #include "names/symbols.h"
 #include "read/process.h"
 #include "read/recording.h"
@@ -55,13 +56,11 @@ static void linker_order_print(FILE *out, struct model *model,
 			       const struct options *options)
 {
 	struct options by = *options;
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct sums *sums = sums_of_functions(model);
 	struct names names = { .count = 0 };
 	uint32_t *order, count, before, i;
 
 	by.sort = sort_of(options->value);
-	for (i = 0; i < model->function_count; i++)
-		sums[i] = model->functions[i].sums;
 	order = row_order_functions(model, sums, &by, &count);
 	for (i = 0; i < count; i++) {
 		const struct function *function = &model->functions[order[i]];

@@ -61,16 +61,19 @@ const char *image_key(const struct image *image)
 static uint32_t find_object(struct search *search, struct image *image)
 {
 	struct model *model = search->model;
+	const char *key;
 	uint32_t object;
 
 	if (image->object != NONE)
 		return image->object;
-	object = names_add(&search->objects, image_key(image));
+	key = image_key(image);
+	object = names_add(&search->objects, key);
 	if (object < model->object_count)
 		return image->object = object;
 	GROW(model->objects, model->object_count, search->object_room);
 	model->objects[model->object_count++] = (struct object){
 		.path = image->path,
+		.key = key,
 		.build_id = image->build_id,
 		.build_id_size = image->build_id_size,
 	};
@@ -214,8 +217,8 @@ static struct frame_place place_of(const struct jit_line *line)
 		      (struct frame_place){ NULL, 0 };
 }
 
-/* The address that the code at @address gets, by its number; code with the same name and
- * line has one; 0: there is none. */
+/* The address that the code at @address gets, by its number; code of the same name and
+ * line has the same number.  0: no JIT has described the code. */
 static uint64_t find_made(struct search *search, const struct jit_map *map,
 			  uint64_t address)
 {
@@ -388,74 +391,6 @@ struct doubts {
 	bool *by_site; /* by object: debug information is searched, too */
 };
 
-/*
- * Like symbols_find(), for an object of which names may be known.  Known names are not
- * in doubt: they were chosen among all.
- */
-static void find_symbols(struct object *object, struct symbol *symbols,
-			 uint32_t count)
-{
-	struct symbol *unknown;
-	uint32_t i, n = 0;
-	const char *key;
-
-	if (!known_functions_are_kept()) {
-		symbols_find(object, symbols, count);
-		return;
-	}
-	key = known_object_key(object);
-	unknown = allocate(count, sizeof(*unknown));
-	for (i = 0; i < count; i++) {
-		const struct known_function *known = known_functions_find(
-			key, symbols[i].address);
-
-		if (known) {
-			symbols[i].name = known->name;
-			symbols[i].source_name = known->source_name;
-		} else {
-			unknown[n++] = symbols[i];
-		}
-	}
-	if (n)
-		symbols_find(object, unknown, n);
-	for (i = count; i-- > 0 && n > 0;)
-		if (unknown[n - 1].address == symbols[i].address)
-			symbols[i] = unknown[--n];
-	free(unknown);
-}
-
-/* Keeps the names that were found, after all were chosen. */
-static void keep_names(struct model *model)
-{
-	const char **keys;
-	uint32_t i;
-
-	if (!known_functions_are_kept())
-		return;
-	keys = allocate(model->object_count, sizeof(*keys));
-	for (i = 0; i < model->object_count; i++)
-		keys[i] = known_object_key(&model->objects[i]);
-	for (i = 0; i < model->function_count; i++) {
-		const struct function *function = &model->functions[i];
-		const char *key = function->object ?
-					  keys[function->object_number] :
-					  NULL;
-
-		if (!key || function->group || function->is_inlined ||
-		    known_functions_find(key, function->address))
-			continue;
-		known_functions_add(&(struct known_function){
-			.object = key,
-			.address = function->address,
-			.name = function->is_named ? function->mangled : NULL,
-			.source_name = function->is_named ? function->name :
-							    NULL,
-			.is_new = true,
-		});
-	}
-	free(keys);
-}
-
 /* @order: the numbers of all functions of @object. */
 static void name_object(struct model *model, struct object *object,
 			const uint32_t *order, struct doubts *doubts)
@@ -468,7 +403,7 @@ static void name_object(struct model *model, struct object *object,
 	for (i = 0; i < object->functions; i++)
 		symbols[i].address = model->functions[order[i]].address;
 	qsort(symbols, object->functions, sizeof(*symbols), compare_symbols);
-	find_symbols(object, symbols, object->functions);
+	known_functions_find_symbols(object, symbols, object->functions);
 	for (i = 0; i < object->functions; i++) {
 		key.address = model->functions[order[i]].address;
 		found = bsearch(&key, symbols, object->functions, sizeof(key),
@@ -665,7 +600,7 @@ void model_find_functions(struct model *model)
 	for (i = 0; i < model->function_count; i++)
 		if (!model->functions[i].name)
 			name_function(&model->functions[i], NULL);
-	keep_names(model);
+	known_functions_keep(model);
 	merge_functions(model);
 }
 
@@ -685,47 +620,26 @@ const char *object_name(const struct function *function)
 				      "unknown";
 }
 
-static struct known_function *find_known(const struct function *function)
-{
-	return known_functions_are_kept() && function->object ?
-		       known_functions_find(known_object_key(function->object),
-					    function->address) :
-		       NULL;
-}
-
-static bool find_known_line(struct function *function)
-{
-	const struct known_function *known = find_known(function);
-
-	if (!known || !known->has_line)
-		return false;
-	function->file = known->file;
-	function->line = known->line;
-	return true;
-}
-
-static void keep_line(const struct function *function)
-{
-	struct known_function *known = find_known(function);
-
-	if (!known)
-		return;
-	known->has_line = known->is_new = true;
-	known->file = function->file;
-	known->line = function->line;
-}
-
 void function_line(struct function *function)
 {
+	struct known_function *known;
+
 	if (function->line_looked_up)
 		return;
 	function->line_looked_up = true;
-	if (!function->is_named || find_known_line(function))
+	if (!function->is_named)
 		return;
+	known = known_functions_find(function->object, function->address);
+	if (known && known->has_line) {
+		function->file = known->file;
+		function->line = known->line;
+		return;
+	}
 	if (!symbols_line(function->object, function->address, &function->file,
 			  &function->line))
 		function->file = NULL;
-	keep_line(function);
+	if (known)
+		known_functions_add_line(known, function->file, function->line);
 }
 
 const char *shown_name(const struct function *function,

@@ -2,12 +2,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/names.h"
 #include "model/known_functions.h"
+#include "model/model.h"
 #include "names/symbols.h"
 
 /* Addresses in files are smaller. */
@@ -24,21 +25,6 @@ void known_functions_begin(void)
 	is_kept = true;
 }
 
-bool known_functions_are_kept(void)
-{
-	return is_kept;
-}
-
-const char *known_object_key(const struct object *object)
-{
-	char id[2 * 64 + 1] = ""; /* read_image() accepts at most this length */
-	uint32_t i;
-
-	for (i = 0; i < object->build_id_size && i < 64; i++)
-		snprintf(id + 2 * i, 3, "%02x", object->build_id[i]);
-	return keep_format("%s/%s", id, object->path);
-}
-
 static bool key_of(uint32_t object, uint64_t address, uint64_t *key)
 {
 	*key = (uint64_t)object << ADDRESS_BITS | address;
@@ -46,8 +32,7 @@ static bool key_of(uint32_t object, uint64_t address, uint64_t *key)
 	       address < 1ull << ADDRESS_BITS;
 }
 
-struct known_function *known_functions_find(const char *object,
-					    uint64_t address)
+static struct known_function *find(const char *object, uint64_t address)
 {
 	uint32_t number = names_find(&objects, object);
 	uint64_t key;
@@ -58,10 +43,16 @@ struct known_function *known_functions_find(const char *object,
 	return number == NONE ? NULL : &functions[number];
 }
 
+struct known_function *known_functions_find(const struct object *object,
+					    uint64_t address)
+{
+	return is_kept && object ? find(object->key, address) : NULL;
+}
+
 void known_functions_add(const struct known_function *function)
 {
-	struct known_function *known = known_functions_find(function->object,
-							    function->address);
+	struct known_function *known = find(function->object,
+					    function->address);
 	uint64_t key;
 
 	if (known) {
@@ -74,6 +65,66 @@ void known_functions_add(const struct known_function *function)
 	GROW(functions, count, room);
 	map_set(&numbers, key, count);
 	functions[count++] = *function;
+}
+
+void known_functions_add_line(struct known_function *known, const char *file,
+			      int line)
+{
+	known->has_line = known->is_new = true;
+	known->file = file;
+	known->line = line;
+}
+
+void known_functions_find_symbols(struct object *object, struct symbol *symbols,
+				  uint32_t symbol_count)
+{
+	struct symbol *unknown;
+	uint32_t i, n = 0;
+
+	if (!is_kept) {
+		symbols_find(object, symbols, symbol_count);
+		return;
+	}
+	unknown = allocate(symbol_count, sizeof(*unknown));
+	for (i = 0; i < symbol_count; i++) {
+		const struct known_function *known = known_functions_find(
+			object, symbols[i].address);
+
+		if (known) {
+			symbols[i].name = known->name;
+			symbols[i].source_name = known->source_name;
+		} else {
+			unknown[n++] = symbols[i];
+		}
+	}
+	if (n)
+		symbols_find(object, unknown, n);
+	for (i = symbol_count; i-- > 0 && n > 0;)
+		if (unknown[n - 1].address == symbols[i].address)
+			symbols[i] = unknown[--n];
+	free(unknown);
+}
+
+void known_functions_keep(const struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; is_kept && i < model->function_count; i++) {
+		const struct function *function = &model->functions[i];
+
+		if (!function->object || function->group ||
+		    function->is_inlined ||
+		    known_functions_find(function->object, function->address))
+			continue;
+		known_functions_add(&(struct known_function){
+			.object = function->object->key,
+			.address = function->address,
+			.name = function->is_named ? function->mangled : NULL,
+			.source_name = function->is_named ? function->name :
+							    NULL,
+			.is_new = true,
+		});
+	}
 }
 
 uint32_t known_functions_count(void)

@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct model;
 struct object;
+struct symbol;
 
 struct known_function {
-	const char *object; /* known_object_key() */
+	const char *object; /* the key of its struct object */
 	uint64_t address;   /* in the object's file */
 	const char *name, *source_name;
 	bool has_line;	  /* the line was looked up */
@@ -22,17 +24,22 @@ struct known_function {
 
 /* From here on names are kept.  Without this call nothing is known. */
 void known_functions_begin(void);
-bool known_functions_are_kept(void);
 
-/* Equal for objects of the same build at the same path. */
-const char *known_object_key(const struct object *object);
+/* Like symbols_find(): looks up only names that are not known.  A known name is not in
+ * doubt, because it was chosen among all. */
+void known_functions_find_symbols(struct object *object, struct symbol *symbols,
+				  uint32_t count);
+/* Keeps the names of the model's functions, after all were chosen. */
+void known_functions_keep(const struct model *model);
 
 /* The function, or NULL; it stays where it is until the next is added. */
-struct known_function *known_functions_find(const char *object,
+struct known_function *known_functions_find(const struct object *object,
 					    uint64_t address);
+void known_functions_add_line(struct known_function *known, const char *file,
+			      int line);
+
 /* Adds a function, or replaces what was known of it.  The text must stay. */
 void known_functions_add(const struct known_function *function);
-
 uint32_t known_functions_count(void);
 const struct known_function *known_functions_at(uint32_t number);
 

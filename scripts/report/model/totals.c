@@ -380,3 +380,33 @@ void totals_measure(struct model *model)
 	model->time_raw = model->paths[0].total_raw;
 	share_among_threads(model);
 }
+
+struct sums *sums_of_functions(const struct model *model)
+{
+	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		sums[i] = model->functions[i].sums;
+	return sums;
+}
+
+double *paths_weigh(const struct model *model)
+{
+	double *weights = allocate(model->path_count, sizeof(*weights));
+	const struct path *paths = model->paths;
+	uint32_t i;
+
+	for (i = model->path_count - 1; i > 0; i--) {
+		if (model->has_times) {
+			weights[i] = paths[i].total;
+			continue;
+		}
+		weights[i] += (double)paths[i].calls;
+		weights[paths[i].parent] += weights[i];
+	}
+	if (model->has_times)
+		for (i = paths[0].child; i != NONE; i = paths[i].sibling)
+			weights[0] += fmax(weights[i], 0);
+	return weights;
+}

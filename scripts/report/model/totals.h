@@ -15,6 +15,13 @@ bool is_untimed(const struct sums *sums);
 bool sums_are_there(const struct sums *sums);
 void add_missing(struct missing *sum, const struct missing *missing);
 
+/* A copy of the functions' sums, by function, for row_order_functions(); free() it. */
+struct sums *sums_of_functions(const struct model *model);
+
+/* Weighs paths by total time, or by their calls including those below if nothing was timed;
+ * path 0 has the weight of all.  free() the array. */
+double *paths_weigh(const struct model *model);
+
 /* Lists the children of each path, in the order of their numbers. */
 void paths_link(struct model *model);
 

@@ -16,6 +16,8 @@ struct object_files;
 /* An image file; one object for all of its loaded images. */
 struct object {
 	const char *path;
+	const char *
+		key; /* equal for the same build at the same path; of functions */
 	const unsigned char *build_id;
 	uint32_t build_id_size;
 	uint32_t functions; /* number of its functions in the recording */

@@ -15,6 +15,7 @@
 #include "model/model.h"
 #include "model/options.h"
 #include "model/row_order.h"
+#include "model/totals.h"
 #include "screen/filter.h"
 #include "screen/numbers.h"
 #include "screen/terminal.h"
@@ -268,12 +269,9 @@ struct view *functions_view(struct tui *tui)
 	functions->view.kind = &kind;
 	functions->tui = tui;
 	functions->options = *tui->options;
-	functions->sums = allocate(model->function_count,
-				   sizeof(*functions->sums));
-	for (i = 0; i < model->function_count; i++) {
-		functions->sums[i] = model->functions[i].sums;
+	functions->sums = sums_of_functions(model);
+	for (i = 0; i < model->function_count; i++)
 		functions->all += fmax(functions->sums[i].self, 0);
-	}
 	if (model->has_memory && !model->memory_has_calls)
 		functions->options.sort = SORT_BYTES;
 	if (functions->options.sort >= SORT_BYTES && !model->has_memory)

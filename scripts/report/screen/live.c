@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/numbers.h"
+#include "base/seconds.h"
 #include "screen/snapshot.h"
 #include "screen/terminal.h"
 #include "screen/top.h"
@@ -18,14 +18,6 @@
 
 #define DELAY_LEAST 0.1
 #define DELAY_MOST  60
-
-static double seconds(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 bool top_has_rates(const struct top *top)
 {
@@ -47,13 +39,13 @@ double top_rate(const struct top *top, double now, double before)
 static double own_share(const struct top *top)
 {
 	static double begin;
-	double now = seconds(CLOCK_MONOTONIC);
+	double now = seconds_of(CLOCK_MONOTONIC);
 
 	if (begin == 0)
 		begin = now;
 	return now - begin < 1 ?
 		       0 :
-		       (seconds(CLOCK_PROCESS_CPUTIME_ID) + top->shot.cpu) /
+		       (seconds_of(CLOCK_PROCESS_CPUTIME_ID) + top->shot.cpu) /
 			       (now - begin);
 }
 

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/names.h"
+#include "base/seconds.h"
 #include "model/choose.h"
 #include "model/estimates.h"
 #include "model/functions.h"
@@ -71,14 +71,6 @@ static uint64_t key_of(const struct function *function)
 	key = add_to_key(key, function->object ? function->object->path : "");
 	key = add_to_key(key, function->mangled);
 	return key ? key : 1;
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static double *find_waits(const struct model *model)
@@ -291,7 +283,8 @@ static void put(const void *bytes, size_t count, size_t size, FILE *out)
 static _Noreturn void take(int fd, const char *path,
 			   const struct options *options, uint64_t chosen)
 {
-	struct snapshot snapshot = { .head = { .seconds = seconds() } };
+	struct snapshot snapshot = { .head = { .seconds = seconds_of(
+						       CLOCK_MONOTONIC) } };
 	struct texts texts = { .size = 0 };
 	struct recording recording;
 	struct model model;

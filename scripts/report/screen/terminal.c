@@ -85,12 +85,16 @@ static void begin_colors(bool wants_color)
 	init_pair(PAIR_STRONG, COLOR_YELLOW, -1);
 }
 
+void terminal_need(const char *message)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		die("%s", message);
+}
+
 void terminal_begin(const char *verb, bool wants_color)
 {
 	const char *kind = getenv("TERM");
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		die("%s needs a terminal; profrun report prints tables", verb);
 	setlocale(LC_CTYPE, "");
 	has_utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	/* Escape is a key of its own: wait only as long as a slow line needs. */

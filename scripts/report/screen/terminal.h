@@ -25,12 +25,14 @@ struct row {
 	enum look look;
 };
 
+/* Dies with @message if standard input or output is no terminal. */
+void terminal_need(const char *message);
+
 /*
  * terminal_begin - take the terminal
  *
  * @wants_color: whether colours may be used; NO_COLOR and a terminal without colours are
- * respected.  Dies if standard input and output are no terminal.  Messages wait until
- * terminal_end(); die() restores the terminal.
+ * respected.  Messages wait until terminal_end(); die() restores the terminal.
  */
 void terminal_begin(const char *verb, bool wants_color);
 void terminal_end(void);

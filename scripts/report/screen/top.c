@@ -6,24 +6,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/seconds.h"
 #include "model/known_functions.h"
 #include "model/options.h"
 #include "screen/snapshot.h"
 #include "screen/terminal.h"
 #include "screen/top.h"
 #include "screen/view.h"
-
-static double seconds(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* --- snapshots --- */
 
@@ -85,7 +77,7 @@ static bool begin_shot(struct screen *screen, struct top *top, bool is_wanted)
 
 static int wait_for(double until)
 {
-	double left = until - seconds(CLOCK_MONOTONIC);
+	double left = until - seconds_of(CLOCK_MONOTONIC);
 
 	return left <= 0 ? 0 : (int)(left * 1000) + 1;
 }
@@ -101,7 +93,7 @@ static void run(struct screen *screen, struct top *top)
 		if (wait_for(next) == 0) {
 			if (begin_shot(screen, top, is_wanted))
 				is_wanted = false;
-			next = seconds(CLOCK_MONOTONIC) + top->delay;
+			next = seconds_of(CLOCK_MONOTONIC) + top->delay;
 		}
 		screen_draw(screen);
 		key = terminal_key(wait_for(next), top->shot.fd);

@@ -58,23 +58,15 @@ struct tree {
 	bool callers;
 };
 
-/* Weighs paths by total time; if nothing was timed, by their calls and those below. */
-static void weigh(struct forest *forest, bool callers)
+/* Callers of one function have the calls of this function: none are below others. */
+static double *weigh_callers(const struct model *model)
 {
-	const struct model *model = &forest->model;
-	const struct path *paths = model->paths;
+	double *weights = allocate(model->path_count, sizeof(*weights));
 	uint32_t i;
 
-	forest->weights = allocate(model->path_count, sizeof(double));
-	for (i = model->path_count - 1; i > 0; i--) {
-		if (model->has_times) {
-			forest->weights[i] = paths[i].total;
-			continue;
-		}
-		forest->weights[i] += (double)paths[i].calls;
-		if (!callers)
-			forest->weights[paths[i].parent] += forest->weights[i];
-	}
+	for (i = 1; i < model->path_count; i++)
+		weights[i] = (double)model->paths[i].calls;
+	return weights;
 }
 
 static struct forest *add_forest(struct tree *tree, const struct model *model)
@@ -82,7 +74,9 @@ static struct forest *add_forest(struct tree *tree, const struct model *model)
 	struct forest *forest = allocate(1, sizeof(*forest));
 
 	forest->model = *model;
-	weigh(forest, tree->callers);
+	forest->weights = tree->callers && !model->has_times ?
+				  weigh_callers(model) :
+				  paths_weigh(model);
 	forest->next = tree->forests;
 	tree->forests = forest;
 	return forest;
@@ -394,13 +388,11 @@ static void add_functions(struct tree *tree)
 {
 	struct options options = *tree->tui->options;
 	const struct model *model = tree->model;
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
+	struct sums *sums = sums_of_functions(model);
 	uint32_t i, count, *order;
 
 	options.sort = model->has_times ? SORT_SELF : SORT_CALLS;
 	options.sort_given = true;
-	for (i = 0; i < model->function_count; i++)
-		sums[i] = model->functions[i].sums;
 	order = row_order_functions(model, sums, &options, &count);
 	tree->rows = allocate(count, sizeof(*tree->rows));
 	tree->room = count;

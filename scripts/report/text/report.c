@@ -549,11 +549,9 @@ static void print_table(const struct layout *layout, const struct sums *sums,
 static void print_flat(const struct layout *layout)
 {
 	const struct model *model = layout->model;
-	struct sums *sums = allocate(model->function_count, sizeof(*sums));
-	uint32_t i, count, *order;
+	struct sums *sums = sums_of_functions(model);
+	uint32_t count, *order;
 
-	for (i = 0; i < model->function_count; i++)
-		sums[i] = model->functions[i].sums;
 	order = row_order_functions(model, sums, layout->options, &count);
 	print_table(layout, sums, order, count);
 	free(sums);

@@ -65,28 +65,6 @@ static int compare_weights(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Weighs paths by total time, or by their calls including those below if
- * nothing was timed. */
-static double *weigh_paths(const struct model *model)
-{
-	double *weights = allocate(model->path_count, sizeof(*weights));
-	const struct path *paths = model->paths;
-	uint32_t i;
-
-	for (i = model->path_count - 1; i > 0; i--) {
-		if (model->has_times) {
-			weights[i] = paths[i].total;
-			continue;
-		}
-		weights[i] += (double)paths[i].calls;
-		weights[paths[i].parent] += weights[i];
-	}
-	if (model->has_times)
-		for (i = paths[0].child; i != NONE; i = paths[i].sibling)
-			weights[0] += fmax(weights[i], 0);
-	return weights;
-}
-
 /* Weighs paths by the memory that --sort asks for, including the paths
  * below. */
 static double *weigh_memory(const struct model *model,
@@ -418,7 +396,7 @@ void tree_print(const struct layout *layout)
 	printing.weights = layout->options->memory ?
 				   weigh_memory(layout->model,
 						layout->options) :
-				   weigh_paths(layout->model);
+				   paths_weigh(layout->model);
 	/* Noise may be negative. */
 	printing.smallest = layout->options->min_percent > 0 ?
 				    weight_of_all(&printing) *
