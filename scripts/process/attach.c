@@ -28,6 +28,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/numbers.h"
+#include "base/seconds.h"
 #include "base/text.h"
 #include "common/copy.h"
 #include "common/running.h"
@@ -60,14 +61,6 @@ struct attach {
 	uint64_t stack, stack_size; /* mapped in the process; 0: not yet */
 	uint64_t stopped_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* --- the process --- */
 
@@ -241,7 +234,7 @@ static bool stop_one(struct attach *attach, const pid_t *threads,
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		uint64_t begin = now_ns();
+		uint64_t begin = ns_of(CLOCK_MONOTONIC);
 		enum remote_result result;
 		const char *unsafe;
 		char name[64], state;
@@ -270,7 +263,7 @@ static bool stop_one(struct attach *attach, const pid_t *threads,
 static void stop_safely(struct attach *attach)
 {
 	static const struct timespec pause = { 0, ROUND_NS };
-	uint64_t until = now_ns() + SEARCH_S * 1000000000ull;
+	uint64_t until = ns_of(CLOCK_MONOTONIC) + SEARCH_S * 1000000000ull;
 	const char *reason = "there";
 	bool is_stopped = false;
 
@@ -286,7 +279,7 @@ static void stop_safely(struct attach *attach)
 		free(threads);
 		if (is_stopped)
 			return;
-		if (now_ns() >= until)
+		if (ns_of(CLOCK_MONOTONIC) >= until)
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -361,7 +354,7 @@ static void finish(struct attach *attach)
 	if (stack)
 		call(attach, "munmap", stack, attach->stack_size, 0, 0, 0);
 	remote_release(&attach->remote);
-	attach->stopped_ns = now_ns() - attach->stopped_ns;
+	attach->stopped_ns = ns_of(CLOCK_MONOTONIC) - attach->stopped_ns;
 }
 
 /* Where shim is loaded; 0: it is not. */

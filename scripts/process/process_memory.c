@@ -13,17 +13,14 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/seconds.h"
 #include "process/process_memory.h"
 
-/* The longest wait for a thread to stop.  A thread that takes longer sleeps in the
- * kernel; on a busy machine, other threads may also take long to get a processor. */
-#define PATIENCE_S 5
 /* The bytes to copy of a stack whose mapping is unknown. */
 #define STACK_COPY_BLIND (64u << 10)
 #define COPY_STEP	 4096u
@@ -132,33 +129,6 @@ bool process_memory_read(struct process_memory *memory, bool *changed)
 
 /* --- threads --- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void wake(int number)
-{
-	(void)number;
-}
-
-/* Sets an alarm, which ends waitpid(). */
-static void set_alarm(bool is_on)
-{
-	const struct itimerval timer = {
-		.it_value.tv_sec = is_on ? PATIENCE_S : 0,
-		/* Repeats, in case the first alarm comes before waitpid(). */
-		.it_interval.tv_sec = is_on ? PATIENCE_S : 0,
-	};
-	struct sigaction action = { .sa_handler = wake };
-
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 static void copy_stack(struct process_memory *memory, struct stopped *stopped)
 {
 	uint64_t start = stopped->registers.rsp & ~(uint64_t)7;
@@ -208,18 +178,6 @@ static void resume_thread(pid_t tid, int status)
 	ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)number);
 }
 
-static enum stop_result wait_until_stopped(pid_t tid, int *status)
-{
-	pid_t got;
-
-	set_alarm(true);
-	got = waitpid(tid, status, __WALL);
-	set_alarm(false);
-	if (got < 0)
-		return errno == EINTR ? STOP_STUCK : STOP_GONE;
-	return WIFSTOPPED(*status) ? STOP_DONE : STOP_GONE;
-}
-
 /* Seizes a thread.  A thread that was stuck the last time is already seized.  False
  * with errno on failure. */
 static bool seize(pid_t tid)
@@ -246,7 +204,7 @@ static enum stop_result copy_stopped(struct process_memory *memory, pid_t tid,
 
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
 		return STOP_GONE;
-	result = wait_until_stopped(tid, &status);
+	result = stop_wait(tid, &status);
 	if (result != STOP_DONE)
 		return result;
 	if (ptrace(PTRACE_GETREGSET, tid, (void *)(intptr_t)NT_PRSTATUS,
@@ -270,9 +228,9 @@ enum stop_result process_memory_stop(struct process_memory *memory, pid_t tid,
 	/* Raises the priority, if allowed, because the thread waits for this
 	 * process. */
 	setpriority(PRIO_PROCESS, 0, -20);
-	begin = now_ns();
+	begin = ns_of(CLOCK_MONOTONIC);
 	result = copy_stopped(memory, tid, stopped);
-	stopped->stopped_ns = now_ns() - begin;
+	stopped->stopped_ns = ns_of(CLOCK_MONOTONIC) - begin;
 	setpriority(PRIO_PROCESS, 0, before);
 	return result;
 }

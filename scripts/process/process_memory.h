@@ -8,6 +8,7 @@
 #include <sys/user.h>
 
 #include "process/space.h"
+#include "process/stop_wait.h"
 #include "process/target.h"
 
 struct process_memory {
@@ -22,13 +23,6 @@ bool process_memory_read(struct process_memory *memory, bool *changed);
 
 /* The most bytes of a stack that are copied while its thread is stopped. */
 #define STACK_COPY_MAX (1u << 20)
-
-enum stop_result {
-	STOP_DONE,
-	STOP_GONE,   /* the thread has ended */
-	STOP_STUCK,  /* the thread sleeps in the kernel and cannot be stopped */
-	STOP_REFUSED /* errno has the reason */
-};
 
 /* A thread at one moment. */
 struct stopped {

@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -33,10 +32,10 @@
 #include <unistd.h>
 
 #include "process/remote.h"
+#include "process/stop_wait.h"
 
 #define RED_ZONE	  128
 #define RESULT_ROOM	  64
-#define PATIENCE_S	  5
 #define FP_XSTATE_MAGIC1_ 0x46505853u
 #define FP_XSTATE_MAGIC2_ 0x46505845u
 #define SW_BYTES	  464 /* of struct _fpx_sw_bytes in the state */
@@ -80,34 +79,13 @@ static bool set_mask(const struct remote *remote, uint64_t mask)
 
 /* --- stopping --- */
 
-static void wake(int number)
-{
-	(void)number;
-}
-
-static void set_alarm(bool is_on)
-{
-	const struct itimerval timer = {
-		.it_value.tv_sec = is_on ? PATIENCE_S : 0,
-		/* Repeats, in case the first alarm comes before waitpid(). */
-		.it_interval.tv_sec = is_on ? PATIENCE_S : 0,
-	};
-	struct sigaction action = { .sa_handler = wake };
-
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 static enum remote_result wait_for_stop(struct remote *remote, int *status)
 {
-	pid_t got;
-
-	set_alarm(true);
-	got = waitpid(remote->tid, status, __WALL);
-	set_alarm(false);
-	if (got < 0)
-		return errno == EINTR ? REMOTE_STUCK : REMOTE_GONE;
-	return WIFSTOPPED(*status) ? REMOTE_DONE : REMOTE_GONE;
+	switch (stop_wait(remote->tid, status)) {
+	case STOP_DONE: return REMOTE_DONE;
+	case STOP_STUCK: return REMOTE_STUCK;
+	default: return REMOTE_GONE;
+	}
 }
 
 static bool read_state(struct remote *remote)

@@ -1,0 +1,17 @@
+/* Waits until a traced thread stops. */
+#ifndef PROCESS_STOP_WAIT_H
+#define PROCESS_STOP_WAIT_H
+
+#include <sys/types.h>
+
+enum stop_result {
+	STOP_DONE,
+	STOP_GONE,   /* the thread has ended */
+	STOP_STUCK,  /* the thread sleeps in the kernel and cannot be stopped */
+	STOP_REFUSED /* errno has the reason */
+};
+
+/* Waits for a few seconds until @tid stops, and stores its wait status. */
+enum stop_result stop_wait(pid_t tid, int *status);
+
+#endif
