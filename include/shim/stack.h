@@ -6,6 +6,10 @@
  * (malloc, the dynamic linker, another walk) and find any stack: it takes no
  * lock of the program, and memory that cannot be read ends the walk.
  *
+ * Code without such a table (assembly, Go, code that the program makes) is left
+ * by its frame pointer, if it has one.  Such a caller is a guess, made only where
+ * a call instruction precedes the return address; its function is 0.
+ *
  * Example: count the frames of the calling thread.
  *
  *     #include <shim/stack.h>

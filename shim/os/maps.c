@@ -144,7 +144,8 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 	return -ESRCH;
 }
 
-int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high, char name[64])
+int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
+	      bool *executable, char name[64])
 {
 	static bool is_unsupported;
 	int r = -ESRCH;
@@ -156,7 +157,7 @@ int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high, char name[64])
 
 		if (fd < 0)
 			return fd;
-		r = sys_find_mapping(fd, address, low, high, name);
+		r = sys_find_mapping(fd, address, low, high, executable, name);
 		sys_close(fd);
 	}
 	/* The kernel is older than Linux 6.11: later calls need not open the file. */

@@ -21,10 +21,10 @@ struct map {
 int maps_read(bool (*each)(const struct map *map, void *argument),
 	      void *argument);
 
-/* Stores the bounds and the name of the mapping that contains @address, without reading
- * the other mappings.  Returns 0 or -errno.  After an error maps_read() may still find
- * the mapping. */
+/* Stores the bounds of the mapping that contains @address, whether it is executable, and
+ * its name, without reading the other mappings.  Returns 0 or -errno.  After an error
+ * maps_read() may still find the mapping. */
 int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
-	      char name[64]);
+	      bool *executable, char name[64]);
 
 #endif

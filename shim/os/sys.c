@@ -459,7 +459,8 @@ int sys_limit(int which, uint64_t *limit)
 struct query {
 	uint64_t size, flags, address;
 	uint64_t start, end;
-	uint64_t about[4];
+	uint64_t rights;
+	uint64_t about[3];
 	uint32_t device[2];
 	uint32_t name_size, build_id_size;
 	uint64_t name, build_id;
@@ -468,7 +469,7 @@ struct query {
 _Static_assert(sizeof(struct query) == 104, "layout");
 
 int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
-		     uintptr_t *high, char name[64])
+		     uintptr_t *high, bool *executable, char name[64])
 {
 	struct query query = { .size = sizeof(query),
 			       .address = address,
@@ -483,6 +484,7 @@ int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
 		return r;
 	*low = query.start;
 	*high = query.end;
+	*executable = query.rights & 4;
 	return 0;
 }
 

@@ -124,10 +124,11 @@ int sys_limit_time(int timer, unsigned seconds);
 
 /* The soft limit of a resource, RLIMIT_*. */
 int sys_limit(int which, uint64_t *limit);
-/* The bounds and name of the mapping that contains @address.  @maps is a descriptor of
- * /proc/self/maps.  After any error the caller must read that file instead. */
+/* The bounds and name of the mapping that contains @address, and whether it is executable.
+ * @maps is a descriptor of /proc/self/maps.  After any error the caller must read that
+ * file instead. */
 int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
-		     uintptr_t *high, char name[64]);
+		     uintptr_t *high, bool *executable, char name[64]);
 int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);
 int sys_time_ns(int clock, uint64_t *time_ns);
 /* The processor time of a thread of this process. */

@@ -44,10 +44,11 @@ static bool visit_mapping(const struct map *map, void *argument)
  * grows down to the mapping below, so for that stack maps_read reads all mappings. */
 static void find_bounds(struct request *request)
 {
+	bool executable;
 	char name[64];
 
 	request->found = maps_find(request->sp, &request->low, &request->high,
-				   name) == 0 &&
+				   &executable, name) == 0 &&
 			 !text_equal(name, "[stack]");
 	if (!request->found)
 		maps_read(visit_mapping, request);

@@ -42,7 +42,7 @@ static bool begin_walk(struct unwind *walk, struct thread *self,
 	}
 	if (context)
 		return begin_at_copy(walk, self, context);
-	*walk = (struct unwind){ .is_exact = true };
+	*walk = (struct unwind){ .is_exact = true, .may_guess = true };
 	walk->known = ARCH_GET_OWN_REGISTERS(walk->registers);
 	if (walk->known == 0)
 		return false;
@@ -130,12 +130,12 @@ static int list_frames(void *argument)
 }
 
 /* Whether the frame that the walk has left holds the stack address @end.  A handler's
- * caller may be on another stack. */
+ * caller may be on another stack, and so may the caller of a frame without tables. */
 static bool has_ended(const struct unwind *walk, const struct frame *frame,
 		      uintptr_t end)
 {
-	return !walk->is_exact &&
-	       end - frame->sp < walk->registers[WALK_SP] - frame->sp;
+	return !walk->is_exact && end >= frame->sp &&
+	       end < walk->registers[WALK_SP];
 }
 
 static int list_calls_to_end(void *argument)

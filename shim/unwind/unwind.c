@@ -9,6 +9,7 @@
 #include "os/sys.h"
 #include "runtime/thread.h"
 #include "unwind/eh_frame.h"
+#include "unwind/frame_pointer.h"
 #include "unwind/row_cache.h"
 
 #include <shim/record.h>
@@ -20,7 +21,7 @@
 
 /* --- the stack --- */
 
-static bool read_word(const struct unwind *walk, uintptr_t at, uintptr_t *value)
+bool unwind_read(const struct unwind *walk, uintptr_t at, uintptr_t *value)
 {
 	if (at >= walk->stack_low && at < walk->stack_high &&
 	    walk->stack_high - at >= sizeof(*value)) {
@@ -94,8 +95,8 @@ static bool evaluate_expression(const struct unwind *walk,
 			stack[depth - 1] += cursor_read_uleb(&cursor);
 			continue;
 		case 0x06:
-			if (depth < 1 || !read_word(walk, stack[depth - 1],
-						    &stack[depth - 1]))
+			if (depth < 1 || !unwind_read(walk, stack[depth - 1],
+						      &stack[depth - 1]))
 				return false;
 			continue;
 		case 0x96: continue;
@@ -166,8 +167,8 @@ static bool apply_row(struct unwind *walk, const struct cfi_machine *machine,
 			break;
 		case HOW_UNDEFINED: good = false; break;
 		case HOW_AT:
-			good = read_word(walk, cfa + (uintptr_t)rule->value,
-					 value);
+			good = unwind_read(walk, cfa + (uintptr_t)rule->value,
+					   value);
 			break;
 		case HOW_IS: *value = cfa + (uintptr_t)rule->value; break;
 		case HOW_REGISTER:
@@ -178,7 +179,7 @@ static bool apply_row(struct unwind *walk, const struct cfi_machine *machine,
 		case HOW_EXPRESSION:
 			good = evaluate_expression(walk, tables, rule, &cfa,
 						   value) &&
-			       read_word(walk, *value, value);
+			       unwind_read(walk, *value, value);
 			break;
 		case HOW_EXPRESSION_IS:
 			good = evaluate_expression(walk, tables, rule, &cfa,
@@ -210,7 +211,7 @@ static bool step_simply(struct unwind *walk, const struct cached_row *row)
 		return false;
 	cfa = walk->registers[number] +
 	      (uintptr_t)(int64_t)(int32_t)(row->cfa >> 32);
-	if (!read_word(walk, cfa + (uintptr_t)ip_distance, &ip))
+	if (!unwind_read(walk, cfa + (uintptr_t)ip_distance, &ip))
 		return false;
 	for (unsigned i = 0; i < sizeof(row_registers); i++) {
 		uint64_t field = row->distances >> (DISTANCE_BITS * i) &
@@ -219,8 +220,8 @@ static bool step_simply(struct unwind *walk, const struct cached_row *row)
 
 		if (field == DISTANCE_SAME)
 			continue;
-		if (read_word(walk, cfa + (uintptr_t)(distance * 8),
-			      &walk->registers[row_registers[i]]))
+		if (unwind_read(walk, cfa + (uintptr_t)(distance * 8),
+				&walk->registers[row_registers[i]]))
 			walk->known |= 1u << row_registers[i];
 		else
 			lost |= 1u << row_registers[i];
@@ -287,8 +288,9 @@ static bool step_by_tables(struct unwind *walk, uint64_t key)
 	struct cfi_machine machine;
 	struct tables tables;
 
-	if (!eh_frame_open(address, &tables, &machine.fde) ||
-	    machine.fde.return_register != WALK_IP ||
+	if (!eh_frame_open(address, &tables, &machine.fde))
+		return walk->may_guess && frame_pointer_step(walk);
+	if (machine.fde.return_register != WALK_IP ||
 	    !eh_frame_find_row(&machine, address))
 		return false;
 	walk->function = machine.fde.start;
@@ -361,7 +363,7 @@ void unwind_begin(struct unwind *walk, struct thread *self)
 void unwind_from_context(struct unwind *walk, const void *context,
 			 struct thread *self)
 {
-	*walk = (struct unwind){ .is_exact = true };
+	*walk = (struct unwind){ .is_exact = true, .may_guess = true };
 	walk->known = ARCH_GET_REGISTERS((const ucontext_t *)context,
 					 walk->registers);
 	unwind_begin(walk, self);
@@ -391,4 +393,5 @@ uintptr_t unwind_end(uintptr_t ip, uintptr_t sp,
 void unwind_closed(void)
 {
 	row_cache_clear();
+	frame_pointer_clear();
 }

@@ -1,7 +1,8 @@
 /*
  * Unwinds from a frame to its caller's frame, in any code that was compiled with tables
- * for exceptions (the default).  It needs no frame pointers, no symbols, no debug
- * information and no lock of the loader.
+ * for exceptions (the default).  There it needs no frame pointers, no symbols, no debug
+ * information and no lock of the loader.  Where code has no tables, it may guess by the
+ * frame pointer (frame_pointer.h).
  *
  * All functions are async.  They read memory directly only if it stays mapped (the
  * thread's own stack, images that are never unloaded).  The kernel copies other memory,
@@ -27,6 +28,9 @@ struct unwind {
 	uint32_t known; /* the known registers, as bits */
 	bool is_exact; /* the address is an interrupted one, no return address */
 	bool is_last;  /* the tables say that there is no caller */
+	bool may_guess;	  /* by frame_pointer.h, where there are no tables */
+	uint8_t switches; /* of the stack, which frame_pointer.h has followed */
+	uintptr_t chained_ip; /* to which a frame pointer has led, or 0 */
 	uintptr_t stack_low, stack_high; /* memory that can be read directly */
 	uintptr_t function; /* of the frame that unwind_step left; 0: unknown */
 };
@@ -40,6 +44,9 @@ void unwind_begin(struct unwind *walk, struct thread *self);
 /* Goes to the caller's frame.  False if the frame has no caller (is_last), or if the
  * caller is unknown. */
 bool unwind_step(struct unwind *walk);
+
+/* Reads a word of memory; false if it cannot be read. */
+bool unwind_read(const struct unwind *walk, uintptr_t at, uintptr_t *value);
 
 /* Whether the frame is the kernel's, to which a signal handler returns. */
 bool unwind_is_signal_frame(const struct unwind *walk);

@@ -271,8 +271,8 @@ FAKE(int, thread_name, (char name[16]), (name))
 FAKE(int, limit, (int which, uint64_t *limit), (which, limit))
 FAKE(int, find_mapping,
      (int maps, uintptr_t address, uintptr_t *low, uintptr_t *high,
-      char name[64]),
-     (maps, address, low, high, name))
+      bool *executable, char name[64]),
+     (maps, address, low, high, executable, name))
 FAKE(int, signal_stack, (uintptr_t * low, uintptr_t *high, bool *in_use),
      (low, high, in_use))
 FAKE(int, clock_resolution, (int clock, uint64_t *resolution_ns),
