@@ -306,6 +306,34 @@ SHIM_API enum shim_result shim_function_ranges(
 	SHIM_OUT_SIZE_IS(count,
 			 total) struct shim_code_range *ranges) SHIM_ASYNC;
 
+/* The ways in which a compiler marks calls. */
+enum shim_source {
+	SHIM_SOURCE_NONE,  /* no mark is known */
+	SHIM_SOURCE_HOOKS, /* it calls the hooks: -finstrument-functions */
+	SHIM_SOURCE_XRAY,  /* XRay's sleds: clang -fxray-instrument */
+};
+
+/*
+ * shim_function_source - how the calls of @function reach shim
+ *
+ * *@source is the kind of mark that shim uses for this function, also while its
+ * calls are switched off; SHIM_SOURCE_NONE for a function without marks, for an
+ * address at which no function begins, and where shim may not use the marks
+ * that are there (the log says why).  Hooks get the same from each source,
+ * except that queries of arguments, results and locals find none for functions
+ * with XRay's sleds.
+ *
+ * Returns SHIM_OK; SHIM_E_INVALIDARG if @function is 0 or @source is NULL;
+ * SHIM_E_FAIL before shim runs.
+ *
+ * Contract: async; blocks signals and takes the lock of the runtime.  Cost: the
+ * first call for an object reads its code; later a binary search.  CLR and
+ * Mono: none, their compiler makes the calls.
+ */
+SHIM_API enum shim_result
+shim_function_source(SHIM_IN shim_function function,
+		     SHIM_OUT enum shim_source *source) SHIM_ASYNC;
+
 /* The code of a line: bytes [@start, @end) of the function, whose parts are
  * counted in the order of shim_function_ranges.  @line 0: code without a
  * line.  CLR: COR_DEBUG_IL_TO_NATIVE_MAP. */

@@ -6,10 +6,10 @@
 #include "dispatch/call_counters.h"
 
 #include "arch.h"
+#include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
 
-#include <errno.h>
 #include <shim/builtin.h>
 #include <sys/mman.h>
 
@@ -23,9 +23,6 @@ __thread uint64_t *call_counters;
 #define SIZE \
 	(((uintptr_t)SHIM_COUNTERS * ARCH_COUNTER_SIZE + PAGE - 1) & \
 	 ~(uintptr_t)(PAGE - 1))
-#define STEP	  (16ull << 20)
-#define NEAR	  (1ull << 30)
-#define REACH	  (2ull << 30)
 #define PARTS_MAX 16
 
 extern void __cyg_profile_func_enter(void *function, void *site);
@@ -34,36 +31,13 @@ extern void __cyg_profile_func_enter(void *function, void *site);
 static uintptr_t parts[PARTS_MAX];
 static unsigned part_count;
 
-static bool reaches(uintptr_t part, uintptr_t start, uintptr_t end)
-{
-	return (part < start ? end - part : part + SIZE - start) < REACH;
-}
-
-/* Below the image: the heap is above the program. */
-static uintptr_t map_near(uintptr_t start)
-{
-	for (uint64_t away = STEP / 16; away < NEAR; away += STEP) {
-		uintptr_t at = (start & ~(uintptr_t)(PAGE - 1)) - away - SIZE;
-		int r;
-
-		if (start < away + SIZE + STEP / 16)
-			return 0;
-		r = sys_map_shared_at((void *)at, SIZE);
-		if (r == 0)
-			return at;
-		if (r != -EEXIST)
-			return 0;
-	}
-	return 0;
-}
-
 static uintptr_t make_part(uintptr_t start, uintptr_t end)
 {
-	uintptr_t at = part_count < PARTS_MAX ? map_near(start) : 0;
+	uintptr_t at = part_count < PARTS_MAX ? near_map(start, SIZE) : 0;
 	intptr_t word = (intptr_t)((uintptr_t)&call_counters -
 				   arch_thread_pointer());
 
-	if (!at || !reaches(at, start, end))
+	if (!at || !near_reaches(at, SIZE, start, end))
 		return 0;
 	*(void (**)(void *, void *))at = __cyg_profile_func_enter;
 	for (uint32_t i = 1; i < SHIM_COUNTERS; i++)
@@ -85,7 +59,7 @@ uintptr_t call_counter_code(uintptr_t start, uintptr_t end, uint32_t counter)
 
 	ASSERT_LOCKED();
 	for (unsigned i = 0; i < part_count && !part; i++)
-		if (reaches(parts[i], start, end))
+		if (near_reaches(parts[i], SIZE, start, end))
 			part = parts[i];
 	/* A search that failed is not repeated for each call. */
 	if (!part && failed != start) {

@@ -388,6 +388,23 @@ static int find_return(uintptr_t return_address, struct site_image **image,
 	return *site ? 0 : -ENOENT;
 }
 
+/* A call that only the room sources may know. */
+static int change_other(uintptr_t address, enum other_reason reason, bool on)
+{
+	struct other_call call = { address, reason, on, -ENOENT };
+
+	NOTIFY(other_call_switched, &call);
+	return call.result;
+}
+
+static int settle_others(void)
+{
+	int result = 0;
+
+	NOTIFY(other_calls_settled, &result);
+	return result;
+}
+
 /* This function does not synchronize the processors, so a thread may make one more call. */
 int call_sites_switch_call(uintptr_t return_address, bool on)
 {
@@ -396,6 +413,10 @@ int call_sites_switch_call(uintptr_t return_address, bool on)
 	uint32_t i;
 	int r = find_return(return_address, &image, &site);
 
+	if (r == -ENOENT) {
+		r = change_other(return_address, OTHER_FILTER, on);
+		return r < 0 ? r : settle_others();
+	}
 	if (r < 0)
 		return r;
 	site->filtered = !on;
@@ -755,11 +776,17 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 			r = find_return(calls[i].address, &image, &site);
 			if (r == 0)
 				change_site(image, site, on);
+			if (r == -ENOENT)
+				r = change_other(calls[i].address,
+						 OTHER_THROTTLE, on);
 		}
 		if (r < 0 && result == 0)
 			result = r;
 	}
 	r = settle_changed();
+	if (result == 0)
+		result = r;
+	r = settle_others();
 	return result < 0 ? result : r;
 }
 
@@ -768,6 +795,8 @@ int call_sites_unthrottle_all(void)
 	bool any = false;
 
 	uncount_all();
+	NOTIFY(other_calls_reset, OTHER_THROTTLE);
+	settle_others();
 	for (unsigned i = 0; i < image_count; i++)
 		for (uint32_t j = 0; j < images[i].count; j++) {
 			any |= images[i].sites[j].throttled;
@@ -823,6 +852,8 @@ int call_sites_unfilter_all(void)
 	for (unsigned i = 0; i < image_count; i++)
 		for (uint32_t j = 0; j < images[i].count; j++)
 			images[i].sites[j].filtered = 0;
+	NOTIFY(other_calls_reset, OTHER_FILTER);
+	settle_others();
 	return settle_all(all_off);
 }
 
@@ -838,5 +869,6 @@ struct call_sites_state sites_state(void)
 		state.images_unwritable += image->unwritable;
 		state.off += image->off;
 	}
+	NOTIFY(other_calls_counted, &state);
 	return state;
 }

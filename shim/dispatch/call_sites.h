@@ -91,6 +91,27 @@ struct call_sites_state {
 
 struct call_sites_state sites_state(void);
 
+/*
+ * Marks that are no calls of hooks (room sources).  The functions above ask for them where
+ * they do not know a call.  State lock held.
+ */
+enum other_reason { OTHER_FILTER, OTHER_THROTTLE };
+
+struct other_call {
+	uintptr_t address; /* where the mark's call returns to */
+	enum other_reason reason;
+	bool on;
+	int result; /* stays -ENOENT if no mark is there */
+};
+
+/* A mark is to be on or off for a reason; its code changes with other_calls_settled. */
+TOPIC(other_call_switched, struct other_call *call);
+/* No mark is off for this reason any more. */
+TOPIC(other_calls_reset, enum other_reason reason);
+/* Changes the code.  Stores the first error in *@result. */
+TOPIC(other_calls_settled, int *result);
+TOPIC(other_calls_counted, struct call_sites_state *state);
+
 /* shim has switched sites on or off.  State lock held. */
 TOPIC(call_sites_switched, void);
 

@@ -356,6 +356,22 @@ static void point_at_plan(const struct plan *plan)
 					     plan_tailcall, plan_unwinding });
 }
 
+/* Marks need hooks that take the frame, because shim has data on the stack when they run. */
+static void route_marks(const struct plan *plan)
+{
+	struct plan_route route = { .is_on = plan->count > 0 && !is_paused };
+	const struct plan_entry *entry = &plan->entries[0];
+
+	if (route.is_on && is_direct(plan) && entry->kind == PLAN_FRAME &&
+	    entry->handle->builtin && !entry->has_deferred &&
+	    !entry->tail_calls && entry->handle->frame[0] &&
+	    entry->handle->frame[1]) {
+		route.enter = entry->handle->frame[0];
+		route.leave = entry->handle->frame[1];
+	}
+	NOTIFY(calls_routed, &route);
+}
+
 /* Installs the restart hooks, because hooks run again after they were off.  Called
  * before the first hook runs, and again after all call sites are on: between the two, a
  * profiler may see an enter without its leave. */
@@ -384,6 +400,7 @@ static void point_table(const struct plan *plan)
 		if (is_off)
 			install_restart_hooks();
 		point_at_plan(plan);
+		route_marks(plan);
 		if (is_off) {
 			call_sites_switch_all(true);
 			install_restart_hooks();
@@ -393,6 +410,7 @@ static void point_table(const struct plan *plan)
 		return;
 	}
 	hook_table_point(NULL, NULL);
+	route_marks(plan);
 	if (!is_off) {
 		call_sites_switch_all(false);
 		NOTIFY(call_sites_switched);
@@ -493,6 +511,7 @@ static void keep_single_builtin(void)
 		       "off");
 	__atomic_store_n(&is_tracking, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&plan_current, &empty_plan, __ATOMIC_RELEASE);
+	route_marks(&empty_plan);
 	retire(before);
 	if (count == 1 && !is_paused)
 		hook_table_point((void *)left->fast[0], (void *)left->fast[1]);

@@ -11,7 +11,9 @@
 
 #include "dispatch/filter_cache.h"
 #include "runtime/hook.h"
+#include "runtime/subscribe.h"
 
+#include <shim/hooks.h>
 #include <stdbool.h>
 
 struct plan {
@@ -70,6 +72,18 @@ void plan_forget(struct shim_profiler_handle *handle);
 bool plan_is_only(const struct shim_profiler_handle *handle);
 /* Switches all hooks off or on (ctl stop, shim_hooks_disable).  State lock held. */
 void plan_pause(bool paused);
+
+/* How calls reach profilers that the compiler has marked in other ways than by calls of the
+ * hooks (room sources). */
+struct plan_route {
+	bool is_on; /* a profiler wants calls */
+	/* The hooks of the only profiler, which use general registers only; NULL: the calls
+	 * run the plan. */
+	shim_frame_hook enter, leave;
+};
+
+/* The table points at other hooks.  State lock held. */
+TOPIC(calls_routed, const struct plan_route *route);
 
 /* Runs the current plan for @call.  The stubs that the table points at call it. */
 void plan_dispatch(const struct plan_call *call);

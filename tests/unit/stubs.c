@@ -100,6 +100,20 @@ void leaves_sort(void)
 {
 }
 
+#define STUB_OF_MARKS(name) \
+	void name(void); \
+	void name(void) \
+	{ \
+	}
+
+STUB_OF_MARKS(sources_nothing)
+STUB_OF_MARKS(sources_direct_enter)
+STUB_OF_MARKS(sources_direct_leave)
+STUB_OF_MARKS(sources_direct_tailcall)
+STUB_OF_MARKS(sources_plan_enter)
+STUB_OF_MARKS(sources_plan_leave)
+STUB_OF_MARKS(sources_plan_tailcall)
+
 #ifndef ARCH_GENERIC /* arch/generic has these in its arch.h */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,
 		       uintptr_t c, uintptr_t d, uintptr_t e)

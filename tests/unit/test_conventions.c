@@ -122,6 +122,7 @@ O(shim_function_from_address2, S->address, out[0])
 O(shim_function_find, S->address, out[0])
 O(shim_function_info, S->function, out[0], out[1])
 O(shim_function_code, S->function, out[0], out[1])
+O(shim_function_source, S->function, out[0])
 O(shim_image_enumerate, out[0])
 O(shim_function_enumerate, S->image, out[0])
 O(shim_thread_enumerate, out[0])
@@ -190,6 +191,7 @@ static const struct function functions[] = {
 	  .has_id = true },
 	{ ROW(shim_get_result_type), .outputs = 1, .sizes = { 8 },
 	  .has_id = true },
+	{ ROW(shim_function_source), .outputs = 1, .sizes = { 4 } },
 	{ ROW(shim_stack_addresses), .element = sizeof(uintptr_t) },
 	{ ROW(shim_stack_calls), .element = sizeof(uintptr_t) },
 	{ ROW(shim_stack_functions), .element = sizeof(shim_function) },

@@ -1,0 +1,25 @@
+/*
+ * What marks of the compiler would call.  marks.c finds none on this processor.
+ */
+#include <shim/banned.h>
+
+void sources_nothing(void);
+void sources_direct_enter(void);
+void sources_direct_leave(void);
+void sources_direct_tailcall(void);
+void sources_plan_enter(void);
+void sources_plan_leave(void);
+void sources_plan_tailcall(void);
+
+#define NEVER_CALLED(name) \
+	void name(void) \
+	{ \
+	}
+
+NEVER_CALLED(sources_nothing)
+NEVER_CALLED(sources_direct_enter)
+NEVER_CALLED(sources_direct_leave)
+NEVER_CALLED(sources_direct_tailcall)
+NEVER_CALLED(sources_plan_enter)
+NEVER_CALLED(sources_plan_leave)
+NEVER_CALLED(sources_plan_tailcall)

@@ -1,0 +1,186 @@
+/*
+ * What marks of the compiler call once they are switched on (shim/sources/).  A mark
+ * is in the middle of code that expects that nothing happens there, so unlike a call of
+ * a hook, a stub keeps all registers that the code may use.  A mark is
+ *
+ *     push $(the distance from the function to the end of the call << 8)
+ *     call stub
+ *
+ * and a stub begins with
+ *
+ *     (rsp+16)  what the stack pointer was at the mark; at the beginning and at the end of
+ *               a function, its return address is there, which is the call site
+ *     (rsp+8)   the distance << 8
+ *     (rsp)     return address into the mark
+ *
+ * No hook runs with the program's stack pointer, so hooks get what SHIM_CALLER_SP would
+ * be if the mark had called the hook: rsp+8.  The word below it is the return address,
+ * as for a call of a hook.  Functions have frames between those of their caller and
+ * those of their callees, also if these call the compiler's hooks.
+ *
+ * Each stub removes the distance when it returns.
+ */
+#include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
+
+	.text
+
+	.macro	STUB name
+	.p2align 4
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rip, -16
+	_CET_ENDBR
+	.endm
+
+	.macro	END name
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+	.macro	SAVE registers:vararg
+	.irp	register, \registers
+	push	%\register
+	.cfi_adjust_cfa_offset 8
+	.endr
+	.endm
+
+	.macro	RESTORE registers:vararg
+	.irp	register, \registers
+	pop	%\register
+	.cfi_adjust_cfa_offset -8
+	.endr
+	.endm
+
+/* No profiler wants calls, but a thread was on its way, or the mark could not be changed. */
+	STUB	sources_nothing
+	ret	$8
+	END	sources_nothing
+
+/*
+ * One profiler, whose hooks use general registers only.  Before and after a function
+ * runs, its flags are nobody's.  @size: of the registers that are pushed, which makes the
+ * stack pointer a multiple of 16.
+ */
+	.macro	CALL_DIRECT event, size
+	mov	\size(%rsp), %rdi
+	mov	8+\size(%rsp), %rax
+	mov	16+\size(%rsp), %rsi
+	lea	8+\size(%rsp), %rdx
+	sar	$8, %rax
+	sub	%rax, %rdi
+	call	*sources_hooks+8*\event(%rip)
+	.endm
+
+	.macro	DIRECT name, event
+	STUB	\name
+	SAVE	r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
+	CALL_DIRECT \event, 72
+	RESTORE	rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
+	ret	$8
+	END	\name
+	.endm
+
+	DIRECT	sources_direct_enter, 0
+	/* The arguments of the next function are in registers. */
+	DIRECT	sources_direct_tailcall, 2
+
+	/* The function's result. */
+	STUB	sources_direct_leave
+	SAVE	rcx, rdx, rax
+	CALL_DIRECT 1, 24
+	RESTORE	rax, rdx, rcx
+	ret	$8
+	END	sources_direct_leave
+
+	.macro	VECTORS instruction, register, step, store
+	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
+	.if	\store
+	\instruction	%\register\number, \step*\number(%rsp)
+	.else
+	\instruction	\step*\number(%rsp), %\register\number
+	.endif
+	.endr
+	.endm
+
+/*
+ * All other plans.  Below the mark's return address is a struct arch_frame without
+ * registers of the program: no query finds an argument or a result.
+ *
+ *     (rbp+152) what the stack pointer was at the mark; the call site
+ *     (rbp+144) the distance << 8
+ *     (rbp+136) return address into the mark
+ *     (rbp)     struct arch_frame
+ *     (rbp-72)  rax, rdi, rsi, rdx, rcx, r8 to r11
+ *     (rsp)     xmm0 to xmm7, or all that the processor has of them: hooks of modules
+ *               may use them
+ */
+	.macro	PLAN name, event
+	STUB	\name
+	SAVE	rsi, rdi, r15, r14, r13, r12, rbp, rbx
+	.cfi_rel_offset %rbp, 8
+	.cfi_rel_offset %rbx, 0
+	sub	$72, %rsp
+	.cfi_adjust_cfa_offset 72
+	mov	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	.irp	register, rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
+	push	%\register
+	.endr
+	mov	136(%rbp), %rdi
+	mov	144(%rbp), %rax
+	mov	152(%rbp), %rsi
+	sar	$8, %rax
+	sub	%rax, %rdi
+	mov	%rdi, 120(%rbp)
+	mov	%rsi, 128(%rbp)
+	movl	$\event, 8(%rbp)
+	movq	$0, (%rbp)		/* tells signal handlers: not in a hook yet */
+	mov	%rbp, %rdi
+	mov	sources_vector_size(%rip), %eax
+	cmp	$32, %eax
+	je	2f
+	ja	4f
+	sub	$(8*16+8), %rsp
+	VECTORS	movups, xmm, 16, 1
+	call	sources_run
+	VECTORS	movups, xmm, 16, 0
+1:	lea	-72(%rbp), %rsp
+	.irp	register, r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
+	pop	%\register
+	.endr
+	.cfi_def_cfa_register %rsp
+	add	$72, %rsp
+	.cfi_adjust_cfa_offset -72
+	RESTORE	rbx, rbp
+	.cfi_restore %rbx
+	.cfi_restore %rbp
+	add	$48, %rsp
+	.cfi_adjust_cfa_offset -48
+	.cfi_remember_state
+	ret	$8
+	.cfi_restore_state
+	.cfi_def_cfa %rbp, 152
+	.cfi_offset %rbx, -80
+	.cfi_offset %rbp, -72
+2:	sub	$(8*32+8), %rsp
+	VECTORS	vmovups, ymm, 32, 1
+	call	sources_run
+	VECTORS	vmovups, ymm, 32, 0
+	jmp	1b
+4:	sub	$(8*64+8), %rsp
+	VECTORS	vmovups, zmm, 64, 1
+	call	sources_run
+	VECTORS	vmovups, zmm, 64, 0
+	jmp	1b
+	END	\name
+	.endm
+
+	PLAN	sources_plan_enter, 0
+	PLAN	sources_plan_leave, 1
+	PLAN	sources_plan_tailcall, 2
+
+	.section .note.GNU-stack, "", @progbits

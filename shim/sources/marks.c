@@ -1,0 +1,283 @@
+/*
+ * Finds the marks of an image.  The compiler lists them in sections, whose addresses are in
+ * the file's section headers; their content is in memory, where the loader has relocated
+ * it.  The code trusts no value of them.
+ */
+#include "sources/marks.h"
+
+#include "dispatch/call_sites.h"
+#include "dispatch/hook_table.h"
+#include "image/elf_file.h"
+#include "image/image.h"
+#include "os/segments.h"
+#include "os/sys.h"
+#include "os/text.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define FIRST_ROOM 256
+#define TEXTS_MAX  8
+
+/* --- the image's code --- */
+
+/* The executable segments of the image that is searched. */
+static struct {
+	uintptr_t start, end;
+} texts[TEXTS_MAX];
+static unsigned text_count;
+static bool has_hooks;
+
+static void find_texts(const struct source_image *image)
+{
+	struct segments segments = segments_at(image->start);
+	Elf64_Phdr part;
+
+	text_count = 0;
+	while (segments_next(&segments, &part)) {
+		uintptr_t start = image->bias + part.p_vaddr;
+
+		if (part.p_type != PT_LOAD || !(part.p_flags & PF_X) ||
+		    text_count == TEXTS_MAX || start < image->start ||
+		    start >= image->end || part.p_memsz > image->end - start)
+			continue;
+		texts[text_count].start = start;
+		texts[text_count++].end = start + part.p_memsz;
+	}
+}
+
+static bool is_code(uintptr_t address, size_t size)
+{
+	for (unsigned i = 0; i < text_count; i++)
+		if (address >= texts[i].start && address < texts[i].end)
+			return size <= texts[i].end - address;
+	return false;
+}
+
+/* --- the table --- */
+
+static int grow(struct source_image *image)
+{
+	uint32_t room = image->room ? image->room * 2 : FIRST_ROOM;
+	struct source_mark *before = image->marks, *marks;
+	size_t size_before = image->room * sizeof(*marks);
+	void *memory;
+	int r = sys_map(room * sizeof(*marks), &memory);
+
+	if (r < 0)
+		return r;
+	marks = memory;
+	for (uint32_t i = 0; i < image->count; i++)
+		marks[i] = before[i];
+	/* The unmapping comes last, so that a child that is forked meanwhile has valid
+	 * marks. */
+	image->marks = marks;
+	image->room = room;
+	if (before)
+		sys_unmap(before, size_before);
+	return 0;
+}
+
+int marks_add(struct source_image *image, enum shim_source source,
+	      unsigned event, uintptr_t address, uintptr_t function)
+{
+	const struct source *kind = source_of(source);
+	int64_t depth = (int64_t)(address - function);
+	int r = 0;
+
+	if (!is_code(address, kind->size) || !is_code(function, 1) ||
+	    address - image->start > UINT32_MAX || depth > INT32_MAX ||
+	    depth < INT32_MIN || (has_hooks && call_sites_has(function)))
+		return 0;
+	if (image->count == image->room)
+		r = grow(image);
+	if (r < 0)
+		return r;
+	image->marks[image->count++] = (struct source_mark){
+		.offset = (uint32_t)(address - image->start),
+		.depth = (int32_t)depth,
+		.source = (uint8_t)source,
+		.event = (uint8_t)event,
+	};
+	return 0;
+}
+
+/* The compiler lists the marks of each function in turn, so they are nearly sorted. */
+static void sift(struct source_mark *marks, uint32_t at, uint32_t count)
+{
+	struct source_mark moved = marks[at];
+
+	for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+		if (child + 1 < count &&
+		    marks[child + 1].offset > marks[child].offset)
+			child++;
+		if (marks[child].offset <= moved.offset)
+			break;
+		marks[at] = marks[child];
+	}
+	marks[at] = moved;
+}
+
+static bool is_sorted(const struct source_image *image)
+{
+	for (uint32_t i = 1; i < image->count; i++)
+		if (image->marks[i].offset < image->marks[i - 1].offset)
+			return false;
+	return true;
+}
+
+static void sort(struct source_image *image)
+{
+	struct source_mark *marks = image->marks;
+
+	if (is_sorted(image))
+		return;
+	for (uint32_t i = image->count / 2; i-- > 0;)
+		sift(marks, i, image->count);
+	for (uint32_t i = image->count; i-- > 1;) {
+		struct source_mark last = marks[i];
+
+		marks[i] = marks[0];
+		marks[0] = last;
+		sift(marks, 0, i);
+	}
+}
+
+/* Two lists may name a place, and one place may be listed twice.  Overlapping marks cannot
+ * be right: the first stays. */
+static void remove_overlaps(struct source_image *image)
+{
+	uint32_t kept = 0, end = 0;
+
+	for (uint32_t i = 0; i < image->count; i++) {
+		struct source_mark mark = image->marks[i];
+
+		if (mark.offset < end)
+			continue;
+		end = mark.offset + source_of(mark.source)->size;
+		image->marks[kept++] = mark;
+	}
+	image->count = kept;
+}
+
+/* --- the search --- */
+
+static int search_sections(struct source_image *image,
+			   const struct elf_file *file)
+{
+	void *memory;
+	size_t size;
+	int r = elf_load_section(file, file->names, &memory, &size);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; r == 0 && i < file->section_count; i++) {
+		const Elf64_Shdr *section = &file->sections[i];
+		const struct source *source;
+
+		if (!(section->sh_flags & SHF_ALLOC) ||
+		    section->sh_name >= size)
+			continue;
+		source = source_of_section((const char *)memory +
+					   section->sh_name);
+		if (source)
+			r = source->find(image, section);
+	}
+	sys_unmap(memory, size + 1);
+	return r;
+}
+
+static int search_file(struct source_image *image)
+{
+	struct elf_file file;
+	struct image_entry *entry;
+	int r = -ENOENT;
+
+	image_pin();
+	entry = image_find(image->start);
+	if (entry)
+		r = elf_open(entry, &file);
+	image_unpin();
+	if (r < 0)
+		return r;
+	r = search_sections(image, &file);
+	elf_close(&file);
+	return r;
+}
+
+int marks_find(struct source_image *image)
+{
+	uintptr_t slot;
+	int r;
+
+	if (image->is_searched)
+		return 0;
+	image->is_searched = true;
+	image->count = 0;
+	find_texts(image);
+	has_hooks = hook_table_slots(image->start, image->end, &slot, 1) > 0;
+	r = search_file(image);
+	if (r < 0)
+		image->count = 0;
+	image->is_searched = !elf_is_refused(r);
+	sort(image);
+	remove_overlaps(image);
+	image->changed = 0;
+	image->changed_end = image->count;
+	return r == -ENOENT || r == -ENOEXEC ? 0 : r;
+}
+
+void marks_drop(struct source_image *image)
+{
+	if (image->marks)
+		sys_unmap(image->marks, image->room * sizeof(*image->marks));
+	image->marks = NULL;
+	image->count = image->room = 0;
+}
+
+/* --- look-ups --- */
+
+/* The number of the last mark that begins before @offset; -1: none. */
+static int64_t find_before(const struct source_image *image, uint64_t offset)
+{
+	uint32_t low = 0, high = image->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (image->marks[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (int64_t)low - 1;
+}
+
+struct source_mark *marks_find_return(const struct source_image *image,
+				      uintptr_t address)
+{
+	int64_t i = find_before(image, address - image->start);
+	struct source_mark *mark;
+
+	if (i < 0)
+		return NULL;
+	mark = &image->marks[i];
+	return mark_address(image, mark) + source_of(mark->source)->end(mark) ==
+			       address ?
+		       mark :
+		       NULL;
+}
+
+/* The marks of a function follow its beginning, which another function's cannot. */
+struct source_mark *marks_find_function(const struct source_image *image,
+					uintptr_t function)
+{
+	int64_t i = find_before(image, function - image->start) + 1;
+
+	if (i == image->count)
+		return NULL;
+	return mark_function(image, &image->marks[i]) == function ?
+		       &image->marks[i] :
+		       NULL;
+}

@@ -1,0 +1,29 @@
+/*
+ * The marks of an image: found in its file, kept in its order.
+ */
+#ifndef SHIM_MARKS_H
+#define SHIM_MARKS_H
+
+#include "sources/sources.h"
+
+/* Finds the marks of an image.  Returns 0 or -errno.  After a lack of memory or
+ * descriptors, the next call tries again. */
+int marks_find(struct source_image *image);
+
+/* Adds a mark at @address in @function.  Ignores one that is outside of the image's code,
+ * or of a function that calls the hooks.  Returns 0 or -errno. */
+int marks_add(struct source_image *image, enum shim_source source,
+	      unsigned event, uintptr_t address, uintptr_t function);
+
+/* The mark whose call returns to @address, or NULL. */
+struct source_mark *marks_find_return(const struct source_image *image,
+				      uintptr_t address);
+
+/* A mark that enters @function, or NULL.  @after: the last answer, for functions that have
+ * several. */
+struct source_mark *marks_find_function(const struct source_image *image,
+					uintptr_t function);
+
+void marks_drop(struct source_image *image);
+
+#endif

@@ -1,0 +1,355 @@
+/*
+ * The images with marks, and what dispatch asks of them: all marks on or off, as profilers
+ * come and go; single ones off, for filters and for profilers that have enough of them.
+ */
+#include "sources/sources.h"
+
+#include "arch.h"
+#include "dispatch/call_sites.h"
+#include "dispatch/plan.h"
+#include "image/image.h"
+#include "image/image_facts.h"
+#include "os/sys.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+#include "sources/marks.h"
+#include "sources/route.h"
+#include "sources/switch_marks.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define IMAGES_MAX 1024
+
+static struct source_image images[IMAGES_MAX];
+static unsigned image_count;
+static bool is_on; /* a profiler wants calls */
+static bool
+	unsettled; /* the code of an image may differ from what it shall be */
+
+/* --- changing the marks of an image --- */
+
+static void log_image(const struct source_image *image, const char *reason)
+{
+	struct image_entry *entry;
+
+	image_pin();
+	entry = image_find(image->start);
+	log_line("%s: %s", entry ? entry->path : "an object", reason);
+	image_unpin();
+}
+
+/* Whether LLVM's runtime, or a tool on it, has switched on marks of the image.  Two tools
+ * cannot share them. */
+static bool is_taken(const struct source_image *image)
+{
+	unsigned char code[MARK_SIZE_MAX];
+
+	for (uint32_t i = 0; i < image->count; i++) {
+		const struct source_mark *mark = &image->marks[i];
+
+		if (mark->is_unusable && mark->source == SHIM_SOURCE_XRAY &&
+		    sys_peek((const void *)mark_address(image, mark), code,
+			     XRAY_SLED_SIZE) == 0 &&
+		    xray_is_llvms(code))
+			return true;
+	}
+	return false;
+}
+
+static void set_has_hooks(const struct source_image *image)
+{
+	struct image_entry *entry;
+
+	image_pin();
+	entry = image_find(image->start);
+	if (entry)
+		__atomic_store_n(&entry->has_hooks, true, __ATOMIC_RELEASE);
+	image_unpin();
+}
+
+static void give_up(struct source_image *image, const char *reason)
+{
+	log_image(image, reason);
+	marks_drop(image);
+}
+
+/* Finds the marks of an image, once. */
+static void search(struct source_image *image)
+{
+	if (image->is_searched)
+		return;
+	if (marks_find(image) < 0) {
+		log_image(image, "marks of functions cannot be read: its calls "
+				 "are not recorded");
+		return;
+	}
+	if (image->count == 0)
+		return;
+	if (switch_read(image) < 0) {
+		marks_drop(image);
+		return;
+	}
+	if (is_taken(image)) {
+		give_up(image, "another tool has switched on its XRay sleds: "
+			       "its calls are not recorded");
+		return;
+	}
+	image->stubs = route_near(image);
+	if (!image->stubs) {
+		give_up(image, "no executable memory near it: calls of its "
+			       "marked functions are not recorded");
+		return;
+	}
+	set_has_hooks(image);
+}
+
+static int change_all(enum switch_step step, bool *changed)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < image_count; i++) {
+		struct source_image *image = &images[i];
+		bool was_unwritable = image->is_unwritable;
+		int r = switch_marks(image, step, is_on, changed);
+
+		if (r == -EBUSY)
+			unsettled = true;
+		else if (r < 0 && result == 0)
+			result = r;
+		if (r < 0 && r != -EBUSY && !was_unwritable)
+			log_image(image, "code cannot be changed: calls of its "
+					 "marked functions are not recorded");
+	}
+	return result;
+}
+
+/* Writes the wanted state into the code of all images. */
+static int settle(void)
+{
+	int result = 0;
+
+	unsettled = false;
+	for (unsigned i = 0; is_on && i < image_count; i++)
+		search(&images[i]);
+	for (enum switch_step step = 0; step < STEPS; step++) {
+		bool changed = false;
+		int r = change_all(step, &changed);
+
+		if (result == 0)
+			result = r;
+		/* After this, no thread executes the old code. */
+		if (changed)
+			sys_sync_cores();
+	}
+	for (unsigned i = 0; i < image_count && !unsettled; i++)
+		images[i].changed = images[i].changed_end = 0;
+	return result;
+}
+
+static void change_everything(void)
+{
+	for (unsigned i = 0; i < image_count; i++) {
+		images[i].changed = 0;
+		images[i].changed_end = images[i].count;
+	}
+}
+
+/* --- images --- */
+
+struct source_image *sources_image(uintptr_t address)
+{
+	for (unsigned i = 0; i < image_count; i++)
+		if (address >= images[i].start && address < images[i].end)
+			return &images[i];
+	return NULL;
+}
+
+static void remove_image(uintptr_t start, uintptr_t end)
+{
+	for (unsigned i = 0; i < image_count;) {
+		if (images[i].start < end && images[i].end > start) {
+			marks_drop(&images[i]);
+			images[i] = images[--image_count];
+		} else {
+			i++;
+		}
+	}
+}
+
+static void add_image(struct image_entry *entry,
+		      const struct image_facts *facts, bool may_go)
+{
+	if (!entry || image_is_ours(entry->start))
+		return;
+	remove_image(entry->start, entry->end);
+	if (image_count == IMAGES_MAX)
+		return;
+	images[image_count++] = (struct source_image){
+		.start = entry->start,
+		.end = entry->end,
+		.bias = facts->bias,
+		.may_go = may_go,
+		.is_confirmed = true,
+	};
+	unsettled |= is_on;
+}
+
+static void settle_images(void)
+{
+	if (unsettled && !image_is_closing()) {
+		settle();
+		NOTIFY(call_sites_switched);
+	}
+}
+
+static void begin_fork(void)
+{
+	for (unsigned i = 0; i < image_count; i++)
+		images[i].is_confirmed = false;
+}
+
+static void confirm(struct image_entry *entry)
+{
+	struct source_image *image = sources_image(entry->start);
+
+	if (image)
+		image->is_confirmed = true;
+}
+
+/* Another thread of the parent may have been changing marks. */
+static void read_again(struct source_image *image)
+{
+	for (uint32_t i = 0; i < image->count; i++)
+		image->marks[i].is_prepared = image->marks[i].is_on;
+	if (switch_read(image) < 0)
+		marks_drop(image);
+}
+
+static void finish_fork(bool is_complete)
+{
+	for (unsigned i = 0; i < image_count;) {
+		if (is_complete && !images[i].is_confirmed)
+			remove_image(images[i].start, images[i].end);
+		else
+			read_again(&images[i++]);
+	}
+	change_everything();
+	settle();
+}
+
+SUBSCRIBE(image_came, add_image);
+SUBSCRIBE(image_went, remove_image);
+SUBSCRIBE(images_scanned, settle_images);
+SUBSCRIBE(images_fork, begin_fork);
+SUBSCRIBE(image_forked_as_well, confirm);
+SUBSCRIBE(images_forked, finish_fork);
+
+/* --- what dispatch asks --- */
+
+static void route(const struct plan_route *route)
+{
+	ASSERT_LOCKED();
+	/* Marks that are on before their hooks are called lose nothing that was asked
+	 * for; hooks that are called before all marks are on see leaves of open calls. */
+	route_set(route);
+	if (route->is_on == is_on)
+		return;
+	is_on = route->is_on;
+	change_everything();
+	settle();
+}
+
+static void note_change(struct source_image *image,
+			const struct source_mark *mark)
+{
+	uint32_t i = (uint32_t)(mark - image->marks);
+
+	if (image->changed_end == 0 || i < image->changed)
+		image->changed = i;
+	if (i >= image->changed_end)
+		image->changed_end = i + 1;
+}
+
+static void change_call(struct other_call *call)
+{
+	struct source_image *image = sources_image(call->address);
+	struct source_mark *mark = image ? marks_find_return(image,
+							     call->address) :
+					   NULL;
+
+	if (!mark)
+		return;
+	if (call->reason == OTHER_FILTER)
+		mark->is_filtered = !call->on;
+	else
+		mark->is_throttled = !call->on;
+	note_change(image, mark);
+	call->result = 0;
+}
+
+static void reset(enum other_reason reason)
+{
+	for (unsigned i = 0; i < image_count; i++) {
+		struct source_image *image = &images[i];
+
+		for (uint32_t j = 0; j < image->count; j++) {
+			struct source_mark *mark = &image->marks[j];
+
+			if (reason == OTHER_FILTER && mark->is_filtered)
+				mark->is_filtered = 0;
+			else if (reason == OTHER_THROTTLE && mark->is_throttled)
+				mark->is_throttled = 0;
+			else
+				continue;
+			note_change(image, mark);
+		}
+	}
+}
+
+static void settle_calls(int *result)
+{
+	int r = settle();
+
+	if (r < 0 && *result == 0)
+		*result = r;
+}
+
+static void count(struct call_sites_state *state)
+{
+	for (unsigned i = 0; i < image_count; i++) {
+		if (images[i].count == 0)
+			continue;
+		state->sites += images[i].count;
+		state->off += images[i].count - images[i].on;
+		state->images++;
+		state->images_unwritable += images[i].is_unwritable;
+	}
+}
+
+SUBSCRIBE(calls_routed, route);
+SUBSCRIBE(other_call_switched, change_call);
+SUBSCRIBE(other_calls_reset, reset);
+SUBSCRIBE(other_calls_settled, settle_calls);
+SUBSCRIBE(other_calls_counted, count);
+
+/* --- calls --- */
+
+/* arch/.../sources.S calls it, with a frame that has no registers of the program. */
+__attribute__((visibility("hidden"))) void
+sources_run(struct arch_frame *frame);
+
+void sources_run(struct arch_frame *frame)
+{
+	struct plan_call call;
+
+	call.event = frame->event;
+	call.function = frame->function;
+	call.site = frame->site;
+	call.frame = ARCH_FRAME_CFA(frame);
+	call.return_address = frame->return_address;
+	call.registers = frame;
+	call.target = 0;
+	plan_dispatch(&call);
+}

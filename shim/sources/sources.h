@@ -1,0 +1,104 @@
+/*
+ * Sources: the ways in which a compiler marks the beginning and the end of functions, other
+ * than by calls of the hooks.  Each source finds its marks in an image, and knows the code
+ * of a mark.  This room switches marks on while a profiler wants calls, and off otherwise,
+ * while threads run that code.
+ *
+ * A mark that is on calls a stub (arch/.../sources.S), which calls what the mark's hook
+ * would call.  A mark that is off costs what the compiler's placeholder costs.
+ *
+ * All functions: state lock held.
+ */
+#ifndef SHIM_SOURCES_H
+#define SHIM_SOURCES_H
+
+#include "sources/mark_code.h"
+
+#include <elf.h>
+#include <shim/info.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct image_entry;
+
+struct source_mark {
+	uint32_t offset; /* of the mark, from the start of the image */
+	int32_t depth;	 /* of the mark in its function */
+	uint8_t source;	 /* enum shim_source */
+	uint8_t event;	 /* enum plan_event */
+	uint8_t is_filtered : 1;
+	uint8_t is_throttled : 1;
+	uint8_t is_on : 1;	 /* the state of its code */
+	uint8_t is_prepared : 1; /* its code needs only the switch */
+	uint8_t is_unusable : 1; /* its code is another tool's, or too far away */
+};
+
+struct source_image {
+	uintptr_t start, end;
+	uintptr_t bias;
+	/* Another thread may unload the image at any time: read it by system calls. */
+	bool may_go;
+	bool is_searched;
+	bool is_unwritable;
+	bool is_confirmed; /* a forked child has it, too */
+	uintptr_t stubs;   /* code near it that jumps to stubs; 0: none yet */
+	struct source_mark *marks; /* sorted by offset */
+	uint32_t count, room;
+	uint32_t on;		       /* marks that are on */
+	uint32_t changed, changed_end; /* the range of marks that may differ */
+};
+
+/* One kind of marks. */
+struct source {
+	enum shim_source kind;
+	const char *section; /* which lists the marks */
+	uint8_t size;	     /* of the code of a mark */
+
+	/* Adds the marks that @section of the image lists (marks_add).  Returns 0 or
+	 * -errno. */
+	int (*find)(struct source_image *image, const Elf64_Shdr *section);
+	/* What the code of a mark is. */
+	enum mark_state (*state)(const struct source_mark *mark,
+				 const unsigned char *code);
+	/* Where the call of a mark returns to, from the mark on. */
+	uint8_t (*end)(const struct source_mark *mark);
+	/*
+	 * Step 1, for a mark that is off: writes the bytes that no thread executes
+	 * while it is off.  All processors are synchronized before step 2.  False if
+	 * the mark cannot be used.
+	 */
+	bool (*prepare)(const struct source_image *image,
+			const struct source_mark *mark, unsigned char *code);
+	/* Step 2: changes one byte. */
+	void (*change)(const struct source_mark *mark, unsigned char *code,
+		       bool on);
+};
+
+/* The source of a kind, or NULL. */
+const struct source *source_of(enum shim_source kind);
+/* The source whose marks the section lists, or NULL. */
+const struct source *source_of_section(const char *name);
+
+static inline uintptr_t mark_address(const struct source_image *image,
+				     const struct source_mark *mark)
+{
+	return image->start + mark->offset;
+}
+
+static inline uintptr_t mark_function(const struct source_image *image,
+				      const struct source_mark *mark)
+{
+	return mark_address(image, mark) - (uintptr_t)(intptr_t)mark->depth;
+}
+
+/* The stub that a mark of @event in the image calls. */
+static inline uintptr_t source_stub(const struct source_image *image,
+				    unsigned event)
+{
+	return image->stubs + (uintptr_t)event * VENEER_SIZE;
+}
+
+/* The image that covers @address, with its marks, or NULL. */
+struct source_image *sources_image(uintptr_t address);
+
+#endif

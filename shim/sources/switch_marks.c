@@ -1,0 +1,244 @@
+/*
+ * Changes the code of marks while threads run it.  A mark's source divides the change into
+ * two steps: bytes that no thread executes, and then one byte.  Between them, all processors
+ * are synchronized, so none executes the new byte with old ones behind it.
+ */
+#include "sources/switch_marks.h"
+
+#include "dispatch/patch.h"
+#include "image/image.h"
+#include "os/sys.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define PAGE	    4096u
+#define BUFFER_SIZE (64u << 10)
+
+static unsigned char buffer[BUFFER_SIZE];
+
+/* Marks whose code shim reads and writes at once. */
+struct run {
+	uint32_t first, last; /* marks, the last one included */
+	uintptr_t start;
+	size_t size;
+};
+
+bool switch_wants(const struct source_mark *mark, bool is_on)
+{
+	return is_on && !mark->is_filtered && !mark->is_throttled &&
+	       !mark->is_unusable;
+}
+
+static bool differs(const struct source_mark *mark, enum switch_step step,
+		    bool is_on)
+{
+	bool wanted = switch_wants(mark, is_on);
+
+	if (step == STEP_PREPARE)
+		return wanted && !mark->is_on && !mark->is_prepared;
+	return wanted != mark->is_on && !mark->is_unusable;
+}
+
+static size_t size_of(const struct source_mark *mark)
+{
+	return source_of(mark->source)->size;
+}
+
+/* Adds a mark to the run.  False if a whole page without marks lies between: a write to
+ * that page would make the kernel copy it in vain. */
+static bool extend(struct run *run, uint32_t number, uintptr_t address,
+		   size_t size)
+{
+	uintptr_t last = run->start + run->size - 1;
+
+	if (run->size == 0 || address / PAGE > last / PAGE + 1 ||
+	    address + size - run->start > BUFFER_SIZE)
+		return false;
+	run->last = number;
+	run->size = address + size - run->start;
+	return true;
+}
+
+/* Whether the bytes that STEP_PREPARE writes are there.  Another tool may have replaced
+ * them, and have switched the mark off again. */
+static bool is_still_prepared(const struct source_image *image,
+			      const struct source_mark *mark,
+			      const unsigned char *code)
+{
+	unsigned char copy[MARK_SIZE_MAX];
+	size_t size = size_of(mark);
+
+	for (size_t i = 0; i < size; i++)
+		copy[i] = code[i];
+	if (!source_of(mark->source)->prepare(image, mark, copy))
+		return false;
+	for (size_t i = 0; i < size; i++)
+		if (copy[i] != code[i])
+			return false;
+	return true;
+}
+
+/* Changes one mark in the buffer; false if nothing changes. */
+static bool change_mark(const struct source_image *image,
+			struct source_mark *mark, enum switch_step step,
+			unsigned char *code, bool is_on)
+{
+	const struct source *source = source_of(mark->source);
+
+	/* Another tool, or a debugger, has changed it. */
+	if (source->state(mark, code) == MARK_OTHER) {
+		mark->is_unusable = 1;
+		return false;
+	}
+	if (step == STEP_SWITCH) {
+		bool wanted = switch_wants(mark, is_on);
+
+		if (wanted && !is_still_prepared(image, mark, code)) {
+			mark->is_unusable = 1;
+			return false;
+		}
+		source->change(mark, code, wanted);
+		return true;
+	}
+	mark->is_prepared = source->prepare(image, mark, code);
+	mark->is_unusable = !mark->is_prepared;
+	return mark->is_prepared;
+}
+
+static void note_states(struct source_image *image, const struct run *run)
+{
+	for (uint32_t i = run->first; i <= run->last; i++) {
+		struct source_mark *mark = &image->marks[i];
+		const unsigned char *code = buffer +
+					    (mark_address(image, mark) -
+					     run->start);
+
+		image->on -= mark->is_on;
+		mark->is_on = source_of(mark->source)->state(mark, code) ==
+			      MARK_ON;
+		image->on += mark->is_on;
+	}
+}
+
+static int write_run(struct source_image *image, struct patch *patch,
+		     const struct run *run, enum switch_step step, bool is_on)
+{
+	int r = sys_peek((const void *)run->start, buffer, run->size);
+	bool any = false;
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = run->first; i <= run->last; i++) {
+		struct source_mark *mark = &image->marks[i];
+
+		if (differs(mark, step, is_on))
+			any |= change_mark(image, mark, step,
+					   buffer + (mark_address(image, mark) -
+						     run->start),
+					   is_on);
+	}
+	if (any)
+		r = patch_write(patch, run->start, buffer, run->size);
+	if (r == 0 && step == STEP_SWITCH)
+		note_states(image, run);
+	return r;
+}
+
+static int write_marks(struct source_image *image, struct patch *patch,
+		       enum switch_step step, bool is_on)
+{
+	struct run run = { .size = 0 };
+	int r = 0;
+
+	for (uint32_t i = image->changed; r == 0 && i < image->changed_end;
+	     i++) {
+		const struct source_mark *mark = &image->marks[i];
+		uintptr_t address = mark_address(image, mark);
+
+		if (!differs(mark, step, is_on) ||
+		    extend(&run, i, address, size_of(mark)))
+			continue;
+		if (run.size > 0)
+			r = write_run(image, patch, &run, step, is_on);
+		run = (struct run){ i, i, address, size_of(mark) };
+	}
+	if (r == 0 && run.size > 0)
+		r = write_run(image, patch, &run, step, is_on);
+	return r;
+}
+
+static bool is_any(const struct source_image *image, enum switch_step step,
+		   bool is_on)
+{
+	for (uint32_t i = image->changed; i < image->changed_end; i++)
+		if (differs(&image->marks[i], step, is_on))
+			return true;
+	return false;
+}
+
+int switch_marks(struct source_image *image, enum switch_step step, bool is_on,
+		 bool *changed)
+{
+	struct patch patch;
+	int r;
+
+	if (!is_any(image, step, is_on))
+		return 0;
+	if (image->may_go && image_is_closing())
+		return -EBUSY;
+	patch_open(&patch, image->start, image->end);
+	r = write_marks(image, &patch, step, is_on);
+	patch_close(&patch);
+	*changed = true;
+	image->is_unwritable = r < 0;
+	return r;
+}
+
+/* The number of the last mark of the window that begins with @first. */
+static uint32_t window_end(const struct source_image *image, uint32_t first)
+{
+	uint32_t i = first;
+
+	while (i + 1 < image->count &&
+	       image->marks[i + 1].offset - image->marks[first].offset +
+			       size_of(&image->marks[i + 1]) <=
+		       BUFFER_SIZE)
+		i++;
+	return i;
+}
+
+int switch_read(struct source_image *image)
+{
+	uint32_t last;
+
+	for (uint32_t first = 0; first < image->count; first = last + 1) {
+		struct run run;
+		int r;
+
+		last = window_end(image, first);
+		run = (struct run){ first, last,
+				    mark_address(image, &image->marks[first]),
+				    0 };
+		run.size = image->marks[last].offset -
+			   image->marks[first].offset +
+			   size_of(&image->marks[last]);
+		r = sys_peek((const void *)run.start, buffer, run.size);
+		if (r < 0)
+			return r;
+		for (uint32_t i = first; i <= last; i++) {
+			struct source_mark *mark = &image->marks[i];
+
+			mark->is_unusable =
+				source_of(mark->source)
+					->state(mark,
+						buffer + (mark_address(image,
+								       mark) -
+							  run.start)) ==
+				MARK_OTHER;
+		}
+		note_states(image, &run);
+	}
+	return 0;
+}

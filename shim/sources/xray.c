@@ -1,0 +1,115 @@
+/*
+ * XRay's sleds (clang -fxray-instrument), which xray_instr_map lists.  The section has an
+ * entry for each sled; versions 0 and 1 have addresses, which the loader has relocated,
+ * version 2 has distances from the fields themselves.
+ */
+#include "dispatch/plan.h"
+#include "os/sys.h"
+#include "sources/marks.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+/* compiler-rt's XRaySledEntry, and its kinds. */
+struct entry {
+	uint64_t address;
+	uint64_t function;
+	uint8_t kind;
+	uint8_t is_always;
+	uint8_t version;
+	uint8_t unused[13];
+};
+
+enum { FUNCTION_ENTER, FUNCTION_EXIT, TAIL_CALL, LOG_ARGUMENTS_ENTER };
+
+#define ENTRIES_MAX (4u << 20)
+
+/* The event of a sled; -1 for events of the program's own, which shim leaves alone. */
+static int event_of(uint8_t kind)
+{
+	switch (kind) {
+	case FUNCTION_ENTER:
+	case LOG_ARGUMENTS_ENTER: return PLAN_ENTER;
+	case FUNCTION_EXIT: return PLAN_LEAVE;
+	case TAIL_CALL: return PLAN_TAILCALL;
+	}
+	return -1;
+}
+
+static int add_entry(struct source_image *image, const struct entry *entry,
+		     uintptr_t place)
+{
+	uintptr_t address = entry->address, function = entry->function;
+	int event = event_of(entry->kind);
+
+	if (entry->version >= 2) {
+		address += place + offsetof(struct entry, address);
+		function += place + offsetof(struct entry, function);
+	}
+	if (event < 0)
+		return 0;
+	return marks_add(image, SHIM_SOURCE_XRAY, (unsigned)event, address,
+			 function);
+}
+
+static int find(struct source_image *image, const Elf64_Shdr *section)
+{
+	uintptr_t start = image->bias + section->sh_addr;
+	size_t count = section->sh_size / sizeof(struct entry);
+	size_t size = count * sizeof(struct entry);
+	struct entry *entries;
+	void *memory;
+	int r;
+
+	if (!xray_is_known() || count == 0)
+		return 0;
+	if (count > ENTRIES_MAX || start < image->start ||
+	    start >= image->end || size > image->end - start)
+		return -ENOEXEC;
+	r = sys_map(size, &memory);
+	if (r < 0)
+		return r;
+	entries = memory;
+	r = sys_peek((const void *)start, entries, size);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = add_entry(image, &entries[i], start + i * sizeof(*entries));
+	sys_unmap(memory, size);
+	return r;
+}
+
+static enum mark_state state(const struct source_mark *mark,
+			     const unsigned char *code)
+{
+	return xray_state(mark->event, code);
+}
+
+static uint8_t end(const struct source_mark *mark)
+{
+	(void)mark;
+	return (uint8_t)xray_return(0);
+}
+
+static bool prepare(const struct source_image *image,
+		    const struct source_mark *mark, unsigned char *code)
+{
+	return xray_prepare(mark->event, code, mark_address(image, mark),
+			    mark_function(image, mark),
+			    source_stub(image, mark->event));
+}
+
+static void change(const struct source_mark *mark, unsigned char *code, bool on)
+{
+	xray_switch(mark->event, code, on);
+}
+
+const struct source source_xray = {
+	.kind = SHIM_SOURCE_XRAY,
+	.section = "xray_instr_map",
+	.size = XRAY_SLED_SIZE,
+	.find = find,
+	.state = state,
+	.end = end,
+	.prepare = prepare,
+	.change = change,
+};
