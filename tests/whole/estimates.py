@@ -296,28 +296,32 @@ def times_below_the_cost_are_shown_as_bounds():
 
 # --- what the report advises ---
 
-def costly(time, calls, cost=20000):
-    """A run of @time ns with @calls timed exactly, of which each cost 20 ns and 20."""
+def costly(time, calls, cost=20000, hooks=None):
+    """A run of @time ns with @calls timed exactly, of which each cost 20 ns and 20.
+    @hooks: of the samples, one a millisecond, those in hooks."""
     program = Program()
+    samples, budget = [], None
+    if hooks is not None:
+        each = (time // MS - hooks) // 2, hooks // 2
+        samples = [craft.sampled(at(n), 0, *each) for n in (0, 1)]
+        budget = craft.budget(percent=0, weight=time // MS)
     return report(craft.write(new_directory('recording'), {
-        'meta': craft.meta(cost=cost), 'images': craft.images(program.image()),
-        '0.calltree': craft.tree(
+        'meta': craft.meta(cost=cost, budget=budget),
+        'images': craft.images(program.image()), '0.calltree': craft.tree(
             thread(), node(program['main'], MEMORY, calls=1, time=time, coarse=0),
             node(program['outer'], at(0), calls=calls, time=time // 2,
-                 coarse=0))}), 'report')
+                 coarse=0), *samples)}), 'report')
 
 
 @test
 def a_costly_run_is_told_what_a_budget_makes_of_it():
-    # 400 of 900 ms; what is left of 10 million call sites is 8 ms, 1.6 % of 500.
-    expect('400 ms of 900 ms were our own cost: profrun --budget 10 runs it at '
-           'about 1.1 x\n' in costly(900 * MS, 10000000), 'much time')
-    # 800 of 900 ms: 16 ms to 100.
-    expect('800 ms of 900 ms were our own cost: profrun --budget 10 runs it at '
-           'about 1.3 x\n' in costly(900 * MS, 20000000), 'less time')
-    # 5 ms are left, less than call sites take: nothing can be said of these.
-    expect('--budget 10 keeps that below 10 %\n' in costly(805 * MS, 20000000),
-           'no time')
+    # 400 of 900 ms, of which 300 are believed; 10 million call sites take 10 ms, and the
+    # budget a ninth of the rest.
+    expect('400 ms of 900 ms were our own cost: profrun --budget 10 takes at most 678 ms'
+           '\n' in costly(900 * MS, 10000000), 'much time')
+    # What samples found to be hooks is subtracted whole.
+    expect('500 ms of 900 ms were our own cost: profrun --budget 10 takes at most 456 ms'
+           '\n' in costly(900 * MS, 10000000, hooks=500), 'calibrated')
     # 200 of 900 ms.
     expect('--budget' not in costly(900 * MS, 5000000), 'enough time')
 

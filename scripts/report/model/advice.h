@@ -37,9 +37,9 @@ bool advice_is_costly(const struct model *model);
 /* Whether our own cost is a figure of the start: of exact times, without samples. */
 bool advice_is_not_calibrated(const struct model *model);
 
-/* How many times as long as without hooks the run takes with a budget of 10 %, by the
- * number of its calls; 0: unknown. */
-double advice_budget_slowdown(const struct model *model);
+/* The most time in ns, over all threads, that the run takes with a budget of 10 %.  How
+ * much less it takes is unknown: waiting for a processor is in the time of this run. */
+double advice_budget_time(const struct model *model);
 
 /* Whether the run was too short for meaningful ticks or samples. */
 bool advice_is_short(const struct model *model);

@@ -101,17 +101,15 @@ static void print_cure(FILE *out, const struct model *model)
 
 static void print_costly(FILE *out, const struct model *model)
 {
-	char cost[SHORT_TEXT], raw[SHORT_TEXT];
+	char cost[SHORT_TEXT], raw[SHORT_TEXT], most[SHORT_TEXT];
 	double time = fmax(model->time, 0);
-	double slowdown = advice_budget_slowdown(model);
 
-	fprintf(out, "  %s of %s were our own cost: profrun --budget 10 ",
+	fprintf(out,
+		"  %s of %s were our own cost: profrun --budget 10 takes at most "
+		"%s\n",
 		human_ns(cost, model->time_raw - time),
-		human_ns(raw, model->time_raw));
-	if (slowdown > 0)
-		fprintf(out, "runs it at about %.1f x\n", slowdown);
-	else
-		fputs("keeps that below 10 %\n", out);
+		human_ns(raw, model->time_raw),
+		human_ns(most, advice_budget_time(model)));
 	if (advice_is_not_calibrated(model))
 		fputs("  the cost of a call was measured at the start: profrun "
 		      "-p calltree:calibrate measures it where it arises\n",
