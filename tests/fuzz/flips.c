@@ -55,6 +55,7 @@ static const struct reader consumers[] = {
 	{ { "export", "chrome" } },
 	{ { "export", "perfetto", "-o", "OUTPUT" } },
 	{ { "export", "ctf", "-o", "OUTPUT" } },
+	{ { "export", "otf2", "-o", "OUTPUT" } },
 	{ { "export", "massif" } },
 	{ { "export", "order" } },
 	{ { "export", "gmon", "-o", "OUTPUT" } },

@@ -115,6 +115,7 @@ static const struct verb verbs[] = {
 	{ { "export", "chrome" }, 3, { { "--mangled" } } },
 	{ { "export", "perfetto", "-o", "OUTPUT" }, 3, { { "--mangled" } } },
 	{ { "export", "ctf", "-o", "OUTPUT" }, 3, { { "--mangled" } } },
+	{ { "export", "otf2", "-o", "OUTPUT" }, 3, { { "--mangled" } } },
 	{ { "export", "lcov" }, 3, { { NULL } } },
 	{ { "export", "cobertura" }, 3, { { NULL } } },
 	{ { "merge", "-o", "OUTPUT" }, 2, { { NULL } } },

@@ -241,6 +241,49 @@ def reports_distinguish_hosts_with_equal_pids():
     expect_equal(sorted(lanes.values()), [sum(single.values())] * 2, lanes)
 
 
+def shift_clock(output, mono_ns, real_ns):
+    """What a host says that was booted @mono_ns earlier, and whose time of day is
+    @real_ns later."""
+    for path in glob.glob(output + '/*/meta'):
+        with open(path, 'rb') as file:
+            data = bytearray(file.read())
+        for offset, shift in ((48, mono_ns), (64, mono_ns), (80, real_ns)):
+            value, = struct.unpack_from('<Q', data, offset)
+            struct.pack_into('<Q', data, offset, value + shift)
+        with open(path, 'wb') as file:
+            file.write(data)
+
+
+def mains_of(*hosts):
+    """When each main of the merged recordings begins, in ns, and the warnings."""
+    merged = os.path.join(new_directory('hosts'), 'merged')
+    done = run([shimtest.report, 'merge', '-o', merged, *hosts])
+    expect_equal(done.status, 0, done.stderr)
+    done = run([shimtest.report, 'export', 'chrome', merged])
+    return sorted(round(e['ts'] * 1e3) for e in json.loads(done.stdout)['traceEvents']
+                  if e['ph'] == 'B' and e['name'] == 'main'), done.stderr
+
+
+@test
+def clocks_of_hosts_are_aligned_by_the_time_of_day():
+    one = record([compile('longjmp.c')], 'trace').output
+    day = 86400 * 10**9
+    for name, mono_ns, real_ns, between, told in (
+            ('one', 0, 0, 0, False),                    # one clock
+            ('one', 3 * 10**9, 10**9, 3 * 10**9, False),  # a corrected time of day
+            ('two', day, 0, 0, True),                  # another host
+            ('two', 1000 * 10**9, 5 * 10**9, 5 * 10**9, True),
+            ('one', 1000 * 10**9, day, day, True)):      # another boot
+        two = os.path.join(new_directory('hosts'), 'two')
+        shutil.copytree(one, two)
+        move_to_host(one, 'one')
+        move_to_host(two, name)
+        shift_clock(two, mono_ns, real_ns)
+        begins, said = mains_of(one, two)
+        expect_equal(begins[1] - begins[0], between, (name, mono_ns, real_ns))
+        expect_equal('their clocks are aligned' in said, told, said)
+
+
 # --- binaries ---
 
 def recorded_copy():

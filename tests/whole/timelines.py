@@ -1,4 +1,4 @@
-"""Exports of a trace for other viewers: chrome, perfetto, ctf."""
+"""Exports of a trace for other viewers: chrome, perfetto, ctf, otf2."""
 
 import collections
 import gzip
@@ -195,6 +195,123 @@ def ctf_is_whole_or_not_there():
                                  (None, directory + '/no/such', 'No such file'),
                                  (1, directory + '/out', 'File too large')):
         command = [shimtest.report, 'export', 'ctf', output, '-o', path]
+        if limit:
+            command = ['sh', '-c', 'ulimit -f %d; trap "" XFSZ; exec "$@"' %
+                       limit, 'sh'] + command
+        done = subprocess.run(command, capture_output=True, text=True)
+        expect(done.returncode == 1 and message in done.stderr, done.stderr)
+    expect_equal(os.listdir(directory), [], 'left behind')
+
+
+# --- otf2 ---
+
+def has_otf2():
+    done = subprocess.run([shimtest.report, 'export', '--help'], capture_output=True,
+                          text=True)
+    return 'Vampir' in done.stdout
+
+
+def otf2_print(output, *words):
+    """What otf2-print shows; a warning of it is an error."""
+    shimtest.need('otf2-print')
+    if not has_otf2():
+        raise shimtest.Skipped("built without OTF2's library")
+    path = export('otf2', output)
+    for more in (('-Werror', '--silent'), words):
+        done = subprocess.run(['otf2-print', *more, path + '/traces.otf2'],
+                              capture_output=True, text=True)
+        expect_equal((done.returncode, done.stderr), (0, ''), 'otf2-print')
+    return path, done.stdout
+
+
+def otf2_calls(what, text):
+    lanes = Lanes(what)
+    for kind, location, time, name in re.findall(
+            r'^(ENTER|LEAVE) +(\d+) +(\d+) .*?Region: "(.*?)" <', text, re.M):
+        lanes.event(location, int(time), name if kind == 'ENTER' else None)
+    return lanes
+
+
+@test
+def otf2_has_every_call():
+    for source in PROGRAMS:
+        _, text = otf2_print(trace_of(source))
+        check_calls(source, otf2_calls('otf2 ' + source, text))
+
+
+@test
+def otf2_has_what_the_program_says():
+    _, text = otf2_print(trace_of('marks.c'), '-A')
+    said = dict(re.findall(r'^PARAMETER_STRING .*Parameter: "(.*?)" <\d+>, Value: "(.*?)"',
+                           text, re.M))
+    expect_equal(sorted(said), ['mark', 'range begins', 'range ends'], 'parameters')
+    expect(re.search(r'^METRIC .*"files" <0>; DOUBLE; 1.5', text, re.M), 'no counter')
+    expect(re.search(r'^LOCATION .*Name: "painter".*# Events: \d\d', text, re.M), 'no thread')
+    expect(re.search(r'^REGION .*"leaf".*FUNCTION.*marks.c" <\d+>, Begin: \d\d', text, re.M),
+           'no line')
+
+
+@test
+def otf2_is_read_by_its_python_module():
+    code = '''
+import collections, json, sys
+try:
+    import otf2
+    from otf2.events import Enter, Leave
+except ImportError:
+    sys.exit(77)
+with otf2.reader.open(sys.argv[1]) as trace:
+    paths = len(trace.definitions.callpaths)
+    calls, levels = collections.Counter(), collections.Counter()
+    for location, event in trace.events:
+        if isinstance(event, Enter):
+            calls[event.region.name] += 1
+        levels[location.name] += isinstance(event, Enter) - isinstance(event, Leave)
+print(json.dumps([calls, levels, paths]))
+'''
+    for source in PROGRAMS:
+        path, _ = otf2_print(trace_of(source))
+        # Debian's module is that of Debian's python3.
+        done = subprocess.run(['/usr/bin/python3', '-W', 'error', '-c', code,
+                               path + '/traces.otf2'], capture_output=True, text=True)
+        if done.returncode == 77:
+            expect(False, 'python3-otf2 is not installed; scripts/packages check does it')
+        expect_equal((done.returncode, done.stderr), (0, ''), 'python3-otf2')
+        calls, levels, paths = json.loads(done.stdout)
+        expect_equal(calls, dict(calls_of(trace_of(source))), source)
+        expect_equal(set(levels.values()), {0}, 'open calls')
+        folded = shim_report('export', 'folded', trace_of(source), '--value', 'calls')
+        expect(paths >= len(folded.splitlines()), 'too few call paths')
+
+
+@test
+def otf2_has_the_arguments_and_results_of_each_call():
+    # More texts than the export keeps at a time.
+    source = os.path.join(new_directory('values'), 'many.c')
+    with open(source, 'w') as file:
+        file.write('''__attribute__((noinline)) long half(long n) { return n / 2; }
+int main(void) { long i, s = 0; for (i = 0; i < 30000; i++) s += half(i % 20000); return s < 0; }
+''')
+    done = record([compile(source)], 'trace:args=half,results=half')
+    _, text = otf2_print(done.output)
+    said = re.findall(r'^(?:ENTER|LEAVE).*"half".*\n +ADDITIONAL ATTRIBUTES: '
+                      r'\("(arguments|result)" <\d>; STRING; "(.*?)" <', text, re.M)
+    wanted = [pair for i in range(30000) for pair in (
+        ('arguments', 'n = %d' % (i % 20000)), ('result', '%d' % (i % 20000 // 2)))]
+    expect_equal(len(said), len(wanted), 'texts')
+    expect_equal([pair for pair in zip(said, wanted) if pair[0] != pair[1]][:3], [],
+                 'arguments and results')
+
+
+@test
+def otf2_is_whole_or_not_there():
+    if not has_otf2():
+        raise shimtest.Skipped("built without OTF2's library")
+    directory = new_directory('otf2')
+    for limit, path, message in ((None, directory, 'exists'),
+                                 (None, directory + '/no/such', 'No such file'),
+                                 (1, directory + '/out', 'File too large')):
+        command = [shimtest.report, 'export', 'otf2', trace_of('coroutines.c'), '-o', path]
         if limit:
             command = ['sh', '-c', 'ulimit -f %d; trap "" XFSZ; exec "$@"' %
                        limit, 'sh'] + command

@@ -92,6 +92,14 @@ def babeltrace(*options):
                   re.findall(r' (enter|leave): .*?function = \( "(\w+)"', text))
 
 
+def otf2(*options):
+    shimtest.need('otf2-print')
+    text = subprocess.run(['otf2-print', '-Werror', export('otf2', *options) + '/traces.otf2'],
+                          check=True, stdout=subprocess.PIPE).stdout.decode()
+    return nested((location, kind == 'ENTER', name, 0) for kind, location, name in
+                  re.findall(r'^(ENTER|LEAVE) +(\d+) .*?Region: "(\w+)"', text, re.M))
+
+
 def timed(*options):
     """The profiles of speedscope: {name: events}."""
     with open(export('speedscope', *options)) as file:
@@ -144,10 +152,14 @@ CHOICES = [
 
 @test
 def timelines_have_the_calls_that_were_chosen():
+    has_otf2 = 'Vampir' in subprocess.run([shimtest.report, 'export', '--help'],
+                                          capture_output=True, text=True).stdout
     for options, calls in CHOICES:
         expect_equal(chrome(*options), calls, 'chrome %s' % (options,))
         expect_equal(perfetto(*options), sum(calls.values()), 'perfetto %s' % (options,))
         expect_equal(babeltrace(*options), calls, 'ctf %s' % (options,))
+        if has_otf2:
+            expect_equal(otf2(*options), calls, 'otf2 %s' % (options,))
         expect_equal(replayed(*options), calls, 'replay %s' % (options,))
 
 

@@ -27,6 +27,7 @@
 #include "model/shown.h"
 #include "model/window.h"
 #include "read/recording.h"
+#include "trace/clocks.h"
 #include "trace/trace.h"
 
 static bool is_stdout(const struct options *options)
@@ -120,6 +121,7 @@ static int export_trace(const struct options *options,
 	if (!trace_open(&lanes.trace, &recording))
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording.path);
+	trace_clocks_tell(&lanes.trace);
 	model_find_functions(&model);
 	locks_find(&model);
 	lanes.range = window_begin(&lanes.trace, &model, options, true);

@@ -16,6 +16,7 @@
 #include "model/window.h"
 #include "read/process.h"
 #include "read/recording.h"
+#include "trace/clocks.h"
 #include "trace/gaps.h"
 #include "trace/merge.h"
 #include "trace/trace.h"
@@ -128,6 +129,7 @@ void json_replay_print(FILE *out, struct recording *recording,
 	if (!trace_open(&trace, recording))
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording->path);
+	trace_clocks_tell(&trace);
 	model_find_functions(&model);
 	range = window_begin(&trace, &model, options, true);
 	range.doing = "printing";

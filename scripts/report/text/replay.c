@@ -28,6 +28,7 @@
 #include "text/layout.h"
 #include "text/replay.h"
 #include "text/table.h"
+#include "trace/clocks.h"
 #include "trace/gaps.h"
 #include "trace/merge.h"
 #include "trace/trace.h"
@@ -354,6 +355,7 @@ void replay_print(FILE *out, struct recording *recording,
 	if (!trace_open(&trace, recording))
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording->path);
+	trace_clocks_tell(&trace);
 	model_find_functions(&model);
 	locks_find(&model);
 	replay.layout = layout_on(out, options, &model);

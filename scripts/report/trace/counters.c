@@ -16,6 +16,7 @@
 #include "base/messages.h"
 #include "read/files.h"
 #include "read/recording.h"
+#include "trace/clocks.h"
 #include "trace/counters.h"
 #include "trace/gaps.h"
 #include "trace/trace.h"
@@ -68,7 +69,7 @@ static bool take_line(struct lines *lines, char *line)
 		.part = lines->part,
 		.pid = pid,
 		.tid = pid,
-		.from_ns = (double)(int64_t)(time_ns - trace->start_mono_ns),
+		.from_ns = trace_clocks_part_ns(trace, lines->part, time_ns),
 		.to_ns = value,
 		.counter = name,
 	};

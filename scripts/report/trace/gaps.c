@@ -21,6 +21,7 @@
 #include "read/files.h"
 #include "read/process.h"
 #include "read/recording.h"
+#include "trace/clocks.h"
 #include "trace/counters.h"
 #include "trace/gaps.h"
 #include "trace/trace.h"
@@ -86,8 +87,7 @@ static void add_switch(struct trace *trace, uint32_t part,
 		.pid = said->pid,
 		.tid = said->tid,
 		.kind = said->kind,
-		.from_ns = (double)(int64_t)(said->mono_ns -
-					     trace->start_mono_ns),
+		.from_ns = trace_clocks_part_ns(trace, part, said->mono_ns),
 	};
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@
 #include "base/messages.h"
 #include "read/process.h"
 #include "read/recording.h"
+#include "trace/clocks.h"
 #include "trace/filter.h"
 #include "trace/gaps.h"
 #include "trace/reader.h"
@@ -101,8 +103,10 @@ static void find_clock(struct trace_reader *reader)
 			reader->file->info.time_shift;
 	reader->ns_offset = 0;
 	if (process->has_meta)
-		reader->ns_offset = (double)(process->meta.first_mono_ns -
-					     reader->trace->start_mono_ns);
+		reader->ns_offset = fmax(
+			trace_clocks_ns(reader->trace, reader->file->process,
+					process->meta.first_mono_ns),
+			0);
 }
 
 static double to_ns(const struct trace_reader *reader, uint64_t time)

@@ -23,6 +23,7 @@
 #include "read/files.h"
 #include "read/process.h"
 #include "read/recording.h"
+#include "trace/clocks.h"
 #include "trace/gaps.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
@@ -426,8 +427,8 @@ bool trace_open(struct trace *trace, struct recording *recording)
 	uint32_t i, room = 0;
 	int directory, fd;
 
-	*trace = (struct trace){ .recording = recording,
-				 .start_mono_ns = UINT64_MAX };
+	*trace = (struct trace){ .recording = recording };
+	trace_clocks_open(trace);
 	/* Each reader keeps its file open while descriptors last; the other
 	 * files get some of them. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -447,9 +448,6 @@ bool trace_open(struct trace *trace, struct recording *recording)
 	for (i = 0; i < recording->process_count; i++) {
 		const struct process *process = &recording->processes[i];
 
-		if (process->has_meta &&
-		    process->meta.first_mono_ns < trace->start_mono_ns)
-			trace->start_mono_ns = process->meta.first_mono_ns;
 		fd = open_directory(directory, recording->path, process->name);
 		if (fd < 0)
 			continue;
@@ -478,6 +476,7 @@ void trace_close(struct trace *trace)
 	free(trace->files);
 	free(trace->threads);
 	free(trace->gaps);
+	trace_clocks_close(trace);
 	map_free(&trace->by_ordinal);
 	*trace = (struct trace){ .recording = NULL };
 }

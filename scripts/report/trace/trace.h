@@ -145,6 +145,10 @@ struct trace {
 	struct recording *recording;
 	/* CLOCK_MONOTONIC at the start of the first process */
 	uint64_t start_mono_ns;
+	/* by process and by part: what to add to its CLOCK_MONOTONIC; see
+	 * trace/clocks.h */
+	uint64_t *shift_ns, *part_shift_ns;
+	uint32_t clock_count;
 	struct trace_file *files;
 	uint32_t file_count;
 	struct trace_thread *threads;

@@ -16,6 +16,7 @@
 #include "read/calltree.h"
 #include "read/process.h"
 #include "read/recording.h"
+#include "trace/clocks.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "trace/tree.h"
@@ -42,6 +43,7 @@ struct builder {
 	const struct trace_range *range;
 	struct trace_file *file;
 	struct process *process;
+	uint32_t process_number; /* in recording->processes */
 	struct tree_file *tree;
 	unsigned char *data;
 	uint64_t size, room;
@@ -176,8 +178,8 @@ static uint64_t clock_of(const struct builder *builder, double time_ns)
 {
 	const struct process *process = builder->process;
 
-	time_ns -= (double)(process->meta.first_mono_ns -
-			    builder->trace->start_mono_ns);
+	time_ns -= trace_clocks_ns(builder->trace, builder->process_number,
+				   process->meta.first_mono_ns);
 	return process->meta.first_clock + whole(time_ns / process->unit_ns);
 }
 
@@ -288,6 +290,7 @@ static void build(struct trace *trace, uint32_t file, struct tree_file *tree,
 		.trace = trace,
 		.range = range,
 		.file = &trace->files[file],
+		.process_number = trace->files[file].process,
 		.process = &trace->recording
 				    ->processes[trace->files[file].process],
 		.tree = tree,
