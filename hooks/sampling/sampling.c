@@ -1,5 +1,6 @@
 /*
- * The sampling profiler: `-p sampling[:hz=N,clock=cpu|wall|thread]`.
+ * The sampling profiler:
+ * `-p sampling[:hz=N,clock=cpu|wall|thread,unwinder=own|libunwind|both]`.
  *
  * Each thread has a tree of its sampled stacks in a separate file.  A sample adds its
  * weight to the innermost node.  Nothing interrupts a sample, and samples of one thread
@@ -332,6 +333,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 /* --- start --- */
 
 static uint64_t frequency_hz = FREQUENCY_HZ;
+static uint32_t unwinder; /* enum shim_unwinder */
 
 static void take_option(enum option_name name, const struct option_value *value)
 {
@@ -343,6 +345,8 @@ static void take_option(enum option_name name, const struct option_value *value)
 
 	if (name == OPTION_sampling_HZ)
 		frequency_hz = value->number;
+	else if (name == OPTION_sampling_UNWINDER)
+		unwinder = (uint32_t)value->number; /* own|libunwind|both */
 	else
 		mode = modes[value->number]; /* cpu|wall|thread */
 }
@@ -355,6 +359,8 @@ static bool start_sampling(void)
 			"sampling: samples cannot be taken on this machine");
 		return false;
 	}
+	if (unwinder != SHIM_UNWINDER_OWN)
+		shim_stack_set_unwinder(unwinder);
 	period_ns = 1000000000u / frequency_hz;
 	shim_profiler_on_sample_hit(handle, on_sample_hit);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);

@@ -128,6 +128,31 @@ shim_stack_parts(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		 SHIM_OUT_SIZE_IS(count, total)
 			 shim_function *parts) SHIM_ASYNC;
 
+/* The unwinder of all walks in the process. */
+enum shim_unwinder {
+	SHIM_UNWINDER_OWN = 0, /* shim's; the default */
+	SHIM_UNWINDER_LIBUNWIND = 1,
+	SHIM_UNWINDER_BOTH = 2, /* libunwind where shim's has no answer */
+};
+
+/*
+ * shim_stack_set_unwinder - choose the unwinder of all walks
+ *
+ * A profiler that wants libunwind calls this in its init function.  Then shim
+ * loads libshim-unwind.so before main (or when an attach ends), in a namespace
+ * of its own.  If that fails, the log says so, and shim's unwinder is used.
+ * libunwind serves one thread at a time; a walk that has waited too long ends.
+ * Code without tables is left by its frame pointer with either.  The last call
+ * counts, whichever profiler made it.
+ *
+ * Returns SHIM_OK; SHIM_S_FALSE if libunwind is wanted and not loaded (yet);
+ * SHIM_E_INVALIDARG if @unwinder is unknown; SHIM_E_PROFILER_DETACHING.
+ *
+ * Contract: async.  No counterpart.
+ */
+SHIM_API enum shim_result
+shim_stack_set_unwinder(SHIM_IN uint32_t unwinder) SHIM_ASYNC;
+
 /* Flags of shim_stack_snapshot.  CLR: COR_PRF_SNAPSHOT_INFO. */
 enum shim_snapshot_flags {
 	SHIM_SNAPSHOT_DEFAULT = 0,

@@ -18,6 +18,7 @@
 #include "runtime/record.h"
 #include "runtime/state.h"
 #include "sampling/sample.h"
+#include "unwind/second.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -85,6 +86,7 @@ static void after_fork_in_child(void)
 		return;
 	}
 	thread_forked();
+	second_forked();
 	if (state_call_locked(record_child, NULL) < 0) {
 		stop_recording("signals cannot be blocked");
 		return;

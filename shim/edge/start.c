@@ -24,6 +24,7 @@
 #include "runtime/record.h"
 #include "runtime/state.h"
 #include "sampling/sample.h"
+#include "unwind/second.h"
 
 #include <shim/attach.h>
 #include <shim/format.h>
@@ -64,6 +65,7 @@ void *edge_start_main(void *program)
 void edge_finish_start(void)
 {
 	plan_start_code();
+	second_start();
 	edge_thread_main();
 	edge_allocations_decide(true);
 	edge_locks_decide(true);

@@ -7,12 +7,10 @@
 #include "inspect/code.h"
 
 #include "os/lookup.h"
-#include "os/text.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <shim/record.h>
 
@@ -25,28 +23,6 @@ static uint32_t begun;
 
 /* --- the decoder --- */
 
-static void *open_beside_us(void)
-{
-	char path[4096];
-	struct text text;
-	Dl_info self;
-	const char *base;
-	void *(*open)(Lmid_t, const char *, int);
-
-	if (!dladdr((void *)code_start, &self) || !self.dli_fname)
-		return NULL;
-	base = text_base(self.dli_fname);
-	text_init(&text, path, sizeof(path));
-	text_add_part(&text, self.dli_fname, (size_t)(base - self.dli_fname));
-	text_add(&text, FILE_NAME);
-	/* Bypasses shim's wrapper of dlopen, which would raise events.  The library
-	 * gets a namespace of its own, because the program may have another Zydis. */
-	open = (void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
-	return text.cut || !open ?
-		       NULL :
-		       open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
-}
-
 void code_start(void)
 {
 	const struct decode *found = NULL;
@@ -57,7 +33,7 @@ void code_start(void)
 	if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL))
 		return;
 	ours = thread_ours_begins();
-	library = open_beside_us();
+	library = lookup_open_beside_us(FILE_NAME);
 	thread_ours_ends(ours);
 	if (library)
 		found = lookup_in(library, DECODE_SYMBOL);

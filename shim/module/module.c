@@ -22,6 +22,7 @@
 #include "runtime/log.h"
 #include "runtime/runtime_threads.h"
 #include "runtime/state.h"
+#include "unwind/second.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -245,6 +246,7 @@ static void activate_handles(const struct module *module, bool attached)
 	if (attached)
 		NOTIFY(module_attached);
 	plan_start_code();
+	second_start();
 	for (uint32_t i = 0; attached && i < handles.count; i++)
 		RAISE_ONE(handles.handle[i], attach_complete);
 }

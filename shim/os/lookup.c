@@ -523,3 +523,26 @@ void *lookup_beside(const char *object, const char *name)
 		dl_iterate_phdr(search_family, &family_search);
 	return family_search.found;
 }
+
+/* --- libraries of shim --- */
+
+void *lookup_open_beside_us(const char *name)
+{
+	char path[4096];
+	struct text text;
+	Dl_info self;
+	const char *base;
+	void *(*open)(Lmid_t, const char *, int);
+
+	if (!dladdr((void *)lookup_open_beside_us, &self) || !self.dli_fname)
+		return NULL;
+	base = text_base(self.dli_fname);
+	text_init(&text, path, sizeof(path));
+	text_add_part(&text, self.dli_fname, (size_t)(base - self.dli_fname));
+	text_add(&text, name);
+	/* Bypasses shim's wrapper of dlopen, which would raise events. */
+	open = (void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
+	return text.cut || !open ?
+		       NULL :
+		       open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
+}

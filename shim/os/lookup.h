@@ -59,6 +59,11 @@ void *lookup_in(const struct link_map *object, const char *name);
 void *lookup_near(const void *code, const char *name);
 void *lookup_beside(const char *object, const char *name);
 
+/* Opens the library @name in the directory of libshim.so, in a namespace of its own,
+ * because the program may have another version of what it needs.  A handle for lookup_in,
+ * or NULL.  Takes the loader's lock. */
+void *lookup_open_beside_us(const char *name);
+
 /* The loader's list for debuggers, or NULL. */
 const struct r_debug *lookup_list(void);
 

@@ -78,6 +78,14 @@ static bool find_tables(uintptr_t address, struct tables *tables)
 	return found;
 }
 
+bool eh_frame_read(uintptr_t address, void *to, size_t size)
+{
+	struct tables tables;
+
+	return find_tables(address, &tables) &&
+	       copy_bytes(&tables, address, to, size);
+}
+
 uintptr_t eh_frame_segment_end(uintptr_t address)
 {
 	const struct image_entry *image;

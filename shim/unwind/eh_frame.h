@@ -86,6 +86,9 @@ bool eh_frame_find_row(struct cfi_machine *machine, uintptr_t address);
  * if unknown. */
 uintptr_t eh_frame_segment_end(uintptr_t address);
 
+/* Reads @size bytes of an image's tables; false if there are none at @address. */
+bool eh_frame_read(uintptr_t address, void *to, size_t size);
+
 /*
  * Reads from the tables at @cursor.  After a read beyond the end, @failed is set and
  * all reads return 0.

@@ -11,8 +11,10 @@
 #include "unwind/eh_frame.h"
 #include "unwind/frame_pointer.h"
 #include "unwind/row_cache.h"
+#include "unwind/second.h"
 
 #include <shim/record.h>
+#include <shim/stack.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
@@ -302,7 +304,7 @@ static bool step_by_tables(struct unwind *walk, uint64_t key)
 	return apply_row(walk, &machine, &tables);
 }
 
-bool unwind_step(struct unwind *walk)
+static bool step_alone(struct unwind *walk)
 {
 	uint64_t key = row_cache_key(walk->registers[WALK_IP], walk->is_exact);
 	uintptr_t sp = walk->registers[WALK_SP];
@@ -326,6 +328,24 @@ bool unwind_step(struct unwind *walk)
 	 * stack. */
 	return done && (walk->registers[WALK_SP] != sp ||
 			walk->registers[WALK_IP] != ip);
+}
+
+static bool step_by_libunwind(struct unwind *walk)
+{
+	if (walk->registers[WALK_IP] == 0 && !walk->is_exact)
+		return walk->is_last = true, false;
+	return second_step(walk) ||
+	       (walk->function == 0 && frame_pointer_step(walk));
+}
+
+bool unwind_step(struct unwind *walk)
+{
+	uint32_t wanted = walk->may_guess ? second_wanted() : SHIM_UNWINDER_OWN;
+
+	if (wanted == SHIM_UNWINDER_LIBUNWIND)
+		return step_by_libunwind(walk);
+	return step_alone(walk) || (wanted == SHIM_UNWINDER_BOTH &&
+				    !walk->is_last && second_step(walk));
 }
 
 /* The number of tries of find_own_stack(). */
@@ -394,4 +414,5 @@ void unwind_closed(void)
 {
 	row_cache_clear();
 	frame_pointer_clear();
+	second_closed();
 }

@@ -2,7 +2,7 @@
  * Unwinds from a frame to its caller's frame, in any code that was compiled with tables
  * for exceptions (the default).  There it needs no frame pointers, no symbols, no debug
  * information and no lock of the loader.  Where code has no tables, it may guess by the
- * frame pointer (frame_pointer.h).
+ * frame pointer (frame_pointer.h).  libunwind may help or replace it (second.h).
  *
  * All functions are async.  They read memory directly only if it stays mapped (the
  * thread's own stack, images that are never unloaded).  The kernel copies other memory,
