@@ -2,6 +2,8 @@
  * Does the same work each time, with something for each profiler: threads, a signal
  * whose handler calls and allocates, exceptions, a jump, a contended lock, and a forked
  * child that repeats all of this.
+ *
+ *     combined [SAMPLES]    that the sampler must take before it ends
  */
 #include <csetjmp>
 #include <csignal>
@@ -9,12 +11,16 @@
 #include <cstdlib>
 #include <pthread.h>
 #include <sched.h>
+#include <shim/sampling.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#pragma weak shim_get_sample_counts
+
 #define PROCESSOR_NS 60000000
 
+static unsigned samples_wanted; /* of spin() */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int is_waiting;
 static volatile double sum;
@@ -124,15 +130,28 @@ __attribute__((no_instrument_function)) static long long processor_ns()
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* What ran before may have used any time: hold_lock() yields for long on a busy machine. */
+__attribute__((no_instrument_function)) static unsigned long long samples()
+{
+	struct shim_sample_counts counts = {};
+
+	if (shim_get_sample_counts)
+		shim_get_sample_counts(&counts);
+	return counts.accepted;
+}
+
+/* What ran before may have used any time: hold_lock() yields for long on a busy machine.
+ * There, the kernel's ticks may find a thread that has slept only after 90 ms of its time
+ * and more: until then the sampler takes it for asleep. */
 __attribute__((noinline)) static void spin()
 {
+	const unsigned long long before = samples();
 	long long begin = processor_ns();
 
 	do {
 		for (int i = 0; i < 100000; i++)
 			sum = sum + 1.0 / (i + 1);
-	} while (processor_ns() - begin < PROCESSOR_NS);
+	} while (processor_ns() - begin < PROCESSOR_NS ||
+		 samples() - before < samples_wanted);
 }
 
 static void run_all()
@@ -153,11 +172,12 @@ static void run_all()
 	hold_lock();
 }
 
-int main()
+int main(int argc, char **argv)
 {
 	int status;
 	pid_t child;
 
+	samples_wanted = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
 	signal(SIGUSR1, on_signal);
 	run_all();
 	spin();

@@ -15,6 +15,8 @@ import shimtest
 from shimtest import (add_test, compile, expect, expect_equal, new_directory, run,
                       shim_report)
 
+INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__)))), 'include')
 CALLTREES = ['calltree', 'calltree:exact', 'calltree:counts', 'calltree:by=work/n']
 OTHERS = ['trace', 'memory', 'locks', 'exceptions', 'coverage', 'sampling:hz=1000',
           'pchist:hz=1000']
@@ -38,8 +40,9 @@ if os.uname().machine != 'x86_64':
 
 
 def recorded(names):
-    program = compile('combined.cc', optimize='-O1', flags=['-g'])
-    done = run([program], new_directory('recording'), ';'.join(names))
+    program = compile('combined.cc', optimize='-O1', flags=['-g', '-I', INCLUDE])
+    samples_ = '3' if any('sampling' in name for name in names) else '0'
+    done = run([program, samples_], new_directory('recording'), ';'.join(names))
     expect_equal((done.status, done.stdout, done.stderr), (3, 'child 4\n', ''),
                  'the program')
     return done.output
