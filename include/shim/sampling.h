@@ -9,7 +9,8 @@
  * Each thread has a timer of its own, which sends the signal that libc keeps
  * for setuid(): all signals that a program can use stay its own.  A system
  * call that the signal interrupts continues; none fails with EINTR because of
- * shim, and a thread that sleeps is woken once in its whole sleep.
+ * shim.  A thread that sleeps is woken rarely: at most log2(N) times while N
+ * samples would be due.
  *
  * Example: count samples of the program's processor time, 1000 a second.
  *

@@ -89,8 +89,9 @@ struct thread {
 	struct results_space *results; /* of its slow hooks */
 	int timer, fine_timer; /* of sampling/sample_timers.c, if present */
 	bool has_timer, has_fine_timer;
-	bool is_fine;  /* @fine_timer runs, and @timer does not */
-	bool was_idle; /* at the last signal of a timer */
+	bool is_fine; /* @fine_timer has the sampling period, and @timer is off */
+	bool was_idle;	   /* at the last signal of a timer */
+	uint64_t sleep_ns; /* the period of @fine_timer unless @is_fine */
 	/* Its processor time at the last signal of a timer, and at the last sample that
 	 * got a weight. */
 	uint64_t sample_seen_ns, sample_counted_ns;

@@ -7,12 +7,16 @@
  * monotonic clock, which runs while the thread does:
  *
  * 	tick timer:  finds the thread running, starts the fine timer and stops itself
- * 	fine timer:  finds that the thread has slept, and does the opposite
+ * 	fine timer:  finds that the thread has slept, starts the tick timer and slows
+ * 		     down; finds that the thread has run, and does the opposite
+ *
+ * Ticks may find a thread late, which shares its processor: if it runs between ticks.  So
+ * the fine timer goes on, after twice as long each time.  The timers interrupt a sleep of
+ * N periods log2(N) times.
  *
  * The weight of a sample is computed from the thread's clock.  A thread that has used
  * little processor time since the last sample may have waited for a processor.  A
- * thread counts as asleep if that happens twice, so the timers interrupt a sleep at
- * most twice.
+ * thread counts as asleep if that happens twice.
  */
 #include "sampling/sample_timers.h"
 
@@ -172,22 +176,40 @@ bool timers_have_sent(const siginfo_t *info)
 		info->si_value.sival_ptr == &fine_value);
 }
 
-/* Changes to the tick timer because the thread sleeps, or to the fine timer because it
- * runs. */
-static void change_timers(struct thread *self, const struct sample_rate *rate,
-			  bool is_asleep)
+/* Sets the fine timer of a thread that sleeps to twice the time. */
+static void slow_down(struct thread *self)
 {
-	uint64_t period_ns = period_of(rate);
+	self->sleep_ns *= 2;
+	sys_timer_set(self->fine_timer, self->sleep_ns, self->sleep_ns);
+}
 
-	if (is_asleep) {
-		if (start_tick_timer(self, period_ns) < 0)
-			return;
-		self->is_fine = false;
-		sys_timer_set(self->fine_timer, 0, 0);
-	} else if (start_fine_timer(self, any_part(period_ns), period_ns) ==
-		   0) {
+static void change_to_ticks(struct thread *self, uint64_t period_ns)
+{
+	if (start_tick_timer(self, period_ns) < 0)
+		return;
+	self->is_fine = false;
+	self->sleep_ns = period_ns;
+	slow_down(self);
+}
+
+static void change_to_fine(struct thread *self, uint64_t period_ns)
+{
+	if (start_fine_timer(self, any_part(period_ns), period_ns) == 0)
 		sys_timer_set(self->timer, 0, 0);
-	}
+}
+
+static void change_timers(struct thread *self, uint64_t period_ns, bool is_idle,
+			  bool is_tick)
+{
+	bool was_fine = self->is_fine, was_idle = self->was_idle;
+
+	self->was_idle = was_fine && is_idle;
+	if (was_fine && is_idle && was_idle)
+		change_to_ticks(self, period_ns);
+	else if (!was_fine && (is_tick || !is_idle))
+		change_to_fine(self, period_ns);
+	else if (!was_fine)
+		slow_down(self);
 }
 
 uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
@@ -195,7 +217,6 @@ uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 {
 	uint64_t period_ns = period_of(rate), now_ns, passed_ns;
 	int64_t due_ns, weight;
-	bool is_idle;
 
 	if (rate->mode == SHIM_SAMPLE_REAL &&
 	    sys_time_ns(MONOTONIC, &now_ns) == 0)
@@ -205,11 +226,8 @@ uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 		return 1 + (uint32_t)info->si_overrun;
 	passed_ns = now_ns - self->sample_seen_ns;
 	self->sample_seen_ns = now_ns;
-	is_idle = self->is_fine && passed_ns < period_ns / 4;
-	if (is_idle ? self->was_idle :
-		      !self->is_fine && info->si_value.sival_ptr == &tick_value)
-		change_timers(self, rate, is_idle);
-	self->was_idle = is_idle;
+	change_timers(self, period_ns, passed_ns < period_ns / 4,
+		      info->si_value.sival_ptr == &tick_value);
 	/* Rounded: a sample may be a little early or late. */
 	due_ns = (int64_t)(now_ns - self->sample_counted_ns + period_ns / 2);
 	if (due_ns < (int64_t)period_ns)

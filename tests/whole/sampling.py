@@ -92,6 +92,17 @@ def samples_of_processor_time_come_between_ticks():
         run_.hits, run_.weight))
 
 
+# On a processor that others use, too, ticks may miss a thread for 200 ms of its time.
+@test
+def what_runs_between_the_ticks_only_is_sampled():
+    program = compile('between_ticks.c', 'gcc', '-O1', instrument=False)
+    directory = new_directory('recording')
+    done = run([program], directory, 'sampling:hz=1000')
+    ms, samples = int(done.stdout), reported(directory)['calls']
+    print('# %d ms, %d samples' % (ms, samples))
+    expect(samples > ms / 2, '%d samples of %d ms' % (samples, ms))
+
+
 @test
 def sleeping_threads_get_no_samples_of_processor_time():
     run_ = Sampled('sleep', PROCESS, '1000', '1')
@@ -346,7 +357,10 @@ def constructors_and_destructors_are_sampled():
 
 @test
 def programs_without_symbols_are_sampled():
-    functions = reported(shares('sampling:hz=1000', ['-s']))['functions']
+    # On a busy machine, samples that were due while others ran stand at a system call: in
+    # clock_gettime, whoever called it.
+    functions = [f for f in reported(shares('sampling:hz=1000', ['-s']))['functions']
+                 if 'shares' in os.path.basename(f['object'] or '')]
     # Exported functions have names; the others are distinguished by address.
     largest = max(functions, key=lambda f: f['self_ns'])
     total = sum(f['self_ns'] for f in functions)
