@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -650,6 +651,8 @@ static void pieces(void)
 /* --- two threads set a handler at once --- */
 
 #define SETS 4000
+/* On a busy processor there are fewer, because each waits for the others. */
+#define SETS_SECONDS 10
 
 static void first_handler(int signal_)
 {
@@ -662,6 +665,15 @@ static void second_handler(int signal_)
 }
 
 static volatile unsigned set_turn, sets_done;
+
+/* On one processor, the other thread needs it. */
+static void wait_for(const volatile unsigned *counter, unsigned value)
+{
+	for (unsigned tries = 1;
+	     __atomic_load_n(counter, __ATOMIC_ACQUIRE) < value; tries++)
+		if (tries % 10000 == 0)
+			sched_yield();
+}
 
 static void set_as(void (*call)(int), bool by_sigaction, void (**before)(int))
 {
@@ -680,8 +692,9 @@ static void *set_second(void *unused)
 	void (*before)(int);
 
 	for (unsigned i = 1; i <= SETS; i++) {
-		while (__atomic_load_n(&set_turn, __ATOMIC_ACQUIRE) < i)
-			;
+		wait_for(&set_turn, i);
+		if (set_turn > SETS)
+			break;
 		set_as(second_handler, i % 2, &before);
 		if (before == first_handler)
 			__atomic_store_n(&sets_done, 2 * i + 1,
@@ -698,14 +711,14 @@ static void set_both(void)
 	struct sigaction now_set;
 	pthread_t thread;
 	void (*before)(int);
+	double begin = now();
 
 	pthread_create(&thread, NULL, set_second, NULL);
-	for (unsigned i = 1; i <= SETS; i++) {
+	for (unsigned i = 1; i <= SETS && now() - begin < SETS_SECONDS; i++) {
 		signal(SIGUSR2, SIG_IGN);
 		__atomic_store_n(&set_turn, i, __ATOMIC_RELEASE);
 		set_as(first_handler, i % 3, &before);
-		while (sets_done < 2 * i)
-			;
+		wait_for(&sets_done, 2 * i);
 		sigaction(SIGUSR2, NULL, &now_set);
 		if (now_set.sa_handler !=
 		    (sets_done % 2 ? second_handler : first_handler)) {
@@ -713,6 +726,7 @@ static void set_both(void)
 			exit(1);
 		}
 	}
+	__atomic_store_n(&set_turn, SETS + 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 }
 
@@ -728,12 +742,16 @@ static void own_handler(int signal_)
 
 static pthread_t poked;
 static volatile bool poked_enough;
+static volatile int go_after = INT_MAX; /* after more signals, @go gets a byte */
+static int go[2];
 
 static void *poke(void *unused)
 {
 	while (!poked_enough) {
 		usleep(3000);
 		pthread_kill(poked, SIGUSR1);
+		if (handled > go_after && write(go[1], "x", 1) == 1)
+			go_after = INT_MAX;
 	}
 	return unused;
 }
@@ -757,11 +775,11 @@ static void interrupted(void)
 
 	set_handler(0);
 	poked = pthread_self();
+	if (pipe(pipe_) < 0 || pipe(go) < 0)
+		return;
 	pthread_create(&poker, NULL, poke, NULL);
 	sigemptyset(&none);
 	epoll = epoll_create1(0);
-	if (pipe(pipe_) < 0)
-		return;
 	for (unsigned i = 0; i < 60; i++) {
 		struct epoll_event event;
 
@@ -781,13 +799,13 @@ static void interrupted(void)
 	}
 	set_handler(SA_RESTART);
 	before = handled;
+	go_after = before + 2;
 	{
 		pid_t child = fork();
 
 		if (child == 0) {
-			struct timespec later = { 0, 50000000 };
-
-			nanosleep(&later, NULL);
+			while (read(go[0], &byte, 1) != 1)
+				;
 			if (write(pipe_[1], "x", 1) != 1)
 				_exit(1);
 			_exit(0);

@@ -146,7 +146,7 @@ def content(path):
         return None
 
 
-def until(condition, what, seconds=5):
+def until(condition, what, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         expect(time.monotonic() < end, 'in vain: ' + what)

@@ -824,8 +824,7 @@ def a_thread_in_a_callback_delays_the_detaching_and_nothing_else():
                target.ctl('load', 'naughty:x:y', status=1), 'once more')
         # the other threads run on
         first = rounds(target)
-        time.sleep(0.1)
-        expect(rounds(target) > first, 'the program is blocked')
+        until(lambda: rounds(target) > first, 'the program runs on')
         expect(target.maps('naughty.so') > 0, 'it is still mapped')
         os.unlink(path)
         until(lambda: target.maps('naughty.so') == 0, 'it is unmapped', 20)
@@ -1450,8 +1449,7 @@ def rounds(target):
 def calls_are_stopped_and_started():
     with Target(2) as target:
         first = rounds(target)
-        time.sleep(0.1)
-        expect(rounds(target) > first, 'it records')
+        until(lambda: rounds(target) > first, 'it records')
         target.ctl('stop')
         expect('calls off' in target.ctl('status', '--raw'), 'status')
         time.sleep(0.05)
@@ -1459,8 +1457,7 @@ def calls_are_stopped_and_started():
         time.sleep(0.1)
         expect_equal(rounds(target), stopped, 'calls while it is stopped')
         target.ctl('start')
-        time.sleep(0.1)
-        expect(rounds(target) > stopped, 'it records again')
+        until(lambda: rounds(target) > stopped, 'it records again')
         target.finish()
 
 

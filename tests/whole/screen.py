@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -74,8 +75,16 @@ class Terminal:
     def __exit__(self, *unused):
         subprocess.run(['tmux', '-L', self.name, 'kill-server'], capture_output=True)
 
-    def screen(self):
+    def capture(self):
         return self.tmux('capture-pane', '-p')
+
+    def screen(self):
+        """The screen, when it is no longer being drawn."""
+        before = None
+        while (now := self.capture()) != before:
+            before = now
+            time.sleep(0.05)
+        return now
 
     def keys(self, *keys):
         for key in keys:
@@ -90,7 +99,7 @@ class Terminal:
         """Waits until the screen matches; returns the match."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            text = self.screen()
+            text = self.capture()
             found = re.search(expression, text, re.M)
             if found:
                 return found
@@ -99,11 +108,13 @@ class Terminal:
 
     def status(self, seconds=60):
         end = time.monotonic() + seconds
-        while not os.path.exists(self.ended) and time.monotonic() < end:
-            time.sleep(0.05)
-        time.sleep(0.05)
-        with open(self.ended) as file:
-            return int(file.read().split()[1])
+        while time.monotonic() < end:
+            try:    # the shell opens the file before it writes
+                with open(self.ended) as file:
+                    return int(re.match(r'ended (\d+)\n', file.read()).group(1))
+            except (FileNotFoundError, AttributeError):
+                time.sleep(0.05)
+        raise shimtest.Failed('it did not end:\n' + self.screen())
 
 
 def program(made=[]):
@@ -135,13 +146,11 @@ def functions_have_the_numbers_of_the_report():
     lines = shim_report('report', recording('calltree:exact')).splitlines()
     with tui() as terminal:
         terminal.until('^ *self%')
-        screen = terminal.screen()
         rows = [l.split() for l in lines if re.search(r'(main|middle|leaf|other) \[', l)]
         expect_equal(len(rows), 4, lines)
         for row in rows:
             name = re.search(r'(main|middle|leaf|other) \[', ' '.join(row)).group(1)
-            shown = re.search(r'^ *(.*) %s \[screen' % name, screen, re.M)
-            expect(shown, (name, screen))
+            shown = terminal.until(r'^ *(.*) %s \[screen' % name)
             expect_equal(shown.group(1).split()[:3], row[:3], name)
         terminal.keys('q')
         expect_equal(terminal.status(), 0, 'status')
@@ -289,6 +298,11 @@ def a_signal_leaves_the_terminal_as_it_was():
         expect_equal(before, '1', 'the alternate screen')
         subprocess.run(['kill', '-TERM', children.stdout.split()[0]], check=True)
         terminal.status()
+        # tmux reads what was written before the end only now.
+        end = time.monotonic() + 60
+        while (terminal.tmux('display-message', '-p', '#{alternate_on}').strip() != '0' and
+               time.monotonic() < end):
+            time.sleep(0.05)
         expect_equal(terminal.tmux('display-message', '-p', '#{alternate_on}').strip(), '0',
                      'the alternate screen')
 
@@ -378,8 +392,14 @@ def top_shows_what_functions_do_now():
         while time.monotonic() < end and count(
                 terminal.until(r' ([0-9,]+) leaf \[runs\]').group(1)) <= first:
             time.sleep(0.1)
-        terminal.keys('i').until('calls since the start')
-        screen = terminal.until(r'(?s).*').group(0)
+        # One count after the other is read.
+        os.kill(int(running.pid), signal.SIGSTOP)
+        try:
+            terminal.until('functions: 0 calls/s')
+            terminal.keys('i').until('calls since the start')
+            screen = terminal.screen()
+        finally:
+            os.kill(int(running.pid), signal.SIGCONT)
         calls = {name: count(re.search(r' ([0-9,]+) %s \[' % name, screen).group(1))
                  for name in ('leaf', 'middle')}
         expect(0 <= 1000 * calls['middle'] - calls['leaf'] <= 2000, screen)
