@@ -43,6 +43,11 @@
  *     counters        with --counters: lines "MONO-NS PID VALUE NAME", the value of
  *                     a counter of the system at that time of CLOCK_MONOTONIC
  *     log             lines "process PID: WHY" of processes that could not record
+ *     ended.HOST      of a large job: a byte "." for each rank of HOST that has
+ *                     ended, and "R" when HOST has written its reduced.HOST
+ *     reduced.HOST    the ranks of HOST, added up for reports (reduced: all
+ *                     ranks).  Only the shim-report of the same build reads it, and
+ *                     makes the same from the ranks themselves.
  *     tick            while the program runs: a struct shim_tick
  *
  * A directory of recordings is a recording, too, and contains all of them: the
@@ -185,7 +190,8 @@ struct shim_meta {
 	uint64_t unwound; /* frames ended without a leave */
 
 	/* NUL-terminated "key=value" strings in sequence: program, command, directory,
-	 * host, rank, profile, filter.  The last one is cut if @strings is full. */
+	 * host, rank, ranks (of a parallel job, the number of ranks), profile, filter.
+	 * The last one is cut if @strings is full. */
 	uint32_t strings_size;
 	/* Size of the text in @log, which has one message per line; more than
 	 * SHIM_META_LOG if the end of the text was dropped. */

@@ -5,6 +5,9 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +18,8 @@
 
 #define RANKS_MAX	 10000000
 #define LOOKS_PER_SECOND 20
+/* Reports of fewer ranks need no reduction (report/model/reduce.c). */
+#define LARGE 32
 
 struct starter {
 	const char *size, *rank;
@@ -79,15 +84,136 @@ void job_find(struct job *job)
 	*job = (struct job){ .size = 1 };
 }
 
-static unsigned int count_ended(const char *directory)
+/* --- large jobs --- */
+
+#define ENDED	   "ended."
+#define RANK_ENDED '.'
+#define HOST_ENDED 'R'
+
+bool job_is_large(const struct job *job)
+{
+	return job->size >= LARGE;
+}
+
+/* The processes on this node, from a list such as "4(x2),3". */
+static unsigned int slurm_local(void)
+{
+	const char *list = getenv("SLURM_STEP_TASKS_PER_NODE");
+	unsigned int node, tasks, times;
+	char *end;
+
+	if (list == NULL || !read_number("SLURM_NODEID", &node))
+		return 0;
+	for (;; list = end + 1) {
+		tasks = (unsigned int)strtoul(list, &end, 10);
+		times = 1;
+		if (strncmp(end, "(x", 2) == 0)
+			times = (unsigned int)strtoul(end + 2, &end, 10);
+		if (*end == ')')
+			end++;
+		if (node < times)
+			return tasks;
+		node -= times;
+		if (*end != ',')
+			return 0;
+	}
+}
+
+/* The ranks of this job on this host; 0: unknown. */
+static unsigned int count_local(void)
+{
+	unsigned int number;
+
+	if (read_number("OMPI_COMM_WORLD_LOCAL_SIZE", &number) ||
+	    read_number("MPI_LOCALNRANKS", &number))
+		return number;
+	return slurm_local();
+}
+
+/* The file "ended.HOST" has one byte for each rank of this host that has ended.  Only
+ * this host writes it, and appending is atomic on one host. */
+static int open_ended(const char *directory)
+{
+	char path[PATH_MAX], host[HOST_NAME_MAX + 1] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(path, sizeof(path), "%s/" ENDED "%s", directory, host);
+	return open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		    0600);
+}
+
+static void append(int fd, char byte)
+{
+	/* Without the byte, rank 0 waits a little longer. */
+	if (write(fd, &byte, 1) != 1)
+		return;
+}
+
+bool job_rank_ended(const char *directory)
+{
+	unsigned int local = count_local();
+	int fd = open_ended(directory);
+	off_t end;
+
+	if (fd < 0)
+		return false;
+	append(fd, RANK_ENDED);
+	/* After its own byte, whatever other ranks append meanwhile. */
+	end = lseek(fd, 0, SEEK_CUR);
+	close(fd);
+	return local > 0 && end == (off_t)local;
+}
+
+void job_host_ended(const char *directory)
+{
+	int fd = open_ended(directory);
+
+	if (fd < 0)
+		return;
+	append(fd, HOST_ENDED);
+	close(fd);
+}
+
+/* Counts the ranks that one host has noted.  *@is_open: it has more to do. */
+static unsigned int count_noted(int directory, const char *name, bool *is_open)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	unsigned int count = 0;
+	bool has_ended = false;
+	char bytes[4096];
+	ssize_t n;
+
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
+		for (ssize_t i = 0; i < n; i++) {
+			count += bytes[i] == RANK_ENDED;
+			has_ended |= bytes[i] == HOST_ENDED;
+		}
+	if (fd >= 0)
+		close(fd);
+	*is_open |= !has_ended;
+	return count;
+}
+
+/* --- waiting --- */
+
+/* A large job has few files to look at; a small one, its ranks. */
+static unsigned int count_ended(const struct job *job, const char *directory,
+				bool *is_open)
 {
 	DIR *dir = opendir(directory);
 	unsigned int count = 0;
 	struct dirent *entry;
 
+	*is_open = false;
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		char end[sizeof(entry->d_name) + sizeof("/end")];
 
+		if (job_is_large(job)) {
+			if (strncmp(entry->d_name, ENDED, strlen(ENDED)) == 0)
+				count += count_noted(dirfd(dir), entry->d_name,
+						     is_open);
+			continue;
+		}
 		if (strncmp(entry->d_name, "rank.", 5) != 0)
 			continue;
 		snprintf(end, sizeof(end), "%s/end", entry->d_name);
@@ -103,10 +229,12 @@ unsigned int job_wait(const struct job *job, const char *directory,
 {
 	struct timespec pause = { .tv_nsec = 1000000000 / LOOKS_PER_SECOND };
 	unsigned int ended;
+	bool is_open;
 
 	for (unsigned int i = 0;; i++) {
-		ended = count_ended(directory);
-		if (ended >= job->size || i >= seconds * LOOKS_PER_SECOND)
+		ended = count_ended(job, directory, &is_open);
+		if ((ended >= job->size && !is_open) ||
+		    i >= seconds * LOOKS_PER_SECOND)
 			return ended;
 		nanosleep(&pause, NULL);
 	}

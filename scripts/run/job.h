@@ -2,6 +2,8 @@
 #ifndef RUN_JOB_H
 #define RUN_JOB_H
 
+#include <stdbool.h>
+
 struct job {
 	unsigned int size; /* number of ranks; 1: no parallel job */
 	unsigned int rank;
@@ -11,10 +13,18 @@ struct job {
 /* job_find - read the environment that mpirun, srun and similar programs set */
 void job_find(struct job *job);
 
+/* Whether reports of the job need a reduction: each host adds up its own ranks. */
+bool job_is_large(const struct job *job);
+/* Notes in @directory that this rank has ended.  Returns true in the last rank of the
+ * host, if the starter says how many there are. */
+bool job_rank_ended(const char *directory);
+/* Notes that this host has nothing more to write. */
+void job_host_ended(const char *directory);
+
 /*
  * job_wait - wait for the ends of all ranks' recordings in @directory
  *
- * Gives up after @seconds: the other ranks may be on another host, with other disks.
+ * In a large job it also waits for the hosts to add up their ranks.  Gives up after @seconds: the other ranks may be on another host, with other disks.
  *
  * Returns the number of ranks that have ended.
  */

@@ -37,6 +37,7 @@ static const char usage[] =
 	"    profrun replay [DIR] [OPTIONS]                    the calls of a trace, in time\n"
 	"    profrun diff A B                                  what got slower\n"
 	"    profrun merge -o DIR DIR...                       one recording of several\n"
+	"    profrun reduce [DIR]                              add up the ranks of a job\n"
 	"    profrun gprof [GPROF OPTIONS] [DIR]               the real gprof on it\n"
 	"    profrun finish [DIR]                              gmon.out of killed programs\n"
 	"    profrun info [DIR]                                what was recorded, and how\n"
@@ -184,8 +185,8 @@ static bool is_among(const char *word, const char *const *list)
 static const char *const run_verbs[] = { "run",	   "record", "stat",
 					 "doctor", "ctl",    NULL };
 static const char *const report_verbs[] = {
-	"report", "replay", "export",	"html", "gprof", "merge", "diff",
-	"finish", "info",   "annotate", "tui",	"top",	 NULL,
+	"report", "replay", "export", "html",	  "gprof", "merge", "diff",
+	"reduce", "finish", "info",   "annotate", "tui",   "top",   NULL,
 };
 
 static const char *const process_verbs[] = { "stack", "attach", "detach",

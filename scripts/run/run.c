@@ -436,6 +436,36 @@ static void write_report(char *directory)
 		supervise_wait(child);
 }
 
+static int become_reduction(void *directory)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	/* A job with more than calls has no reduction; reports read its ranks. */
+	if (null >= 0)
+		dup2(null, STDERR_FILENO);
+	gethostname(host, sizeof(host) - 1);
+	execl(settings.report, settings.report, "reduce", "--host", host, "--",
+	      (char *)directory, (char *)NULL);
+	return STATUS_FAILED;
+}
+
+/* The last rank of each host adds up those of the host.  @directory is its own. */
+static void reduce_host(const char *directory)
+{
+	char path[PATH_MAX];
+	int child;
+
+	snprintf(path, sizeof(path), "%s", directory);
+	*strrchr(path, '/') = '\0';
+	if (!job_rank_ended(path))
+		return;
+	child = supervise_start(become_reduction, path);
+	if (child >= 0)
+		supervise_wait(child);
+	job_host_ended(path);
+}
+
 /* Rank 0 reports for all.  @directory is its own. */
 static void conclude_job(char *directory)
 {
@@ -477,6 +507,8 @@ static void conclude(char *directory, int wait_status)
 	recording_keep_jit_names(directory);
 	if (WIFSIGNALED(wait_status))
 		histograms_finish(settings.report, directory);
+	if (is_in_job && job_is_large(&job))
+		reduce_host(directory);
 	if (settings.is_quiet)
 		return;
 	content = recording_content(directory);

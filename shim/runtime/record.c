@@ -70,6 +70,18 @@ static const char *rank(void)
 	return "0";
 }
 
+/* The number of ranks of the job; NULL: this is no parallel job. */
+static const char *rank_count(void)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+					     "SLURM_STEP_NUM_TASKS" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (config_variable(names[i]))
+			return config_variable(names[i]);
+	return NULL;
+}
+
 static void program_path(char path[PATH_SIZE])
 {
 	long r = sys_read_link("/proc/self/exe", path, PATH_SIZE - 1);
@@ -289,6 +301,8 @@ static void fill_meta(bool forked)
 	host_name(memory);
 	add_string("host", memory);
 	add_string("rank", rank());
+	if (rank_count())
+		add_string("ranks", rank_count());
 	add_string("profile", config.profile);
 	if (config.filter[0])
 		add_string("filter", config.filter);

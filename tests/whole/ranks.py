@@ -286,6 +286,159 @@ def missing_ranks_are_reported():
     expect('2 ranks:' in job.said[0], job.said[0])
 
 
+def reduced(output, name='reduced'):
+    return os.path.exists(os.path.join(output, name))
+
+
+def outputs_of(output):
+    """The head has the number of paths, which differ per thread with --ranks."""
+    def text(*words):
+        lines = shim_report('report', output, *words).splitlines()
+        return [line for line in lines if ' paths of ' not in line]
+    return [text(), text('--tree', '--min-percent', '0'), text('--ranks'),
+            text('--format', 'json'), text('--callers', 'work'),
+            ranks_of(output)]
+
+
+@test
+def a_reduced_job_has_the_same_reports():
+    job = Job(5, profile='calltree:counts')
+    output = job.path('profrun.ranks.77')
+    before = outputs_of(output)
+    expect_equal(shim_report('reduce', output), '', 'output')
+    expect(reduced(output), os.listdir(output))
+    for ours, wanted in zip(outputs_of(output), before):
+        expect_equal(ours, wanted, 'report')
+
+
+@test
+def times_of_a_reduced_job_are_those_of_its_ranks():
+    job = Job(3, profile='calltree:exact', counts=(20000, 40000, 60000))
+    output = job.path('profrun.ranks.77')
+    before = outputs_of(output)
+    shim_report('reduce', output)
+    after = outputs_of(output)
+    expect_equal(after[0][:12], before[0][:12], 'report')
+    expect_equal(after[1], before[1], 'tree')
+    for ours, wanted in zip(after[5]['functions'], before[5]['functions']):
+        for n in range(3):
+            expect(abs(ours['each'][n] - wanted['each'][n]) <=
+                   1e-3 * after[5]['all']['mean'], (ours, wanted))
+
+
+@test
+def a_rank_that_came_later_is_added():
+    job = Job(3)
+    output = job.path('profrun.ranks.77')
+    late = os.path.join(job.directory, 'late')
+    os.rename(os.path.join(output, 'rank.2'), late)
+    shim_report('reduce', output)
+    expect_equal(by_name(ranks_of(output))['more']['each'], [1, 2], 'early')
+    os.rename(late, os.path.join(output, 'rank.2'))
+    expect_equal(by_name(ranks_of(output))['more']['each'], [1, 2, 3], 'all')
+    shutil.copytree(os.path.join(output, 'rank.2'),
+                    os.path.join(output, 'rank.2.1'))
+    text = shim_report('report', output)
+    expect('rank 2 was started more than once' in text, text)
+    expect_equal(by_name(ranks_of(output))['more']['each'], [1, 2, 3, 3],
+                 'again')
+
+
+@test
+def a_rank_that_is_gone_does_not_count():
+    job = Job(3)
+    output = job.path('profrun.ranks.77')
+    shim_report('reduce', output)
+    shutil.rmtree(os.path.join(output, 'rank.1'))
+    expect_equal(by_name(ranks_of(output))['more']['each'], [1, 3], 'each')
+
+
+@test
+def a_damaged_reduction_is_not_used():
+    job = Job(3)
+    output = job.path('profrun.ranks.77')
+    shim_report('reduce', output)
+    with open(os.path.join(output, 'reduced'), 'r+b') as file:
+        whole = file.read()
+    wanted = by_name(ranks_of(output))['more']['each']
+    for size in range(0, len(whole), 97):
+        with open(os.path.join(output, 'reduced'), 'wb') as file:
+            file.write(whole[:size])
+        done = subprocess.run([shimtest.report, 'report', '--ranks', '--format',
+                               'json', output], capture_output=True, text=True)
+        expect_equal(done.returncode, 0, done.stderr)
+        expect('damaged' in done.stderr, done.stderr)
+        expect_equal(by_name(json.loads(done.stdout))['more']['each'], wanted,
+                     size)
+    for at in range(0, len(whole), max(1, len(whole) // 150)):
+        changed = bytearray(whole)
+        changed[at] ^= 0x80
+        with open(os.path.join(output, 'reduced'), 'wb') as file:
+            file.write(changed)
+        done = subprocess.run([shimtest.report, 'report', '--tree', output],
+                              capture_output=True, text=True)
+        expect(done.returncode in (0, 1), (at, done.returncode, done.stderr))
+
+
+@test
+def ranks_with_more_than_calls_are_not_reduced():
+    job = Job(2, profile='memory')
+    output = job.path('profrun.ranks.77')
+    for path, reason in ((output, 'more than calls'),
+                         (os.path.join(output, 'rank.0'), 'is one recording')):
+        done = subprocess.run([shimtest.report, 'reduce', path],
+                              capture_output=True, text=True)
+        expect(done.returncode == 1 and reason in done.stderr, done)
+        expect(not reduced(path), os.listdir(path))
+
+
+@test
+def the_last_rank_of_a_host_reduces_a_large_job():
+    program = compile('ranks.c')
+    directory = new_directory('large')
+
+    def start(rank):
+        return subprocess.Popen(
+            [PROFRUN, program, '1'], cwd=directory, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, env=shimtest.environment(
+                OMPI_COMM_WORLD_SIZE='33', OMPI_COMM_WORLD_LOCAL_SIZE='33',
+                OMPI_COMM_WORLD_RANK=str(rank), PMIX_NAMESPACE='78',
+                SHIM_PROFILE='calltree:counts'))
+
+    processes = [start(rank) for rank in range(33)]
+    said = [process.communicate()[1] for process in processes]
+    output = os.path.join(directory, 'profrun.ranks.78')
+    host = os.uname().nodename
+    expect(reduced(output, 'reduced.' + host), os.listdir(output))
+    with open(os.path.join(output, 'ended.' + host)) as file:
+        expect_equal(file.read(), 33 * '.' + 'R', 'ended')
+    expect('33 ranks' in said[0] and 'has left' not in said[0], said[0])
+    expect_equal(by_name(ranks_of(output))['more']['calls'], 33, 'calls')
+    os.unlink(os.path.join(output, 'reduced.' + host))
+    expect_equal(by_name(ranks_of(output))['more']['calls'], 33, 'calls')
+
+
+@test
+def ranks_that_fail_are_named():
+    program = compile('ranks.c')
+    directory = new_directory('failed')
+    for rank in 3, 2, 1:
+        words = [PROFRUN, program, '1'] + (['3'] if rank == 2 else [])
+        subprocess.run(
+            words, cwd=directory, capture_output=True, text=True,
+            env=shimtest.environment(
+                OMPI_COMM_WORLD_SIZE='6', OMPI_COMM_WORLD_RANK=str(rank),
+                PMIX_NAMESPACE='79'))
+    output = os.path.join(directory, 'profrun.ranks.79')
+    os.unlink(os.path.join(output, 'rank.3', 'end'))
+    text = shim_report('report', output)
+    for line in ('ranks 0, 4, 5 of 6 have left no recording',
+                 'rank 3 has no end', 'rank 2 ended with exit status 3'):
+        expect(line in text, (line, text))
+    os.rename(os.path.join(output, 'rank.3'), os.path.join(output, 'other'))
+    expect('left no recording' not in shim_report('report', output), 'no job')
+
+
 @test
 def mpirun_gives_one_report():
     shimtest.need('mpirun')

@@ -37,7 +37,8 @@ enum {
 	STAT = 1 << 10,
 	TUI = 1 << 11,
 	TOP = 1 << 12,
-	ALL = (1 << 13) - 1,
+	REDUCE = 1 << 13,
+	ALL = (1 << 14) - 1,
 	TIMERS = REPORT | EXPORT | HTML | DIFF | TUI,
 	SELECTORS = TIMERS | REPLAY,
 	NAMERS = SELECTORS | ANNOTATE,
@@ -88,6 +89,9 @@ static const struct verb {
 	  "Usage: profrun merge -o DIR DIR...\n"
 	  "       profrun merge -o FILE GMON.OUT...\n\n"
 	  "Makes one recording of several, or one gmon.out.\n" },
+	{ "reduce", REDUCE,
+	  "Usage: profrun reduce [DIR] [OPTIONS]\n\n"
+	  "Adds up the ranks of a large job once, in parallel, for all later reports.\n" NEWEST },
 	{ "info", INFO,
 	  "Usage: profrun info [DIR] [OPTIONS]\n\n"
 	  "Prints what was recorded, how, and what was lost.\n" NEWEST },
@@ -149,6 +153,7 @@ enum {
 	OPTION_MIN_DURATION,
 	OPTION_OBJECT,
 	OPTION_IF_ANY,
+	OPTION_HOST,
 	OPTION_EMBED,
 	OPTION_FAIL_ABOVE,
 	OPTION_DELAY = 'd',
@@ -385,6 +390,7 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_MANGLED: options->names = NAMES_MANGLED; break;
 	case OPTION_RAW: options->raw = true; break;
 	case OPTION_SUMS: options->sums = true; break;
+	case OPTION_HOST: options->host = text; break;
 	case OPTION_SAMPLES: options->samples = true; break;
 	case OPTION_TRACE: options->trace = true; break;
 	case OPTION_COVERAGE: options->coverage = true; break;

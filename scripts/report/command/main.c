@@ -41,6 +41,8 @@
 #include "model/coverage_read.h"
 #include "model/model.h"
 #include "model/options.h"
+#include "model/reduce.h"
+#include "model/reduction.h"
 #include "model/shown.h"
 #include "model/window.h"
 #include "read/recording.h"
@@ -95,7 +97,7 @@ static bool is_plain(const struct options *options)
 
 /* Shows how several recordings differ, below their common report. */
 static void add_ranks(FILE *out, const struct options *options,
-		      const char *path)
+		      const struct model *reduced, const char *path)
 {
 	struct options by_rank = *options;
 	struct recording recording;
@@ -105,10 +107,33 @@ static void add_ranks(FILE *out, const struct options *options,
 	by_rank.ranks = true;
 	if (options->limit < 0)
 		by_rank.limit = RANK_ROWS;
-	choose_read(&model, NULL, &recording, &by_rank, path);
+	if (reduced->reduction && !options->raw &&
+	    !selection_is_given(&options->selection))
+		model = *reduced;
+	else
+		choose_read(&model, NULL, &recording, &by_rank, path);
 	layout = layout_on(out, &by_rank, &model);
 	fputc('\n', out);
 	ranks_print(&layout);
+}
+
+/* Builds the model of a large job without all of its trees in memory. */
+static bool build_reduced(struct model *model, struct recording *recording,
+			  const struct options *options, const char *path)
+{
+	const struct reduction *reduction;
+
+	if (!reduce_is_possible(options) ||
+	    (options->ranks &&
+	     (options->raw || selection_is_given(&options->selection))))
+		return false;
+	recording_open_heads(recording, path);
+	reduction = reduce_for_report(recording);
+	if (reduction)
+		reduction_build(model, reduction, recording, options);
+	else
+		recording_free(recording);
+	return reduction != NULL;
 }
 
 static int report(struct options *options, const char *path)
@@ -131,12 +156,15 @@ static int report(struct options *options, const char *path)
 	     options->histogram || !strcmp(options->format, "csv")))
 		die_usage("--ranks has no --threads, --callers, --callees, "
 			  "--histogram and no csv");
-	recording_open(&recording, path ? path : recording_find(),
-		       options->pid);
-	if (shows_coverage(options, &recording))
-		return report_coverage(options, &recording);
-	choose_build(&model, strcmp(options->format, "text") ? NULL : &samples,
-		     &recording, options);
+	path = path ? path : recording_find();
+	if (!build_reduced(&model, &recording, options, path)) {
+		recording_open(&recording, path, options->pid);
+		if (shows_coverage(options, &recording))
+			return report_coverage(options, &recording);
+		choose_build(&model,
+			     strcmp(options->format, "text") ? NULL : &samples,
+			     &recording, options);
+	}
 	if (!strcmp(options->format, "text"))
 		choose_all(&model, options);
 	choose_memory(&model, options);
@@ -154,7 +182,7 @@ static int report(struct options *options, const char *path)
 		text_print(out, &model, samples.recording ? &samples : NULL,
 			   options);
 	if (recording.part_count > 1 && is_plain(options))
-		add_ranks(out, options, path);
+		add_ranks(out, options, &model, path);
 	return finish(&model);
 }
 
@@ -222,6 +250,15 @@ static int diff(struct options *options, int argc, char **argv)
 	}
 	output_close();
 	return has_failed ? 3 : 0;
+}
+
+static int reduce(const struct options *options, const char *path)
+{
+	struct recording recording;
+
+	recording_open_heads(&recording, path ? path : recording_find());
+	reduce_write(&recording, options->host);
+	return 0;
 }
 
 static int finish_histograms(const struct options *options, const char *path)
@@ -344,6 +381,10 @@ static int do_verb(int argc, char **argv)
 		if (left == 0)
 			die_usage("merge: which files?");
 		return merge(&options, argv + optind, left);
+	} else if (!strcmp(verb, "reduce")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left <= 1)
+			return reduce(&options, argv[optind]);
 	} else if (!strcmp(verb, "finish")) {
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)

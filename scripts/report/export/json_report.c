@@ -149,7 +149,8 @@ static void put_process(struct json *json, const struct process *process)
 								      "wall");
 	put_ns(json, "waited_ns", process_ns(process, meta->waited),
 	       known && meta->is_cpu);
-	json_key_count(json, "threads", process->file_count);
+	json_key_count(json, "threads",
+		       process->file_count + process->reduced_count);
 	json_close_object(json);
 }
 

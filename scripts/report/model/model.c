@@ -78,8 +78,8 @@ bool model_has_lost(const struct model *model)
 	return model->lost != 0 || model_has_damage(model);
 }
 
-static uint32_t add_path(struct model *model, uint32_t parent,
-			 uint32_t function, uint32_t thread)
+uint32_t model_add_path(struct model *model, uint32_t parent, uint32_t function,
+			uint32_t thread)
 {
 	GROW(model->paths, model->path_count, model->path_room);
 	model->paths[model->path_count] = (struct path){
@@ -103,7 +103,8 @@ static uint32_t find_path(struct build *build, uint32_t parent,
 	uint32_t path = map_add(&build->paths, key, model->path_count);
 
 	if (path == model->path_count)
-		add_path(model, parent, function, model->paths[parent].thread);
+		model_add_path(model, parent, function,
+			       model->paths[parent].thread);
 	return path;
 }
 
@@ -125,8 +126,8 @@ static uint32_t find_place_path(struct build *build, uint32_t parent,
 		       (uint64_t)parent << 32 | PLACE_KEY | place,
 		       model->path_count);
 	if (path == model->path_count) {
-		add_path(model, parent, chains->functions[at],
-			 model->paths[parent].thread);
+		model_add_path(model, parent, chains->functions[at],
+			       model->paths[parent].thread);
 		model->paths[path].place = place;
 	}
 	return path;
@@ -153,7 +154,8 @@ static uint32_t find_thread(struct build *build, uint32_t tid, const char *name)
 		.path = 0,
 	};
 	if (model->by_thread)
-		model->threads[thread].path = add_path(model, 0, NONE, thread);
+		model->threads[thread].path = model_add_path(model, 0, NONE,
+							     thread);
 	return thread;
 }
 
@@ -806,11 +808,9 @@ static void find_duration(struct model *model)
 	}
 }
 
-void model_build(struct model *model, struct recording *recording,
+void model_begin(struct model *model, struct recording *recording,
 		 const struct options *options, bool by_thread, bool is_sampled)
 {
-	struct build build = { .model = model };
-	struct process *process;
 	uint32_t i;
 
 	*model = (struct model){ .recording = recording,
@@ -823,12 +823,22 @@ void model_build(struct model *model, struct recording *recording,
 	model_find_functions(model);
 	if (model->by_line)
 		frames_find_places(model);
-	add_path(model, NONE, NONE, NONE);
+	model_add_path(model, NONE, NONE, NONE);
 	for (i = 0; i < recording->process_count; i++)
 		if (recording->processes[i].has_meta) {
 			model->bucket_ns = recording->processes[i].unit_ns;
 			break;
 		}
+}
+
+void model_add_up(struct model *model)
+{
+	struct recording *recording = model->recording;
+	struct build build = { .model = model };
+	bool is_sampled = model->is_sampled;
+	struct process *process;
+	uint32_t i;
+
 	if (!is_sampled)
 		find_heaps(model);
 	for (build.process_index = 0;
@@ -861,7 +871,11 @@ void model_build(struct model *model, struct recording *recording,
 	}
 	map_free(&build.paths);
 	names_free(&build.threads);
-	if (is_sampled)
+}
+
+void model_measure(struct model *model)
+{
+	if (model->is_sampled)
 		add_sampled_paths(model);
 	budget_add_paths(model);
 	call_sites_subtract(model);
@@ -871,4 +885,24 @@ void model_build(struct model *model, struct recording *recording,
 	locks_measure(model);
 	exceptions_measure(model);
 	progress_end();
+}
+
+void model_build(struct model *model, struct recording *recording,
+		 const struct options *options, bool by_thread, bool is_sampled)
+{
+	model_begin(model, recording, options, by_thread, is_sampled);
+	model_add_up(model);
+	model_measure(model);
+}
+
+void model_free(struct model *model)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->function_count; i++)
+		free(model->functions[i].histogram);
+	free(model->functions);
+	free(model->objects);
+	free(model->paths);
+	free(model->threads);
 }

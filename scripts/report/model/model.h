@@ -148,6 +148,8 @@ struct thread {
 
 struct model {
 	struct recording *recording;
+	/* see reduction.h; NULL: the model is not made from one */
+	const struct reduction *reduction;
 	bool raw, by_thread, by_line;
 	const struct selection *selection;
 	struct hidden *hidden; /* see shown.h; NULL: all is shown */
@@ -226,6 +228,18 @@ bool model_has_damage(const struct model *model);
 void model_build(struct model *model, struct recording *recording,
 		 const struct options *options, bool by_thread,
 		 bool is_sampled);
+/* The three parts of model_build(): finds the functions; adds up the nodes of
+ * all files; measures what was added up. */
+void model_begin(struct model *model, struct recording *recording,
+		 const struct options *options, bool by_thread,
+		 bool is_sampled);
+void model_add_up(struct model *model);
+void model_measure(struct model *model);
+/* The new path; its parent is an earlier one.  The paths may move. */
+uint32_t model_add_path(struct model *model, uint32_t parent, uint32_t function,
+			uint32_t thread);
+/* Frees a model of calls: functions, paths and threads. */
+void model_free(struct model *model);
 /* "calls", or "samples". */
 const char *counted_name(const struct model *model);
 

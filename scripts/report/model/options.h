@@ -75,13 +75,14 @@ struct options {
 	enum name_form names;
 	const char *color;
 	bool raw;
-	bool sums;	 /* of info: nothing else */
-	bool samples;	 /* prefer samples to calls */
-	bool trace;	 /* prefer the calls of a trace */
-	bool memory;	 /* show memory */
-	bool locks;	 /* show waits for locks */
-	bool exceptions; /* show exceptions */
-	bool coverage;	 /* show coverage */
+	bool sums;	  /* of info: nothing else */
+	const char *host; /* of reduce: only its ranks; NULL: all */
+	bool samples;	  /* prefer samples to calls */
+	bool trace;	  /* prefer the calls of a trace */
+	bool memory;	  /* show memory */
+	bool locks;	  /* show waits for locks */
+	bool exceptions;  /* show exceptions */
+	bool coverage;	  /* show coverage */
 	enum value value;
 	bool value_given;
 	uint32_t max_depth; /* limit of exported paths */

@@ -12,6 +12,8 @@
 #include "base/names.h"
 #include "model/model.h"
 #include "model/ranks.h"
+#include "model/reduction.h"
+#include "model/selftime.h"
 #include "model/totals.h"
 #include "read/process.h"
 #include "read/recording.h"
@@ -174,14 +176,21 @@ static uint32_t find_path(struct ranks *ranks, struct map *path_by_key,
 	return ranks->path_count++;
 }
 
+static void reduced_paths(struct ranks *ranks,
+			  const struct reduction *reduction);
+
 /* The model has a tree for each thread; this makes one tree. */
 void ranks_add_paths(struct ranks *ranks)
 {
 	struct model *model = ranks->model;
-	uint32_t *joint = allocate(model->path_count, sizeof(*joint));
 	struct map path_by_key = { 0 };
-	uint32_t i;
+	uint32_t *joint, i;
 
+	if (model->reduction) {
+		reduced_paths(ranks, model->reduction);
+		return;
+	}
+	joint = allocate(model->path_count, sizeof(*joint));
 	find_path(ranks, &path_by_key, NONE - 1, NONE - 1);
 	for (i = 1; i < model->path_count; i++) {
 		const struct path *path = &model->paths[i];
@@ -203,11 +212,166 @@ void ranks_add_paths(struct ranks *ranks)
 	free(joint);
 }
 
+/* --- from a reduction --- */
+
+/* Figures to sort: a function by its number in the model, and a rank. */
+struct placed_figure {
+	uint32_t function, rank;
+	double value;
+};
+
+static int compare_placed(const void *left, const void *right)
+{
+	const struct placed_figure *a = left, *b = right;
+
+	if (a->function != b->function)
+		return a->function < b->function ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static void place_figures(struct ranks *ranks,
+			  const struct reduction *reduction)
+{
+	const struct site *sites = ranks->model->recording->sites;
+	struct placed_figure *placed = allocate(reduction->figure_count,
+						sizeof(*placed));
+	double *each = allocate(ranks->count, sizeof(*each));
+	struct self_choices choices;
+	uint32_t i;
+
+	selftime_begin(&choices, ranks->model);
+	for (i = 0; i < reduction->figure_count; i++) {
+		const struct reduced_figure *figure = &reduction->figures[i];
+		uint32_t function = sites[figure->function].function;
+
+		placed[i] = (struct placed_figure){
+			function, figure->rank,
+			ranks->is_timed ? selftime_of(&choices, function,
+						      &figure->parts) :
+					  (double)figure->calls
+		};
+		each[figure->rank] += placed[i].value;
+		placed[i].value = fmax(placed[i].value, 0);
+	}
+	selftime_end(&choices);
+	for (i = 0; i < ranks->count; i++)
+		add_figure(ranks, &ranks->all, i, each[i]);
+	free(each);
+	if (reduction->figure_count)
+		qsort(placed, reduction->figure_count, sizeof(*placed),
+		      compare_placed);
+	for (i = 0; i < reduction->figure_count; i++)
+		add_figure(ranks, &ranks->functions[placed[i].function],
+			   placed[i].rank, placed[i].value);
+	free(placed);
+}
+
+static void reduced_functions(struct ranks *ranks,
+			      const struct reduction *reduction)
+{
+	const struct model *model = ranks->model;
+	uint32_t i;
+
+	ranks->functions = allocate(model->function_count,
+				    sizeof(*ranks->functions));
+	for (i = 0; i < model->function_count; i++)
+		ranks->functions[i] = no_row;
+	place_figures(ranks, reduction);
+	for (i = 0; i < reduction->function_count; i++) {
+		const struct reduced_function *function =
+			&reduction->functions[i];
+		struct rank_row *row =
+			&ranks->functions[model->recording->sites[i].function];
+
+		row->calls += function->calls;
+		row->tick = fmax(row->tick, function->tick);
+	}
+	ranks->all.tick = reduction->sums.tick;
+	ranks->all.calls = model->calls;
+	for (i = 0; i < model->function_count; i++)
+		measure_row(ranks, &ranks->functions[i]);
+	measure_row(ranks, &ranks->all);
+}
+
+static void add_spread(struct rank_row *row, const struct rank_spread *spread)
+{
+	row->tick = fmax(row->tick, spread->tick);
+	if (spread->count && spread->most > row->most) {
+		row->most = spread->most;
+		row->most_rank = spread->most_rank;
+	}
+	if (spread->count == 0)
+		return;
+	row->least = spread->missing != NONE ? fmin(spread->least, 0) :
+					       spread->least;
+	row->least_rank = row->least < spread->least ? spread->missing :
+						       spread->least_rank;
+}
+
+/* The least and most are those that the ranks have alone, where our own cost may
+ * have been judged in another way. */
+static void measure_spread(struct rank_row *row, double sum, uint32_t ranks)
+{
+	row->mean = sum / ranks;
+	row->least = fmin(row->least, row->mean);
+	row->most = fmax(row->most, row->mean);
+}
+
+/* The model's paths are of all ranks already. */
+static void reduced_paths(struct ranks *ranks,
+			  const struct reduction *reduction)
+{
+	const struct model *model = ranks->model;
+	uint32_t *numbers = allocate(reduction->path_count, sizeof(*numbers));
+	const struct site *sites = model->recording->sites;
+	struct map path_by_key = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < reduction->path_count; i++) {
+		const struct reduced_path *reduced = &reduction->paths[i];
+		const struct path *path = &reduced->path;
+		struct rank_row *row;
+
+		numbers[i] = i == 0 ? find_path(ranks, &path_by_key, NONE - 1,
+						NONE - 1) :
+				      find_path(ranks, &path_by_key,
+						numbers[path->parent],
+						sites[path->function].function);
+		row = &ranks->paths[numbers[i]];
+		row->calls += path->calls;
+		add_spread(row, &reduced->spread);
+	}
+	/* The model has the same paths in the same order. */
+	for (i = 0; i < ranks->path_count && i < model->path_count; i++)
+		measure_spread(&ranks->paths[i],
+			       ranks->is_timed ? model->paths[i].total :
+						 (double)model->paths[i].calls,
+			       ranks->count);
+	map_free(&path_by_key);
+	free(numbers);
+}
+
+static void reduced_collect(struct ranks *ranks,
+			    const struct reduction *reduction)
+{
+	uint32_t i;
+
+	ranks->count = reduction->rank_count;
+	ranks->names = allocate(ranks->count, sizeof(*ranks->names));
+	for (i = 0; i < ranks->count; i++)
+		ranks->names[i] = reduction->ranks[i].name;
+	reduced_functions(ranks, reduction);
+}
+
 void ranks_collect(struct ranks *ranks, struct model *model)
 {
 	*ranks = (struct ranks){ .model = model,
 				 .is_timed = model->has_times,
 				 .all = no_row };
+	if (model->reduction) {
+		reduced_collect(ranks, model->reduction);
+		return;
+	}
 	find_ranks(ranks);
 	add_functions(ranks);
 }

@@ -277,3 +277,45 @@ void selftime_measure(struct model *model)
 	}
 	free(choices);
 }
+
+/* --- parts of a job --- */
+
+void selftime_add(struct self_parts *parts, const struct path *path)
+{
+	if (!is_timed(path))
+		return;
+	if (!has_seen(path)) {
+		parts->plain_raw += path->self_raw;
+		parts->plain_cost += path->cost;
+		return;
+	}
+	if (path->tick > 0)
+		parts->ticked += path->seen.time;
+	parts->seen += path->exactly.seen.time;
+	parts->raw += path->exactly.raw;
+	parts->cost += path->exactly.cost;
+}
+
+void selftime_begin(struct self_choices *choices, const struct model *model)
+{
+	choices->choices = choose(model);
+	choices->times = fit_cost(choices->choices, model->function_count);
+}
+
+double selftime_of(const struct self_choices *choices, uint32_t function,
+		   const struct self_parts *parts)
+{
+	const struct choice *choice = &choices->choices[function];
+	double self = parts->ticked;
+
+	self += choice->is_seen ? parts->seen :
+				  parts->raw - choices->times * parts->cost;
+	if (!(parts->plain_cost > 0 && choice->cost > choice->raw))
+		self += parts->plain_raw - parts->plain_cost;
+	return self;
+}
+
+void selftime_end(struct self_choices *choices)
+{
+	free(choices->choices);
+}

@@ -615,6 +615,20 @@ bool calltree_open(struct tree_file *file, int fd, const char *name,
 	return true;
 }
 
+void calltree_close(struct tree_file *file)
+{
+	unmap_file(file->data, file->size);
+	free(file->extents);
+	free(file->slots);
+	free(file->entries);
+	free(file->memory);
+	free(file->snapshots);
+	free(file->alive);
+	free(file->locks);
+	free(file->throws);
+	free(file->throttled);
+}
+
 /* Adds the duration of the last call, which the program had no time to add. */
 static void count_last(struct shim_extra_node *extra)
 {

@@ -86,6 +86,8 @@ struct site_maps {
 bool calltree_open(struct tree_file *file, int fd, const char *name,
 		   struct recording *recording, uint32_t process,
 		   struct site_maps *sites);
+/* Unmaps the file and frees its lists. */
+void calltree_close(struct tree_file *file);
 /* The entry that begins at @address in the program's memory, or NONE. */
 uint32_t calltree_find(const struct tree_file *file, uint64_t address);
 /* The same for the node's path in the model; NONE if there is no entry. */

@@ -235,3 +235,19 @@ struct image *process_image(const struct process *process, uint64_t address,
 		return image;
 	return generation == 0 ? find_only(process, address) : NULL;
 }
+
+void images_free(struct process *process)
+{
+	struct image_index *index = process->image_index;
+	uint32_t i;
+
+	if (index) {
+		free(index->order);
+		free(index->starts);
+		free(index->ends);
+		free(index);
+	}
+	for (i = 0; i < process->image_count; i++)
+		free((void *)process->images[i].build_id);
+	free(process->images);
+}

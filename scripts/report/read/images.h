@@ -20,6 +20,8 @@ struct image {
 
 /* Called after the last image of @process was read. */
 void images_index(struct process *process);
+/* Frees the images of @process. */
+void images_free(struct process *process);
 /*
  * The image that covered @address, or NULL if it is unknown.  With @generation
  * 0, an unloaded image is also accepted if no other image was ever at @address:

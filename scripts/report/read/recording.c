@@ -379,7 +379,7 @@ static uint32_t keep_process(struct recording *recording, uint32_t first,
 /* @name is the part's directory in the recording, or NULL.  @pid: only this
  * process; 0: all. */
 static void read_part(struct recording *recording, const char *name,
-		      int directory, uint32_t pid)
+		      int directory, uint32_t pid, bool with_trees)
 {
 	uint32_t i, last, first = recording->process_count;
 	const char *at;
@@ -403,8 +403,10 @@ static void read_part(struct recording *recording, const char *name,
 		if (fd < 0)
 			continue;
 		read_images(&recording->processes[i], fd, recording->path);
-		read_trees(recording, i, fd);
-		read_coverage(recording, i, fd);
+		if (with_trees) {
+			read_trees(recording, i, fd);
+			read_coverage(recording, i, fd);
+		}
 		jit_map_read(&recording->processes[i].jit_map, fd,
 			     keep_format("%s/%s", recording->path,
 					 recording->processes[i].name));
@@ -468,7 +470,8 @@ static _Noreturn void die_unopened(const char *path)
 	die("%s: is a file, not the directory of a recording", path);
 }
 
-void recording_open(struct recording *recording, const char *path, uint32_t pid)
+static void open_parts(struct recording *recording, const char *path,
+		       uint32_t pid, bool with_trees)
 {
 	int fd, directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	size_t count, i;
@@ -484,16 +487,53 @@ void recording_open(struct recording *recording, const char *path, uint32_t pid)
 		fd = open_directory(directory, path, names[i]);
 		if (fd < 0)
 			continue;
-		read_part(recording, names[i], fd, pid);
+		read_part(recording, names[i], fd, pid, with_trees);
 		close(fd);
 	}
 	if (count == 0)
-		read_part(recording, NULL, directory, pid);
+		read_part(recording, NULL, directory, pid, with_trees);
 	if (pid && recording->process_count == 0)
 		die("%s: no process %u in it", path, pid);
 	sum_up(recording);
 	free(names);
 	close(directory);
+}
+
+void recording_open(struct recording *recording, const char *path, uint32_t pid)
+{
+	open_parts(recording, path, pid, true);
+}
+
+void recording_open_heads(struct recording *recording, const char *path)
+{
+	open_parts(recording, path, 0, false);
+}
+
+static void close_process(struct process *process)
+{
+	uint32_t i;
+
+	for (i = 0; i < process->file_count; i++)
+		calltree_close(&process->files[i]);
+	free(process->files);
+	free(process->ranges);
+	for (i = 0; i < process->coverage_count; i++)
+		unmap_file(process->coverage[i].data,
+			   process->coverage[i].size);
+	free(process->coverage);
+	images_free(process);
+}
+
+void recording_free(struct recording *recording)
+{
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++)
+		close_process(&recording->processes[i]);
+	free(recording->processes);
+	free(recording->parts);
+	free(recording->sites);
+	names_free(&recording->groups);
 }
 
 const char *recording_find(void)

@@ -67,6 +67,12 @@ const char *recording_find(void);
 void recording_open(struct recording *recording, const char *path,
 		    uint32_t pid);
 
+/* The same without call trees and coverage: all files of a process but those
+ * of its threads. */
+void recording_open_heads(struct recording *recording, const char *path);
+/* Unmaps all files, and frees what is not text. */
+void recording_free(struct recording *recording);
+
 /* The directories in @path that are recordings, sorted; none if @path itself is
  * a recording. */
 char **recording_parts(int directory, size_t *count);

@@ -39,6 +39,7 @@
 #include "text/locks.h"
 #include "text/memory.h"
 #include "text/numbers.h"
+#include "text/job.h"
 #include "text/layout.h"
 #include "text/ranks.h"
 #include "text/report.h"
@@ -208,6 +209,7 @@ static void print_program(const struct layout *layout)
 			threads == 1 ? "" : "s");
 	put_text(layout->out, end_text(recording));
 	fputc('\n', layout->out);
+	job_print(layout->out, recording);
 }
 
 static bool has_filter(const struct model *model)
