@@ -9,6 +9,7 @@
  * thread	a second thread begins while functions are counted
  * fork		children of children begin while functions are counted
  * forever	until it is killed, with a storm of signals
+ * own_signal	another process sends the sampler's signal all the time
  * library LIB1 LIB2	libraries are unloaded while their functions are counted
  */
 #define _GNU_SOURCE
@@ -229,6 +230,37 @@ PLAIN static void storm(void)
 	setitimer(ITIMER_REAL, &often, NULL);
 }
 
+PLAIN static void *return_at_once(void *unused)
+{
+	return unused;
+}
+
+/* The signal of setuid in threads, which the sampler shares.  libc ignores it if another
+ * process sends it, as soon as there was a thread. */
+#define OWN_SIGNAL 33
+
+PLAIN static void storm_of_own_signals(void)
+{
+	pid_t parent = getpid(), child;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, return_at_once, NULL);
+	pthread_join(thread, NULL);
+	child = fork();
+	while (child == 0) {
+		if (getppid() != parent)
+			_exit(0);
+		for (int i = 0; i < 20; i++)
+			kill(parent, OWN_SIGNAL);
+		/* Without a pause the parent does nothing but handle them. */
+		usleep(200);
+	}
+	call_for(outer, 300);
+	call_for(later, 60);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 PLAIN static void use_library(const char *path)
 {
 	void *library = dlopen(path, RTLD_NOW);
@@ -282,6 +314,8 @@ int main(int argc, char **argv)
 		call_for(later, 60);
 		pthread_join(thread, NULL);
 	}
+	if (strcmp(mode, "own_signal") == 0)
+		storm_of_own_signals();
 	if (strcmp(mode, "fork") == 0)
 		fork_and(be_child, 2);
 	if (strcmp(mode, "forbidden") == 0)

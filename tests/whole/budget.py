@@ -293,6 +293,33 @@ def a_thread_begins_while_functions_are_counted():
 
 
 @shimtest.test
+def a_storm_of_the_samplers_own_signal():
+    """Signals that the program's processes send are no samples."""
+    path = compile('budgeted.c', 'gcc', '-O2')
+    result = record([path, 'own_signal'], 'calltree:budget=20')
+    expect_equal(result.status, 0, 'status: %s' % result.stderr)
+    (pid, truth), = truths_of(result).items()
+    process, = [process for process in processes_of(result) if process.pid == pid]
+    expect_exact(process, truth)
+    expect_counted(process, 'leaf')
+    expect(process.weight < 3000, '%d samples in half a second' % process.weight)
+
+
+@shimtest.test
+def exceptions_and_jumps_leave_functions_that_are_off():
+    """With hardly any budget nearly all of them are."""
+    for family, optimize in BUILDS:
+        path = compile('throttled.cc', family, optimize)
+        result = record([path, '200', '1'], 'calltree:budget=1')
+        expect_equal(result.status, 0, 'status')
+        truths = truths_of(result)
+        for process in processes_of(result):
+            expect_exact(process, truths[process.pid])
+            for name in 'thrower', 'catcher', 'jumper', 'lander':
+                expect(name in process.off, '%s stayed on: %s' % (name, process.off))
+
+
+@shimtest.test
 def forks_while_functions_are_counted():
     _, processes = budgeted('fork')
     expect_equal(len(processes), 4, 'processes')
