@@ -108,3 +108,26 @@ int tasks_blocked(uint32_t tid, uint64_t *signals)
 	}
 	return -EINVAL;
 }
+
+bool tasks_is_asleep(uint32_t tid)
+{
+	char path[40], stat[48]; /* the number, a name of 15 bytes, the state */
+	struct text name;
+	long size;
+	int fd;
+
+	text_init(&name, path, sizeof(path));
+	text_add(&name, "/proc/self/task/");
+	text_add_number(&name, tid);
+	text_add(&name, "/stat");
+	fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	size = sys_read(fd, stat, sizeof(stat));
+	sys_close(fd);
+	/* Only the name may have other brackets. */
+	while (size > 0 && stat[size - 1] != ')')
+		size--;
+	return size <= 0 || size + 1 >= (long)sizeof(stat) ||
+	       (stat[size + 1] != 'R' && stat[size + 1] != 'D');
+}

@@ -16,6 +16,10 @@ int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument);
  * or the kernel refuses. */
 int tasks_blocked(uint32_t tid, uint64_t *signals);
 
+/* Whether a task waits for something but a processor or a device; true if that is unknown,
+ * and if the task has ended. */
+bool tasks_is_asleep(uint32_t tid);
+
 /* Whether the process has one task; false if that is unknown. */
 bool tasks_are_one(void);
 

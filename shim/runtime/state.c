@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "os/sys.h"
+#include "os/tasks.h"
 #include "runtime/log.h"
 
 #include <errno.h>
@@ -37,10 +38,12 @@ void state_begin_main(void)
 }
 
 #define MONOTONIC 1
-/* A thread that forks may wait this long for a processor. */
-#define FORK_NS	 250000000u
-#define YIELDS	 32
-#define SLEEP_MS 250
+/* A thread that forks may sleep this long. */
+#define FORK_NS 250000000u
+/* It may run, and wait for a processor, this long. */
+#define FORK_RUN_NS 10000000000u
+#define YIELDS	    32
+#define SLEEP_MS    250
 
 /* Yields at first, then sleeps: thousands of threads that yield to each other would make no
  * progress. */
@@ -55,10 +58,19 @@ static void yield_or_sleep(int owner, unsigned yields)
 	__atomic_sub_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Whether thread @tid forks, and does not wait for another lock as far as is known.  Not
+ * inlined, because it has a buffer. */
+static __attribute__((noinline)) bool forks_still(int tid, uint64_t passed_ns)
+{
+	return passed_ns < FORK_NS ||
+	       (passed_ns < FORK_RUN_NS && !tasks_is_asleep((uint32_t)tid));
+}
+
 /*
  * A thread that forks holds the lock so that its child finds all data consistent.  Inside
  * libc's fork it may wait for another lock, whose owner may wait here.  So a waiting thread
- * takes the lock after FORK_NS.  Not inlined, because hooks for new call paths call
+ * takes the lock of a thread that sleeps after FORK_NS.  (The child of a large process or on
+ * a busy machine may take longer.)  Not inlined, because hooks for new call paths call
  * state_call_locked with little stack.
  */
 static __attribute__((noinline)) void wait_for_lock(int self, int before)
@@ -70,7 +82,7 @@ static __attribute__((noinline)) void wait_for_lock(int self, int before)
 	do {
 		sys_time_ns(MONOTONIC, &now_ns);
 		if (before != -self &&
-		    (before >= 0 || now_ns - begin_ns < FORK_NS)) {
+		    (before >= 0 || forks_still(-before, now_ns - begin_ns))) {
 			yield_or_sleep(before, yields++);
 			before = 0;
 		}
