@@ -320,8 +320,8 @@ enum shim_source {
  * calls are switched off; SHIM_SOURCE_NONE for a function without marks, for an
  * address at which no function begins, and where shim may not use the marks
  * that are there (the log says why).  Hooks get the same from each source,
- * except that queries of arguments, results and locals find none for functions
- * with XRay's sleds.
+ * except that of functions with XRay's sleds, hardly any argument, result or
+ * local is available (SHIM_UNAVAILABLE_CODE and others).
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG if @function is 0 or @source is NULL;
  * SHIM_E_FAIL before shim runs.

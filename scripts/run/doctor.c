@@ -296,14 +296,19 @@ static void check_preload(void)
 
 static void check_hooks(const struct program *program)
 {
+	char text[128];
+
 	if (program->has_hooks)
 		problem("it defines __cyg_profile_func_enter itself, which"
 			" goes before ours: remove that");
-	else if (program->calls_hooks)
-		ok("it is compiled with -finstrument-functions");
+	else if (program->is_marked)
+		ok("calls of its functions are marked: %s",
+		   marks_text(&program->marks, text, sizeof(text)));
 	else
 		problem("it is not compiled with -finstrument-functions: add"
-			" -finstrument-functions and -g to its compiler flags."
+			" -finstrument-functions and -g to its compiler flags"
+			" (or clang's -fxray-instrument"
+			" -fxray-instruction-threshold=1)."
 			" Without, only the libraries it uses can be seen, if"
 			" they are");
 }

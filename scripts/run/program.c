@@ -412,6 +412,8 @@ static void inspect_elf(struct program *program, const struct elf *elf)
 	program->calls_hooks = mentions(elf, HOOK);
 	program->has_hooks = program->calls_hooks &&
 			     find_symbol(elf, HOOK, &unused);
+	marks_read(&program->marks, program->path);
+	program->is_marked = program->calls_hooks || marks_any(&program->marks);
 	inspect_needed(program, elf);
 }
 

@@ -2,6 +2,8 @@
 #ifndef RUN_PROGRAM_H
 #define RUN_PROGRAM_H
 
+#include "common/marks.h"
+
 #include <limits.h>
 #include <stdbool.h>
 
@@ -13,8 +15,11 @@ struct program {
 	bool is_foreign;    /* another processor, word size or byte order */
 	bool is_static;	    /* no dynamic linker loads it */
 	bool is_privileged; /* runs setuid, setgid or with capabilities */
+	bool is_marked;	    /* by -finstrument-functions or otherwise */
 	bool calls_hooks;   /* refers to __cyg_profile_func_enter ... */
 	bool has_hooks;	    /* ... and defines it itself */
+
+	struct marks marks;
 
 	/* The interpreter of a script, or the dynamic linker; may be empty. */
 	char interpreter[PATH_MAX];

@@ -76,7 +76,7 @@ static void warn_of_program(void)
 		say("%s: has a __cyg_profile_func_enter of its own, which goes"
 		    " before ours",
 		    name);
-	else if (program.is_elf && !program.calls_hooks &&
+	else if (program.is_elf && !program.is_marked &&
 		 (is_sampled_instead || settings_records_calls(&settings)))
 		say("%s: is not compiled with -finstrument-functions: %s (to see"
 		    " every call, add -finstrument-functions and -g to its"
@@ -98,7 +98,7 @@ static void choose_profile(void)
 		snprintf(settings.profile, sizeof(settings.profile),
 			 "calltree;memory;locks");
 	if (!program.is_elf || program.is_foreign || program.is_static ||
-	    program.is_privileged || program.has_hooks || program.calls_hooks)
+	    program.is_privileged || program.has_hooks || program.is_marked)
 		return;
 	is_sampled_instead = true;
 	snprintf(settings.profile, sizeof(settings.profile), "%s",
@@ -126,7 +126,7 @@ static void choose_unwinding(void)
 	static char longer[sizeof(settings.profile)];
 	char *rest = text, *item;
 
-	if (!program.is_elf || program.calls_hooks || program.has_hooks)
+	if (!program.is_elf || program.is_marked || program.has_hooks)
 		return;
 	strcpy(text, settings.profile);
 	settings.profile[0] = '\0';

@@ -22,6 +22,7 @@
 #include "os/text.h"
 #include "runtime/events.h"
 #include "runtime/state.h"
+#include "sources/sources.h"
 #include "unwind/unwind.h"
 
 #include <dlfcn.h>
@@ -123,6 +124,7 @@ static bool is_watched(const char *path, int flags)
 {
 	return path && !(flags & RTLD_NOLOAD) && state_get() == STATE_RUNNING &&
 	       (coverage_is_on() || prefetch_is_on() || plan_watches_images() ||
+		sources_are_on() ||
 		(events_counts.image_loading | events_counts.image_failed |
 		 events_counts.image_loaded));
 }

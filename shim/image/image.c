@@ -539,9 +539,10 @@ int image_scan(void)
 		if (image_at(i)->status == IMAGE_LOADED &&
 		    image_at(i)->scan != scans)
 			unload_image(image_at(i));
-	NOTIFY(images_scanned);
+	/* Subscribers look images up. */
 	if (list_is_old)
 		publish_list();
+	NOTIFY(images_scanned);
 	image_reclaim();
 	return 0;
 }

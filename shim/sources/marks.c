@@ -233,7 +233,8 @@ void marks_drop(struct source_image *image)
 	if (image->marks)
 		sys_unmap(image->marks, image->room * sizeof(*image->marks));
 	image->marks = NULL;
-	image->count = image->room = 0;
+	image->count = image->room = image->on = 0;
+	image->changed = image->changed_end = 0;
 }
 
 /* --- look-ups --- */

@@ -246,6 +246,11 @@ SUBSCRIBE(images_fork, begin_fork);
 SUBSCRIBE(image_forked_as_well, confirm);
 SUBSCRIBE(images_forked, finish_fork);
 
+bool sources_are_on(void)
+{
+	return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE);
+}
+
 /* --- what dispatch asks --- */
 
 static void route(const struct plan_route *route)
@@ -256,7 +261,7 @@ static void route(const struct plan_route *route)
 	route_set(route);
 	if (route->is_on == is_on)
 		return;
-	is_on = route->is_on;
+	__atomic_store_n(&is_on, route->is_on, __ATOMIC_RELEASE);
 	change_everything();
 	settle();
 }

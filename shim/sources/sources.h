@@ -98,6 +98,10 @@ static inline uintptr_t source_stub(const struct source_image *image,
 	return image->stubs + (uintptr_t)event * VENEER_SIZE;
 }
 
+/* Whether marks are to be switched on.  Objects that the program opens are then searched at
+ * once.  Async; without the lock. */
+bool sources_are_on(void);
+
 /* The image that covers @address, with its marks, or NULL. */
 struct source_image *sources_image(uintptr_t address);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <shim/format.h>
 
+#include "common/marks.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -136,6 +137,19 @@ static uint32_t put_threads(struct json *json, const struct model *model,
 	return i;
 }
 
+/* What the image's file shows; unknown if it is no longer the file that ran. */
+static void put_marks(struct json *json, const struct image *image)
+{
+	struct marks marks;
+	char text[128];
+
+	json_key_text(json, "marks",
+		      marks_read_same(&marks, image->path, image->build_id,
+				      image->build_id_size) ?
+			      marks_text(&marks, text, sizeof(text)) :
+			      NULL);
+}
+
 static void put_images(struct json *json, const struct process *process)
 {
 	const struct image *image = process->images;
@@ -155,6 +169,7 @@ static void put_images(struct json *json, const struct process *process)
 		json_key_count(json, "end", image->end);
 		json_key_count(json, "bias", image->bias);
 		json_key_count(json, "generation", image->generation);
+		put_marks(json, image);
 		json_close_object(json);
 	}
 	json_close_array(json);

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "common/marks.h"
 #include "model/bounds.h"
 #include "model/budget.h"
 #include "model/estimates.h"
@@ -183,6 +184,19 @@ static void put_sites(FILE *out, const struct shim_meta *meta)
 			meta->site_images_unwritable, meta->sites_rejected);
 }
 
+/* What the image's file shows, if it is still the file that ran. */
+static void put_marks(FILE *out, const struct image *image)
+{
+	struct marks marks;
+	char text[128];
+
+	if (!marks_read_same(&marks, image->path, image->build_id,
+			     image->build_id_size) ||
+	    !marks_any(&marks))
+		return;
+	fprintf(out, " (%s)", marks_text(&marks, text, sizeof(text)));
+}
+
 static void put_images(FILE *out, const struct process *process)
 {
 	const struct image *image = process->images;
@@ -197,6 +211,7 @@ static void put_images(FILE *out, const struct process *process)
 			fprintf(out, "%02x", image->build_id[byte]);
 		fputs(image->build_id_size ? " " : "no-build-id ", out);
 		put_text(out, image->path);
+		put_marks(out, image);
 		if (image->generation)
 			fprintf(out, " (unloaded, generation %u)",
 				image->generation);
