@@ -206,7 +206,9 @@ def budget_changes_while_the_program_runs():
         if 'no budget' in shimtest.run([shimtest.report, 'info',
                                         program.output]).stdout:
             raise shimtest.Skipped('no budget here')
-        time.sleep(0.3)
+        while 'no call was recorded' in shimtest.run([shimtest.report, 'report',
+                                                      program.output]).stderr:
+            time.sleep(0.01)
         before = budget_of(program)
         program.ctl('budget', '1')
         end = time.monotonic() + 60

@@ -215,12 +215,25 @@ def only_running_threads_if_that_is_asked_for():
         expect(program.pid not in found, found)
 
 
+def sleeps_of(pid):
+    """How often the threads of a process have fallen asleep."""
+    found = 0
+    for task in os.listdir('/proc/%d/task' % pid):
+        with open('/proc/%d/task/%s/status' % (pid, task)) as file:
+            found += int(re.search(r'^voluntary_ctxt_switches:\s+(\d+)', file.read(),
+                                   re.M).group(1))
+    return found
+
+
 @test
 def a_round_goes_on_until_the_process_ends():
     with Program(1) as program:
         looking = subprocess.Popen([PROFRUN, 'stack', str(program.pid), '--every', '10ms',
                                     '--folded'], stdout=subprocess.PIPE)
-        time.sleep(0.5)
+        # A thread that sleeps is woken once or more in each round.
+        begun, end = sleeps_of(program.pid), time.monotonic() + 60
+        while sleeps_of(program.pid) < begun + 30 and time.monotonic() < end:
+            time.sleep(0.01)
         program.process.kill()
         program.process.wait()
         out = looking.communicate(timeout=60)[0]
