@@ -382,6 +382,12 @@ static bool is_sanitizer(const char *name)
 	return false;
 }
 
+static bool is_mpi(const char *name)
+{
+	return strncmp(name, "libmpi.so", 9) == 0 ||
+	       strncmp(name, "libmpich.so", 11) == 0;
+}
+
 static void inspect_needed(struct program *program, const struct elf *elf)
 {
 	const ElfW(Dyn) * d;
@@ -394,6 +400,7 @@ static void inspect_needed(struct program *program, const struct elf *elf)
 		if (is_sanitizer(name) &&
 		    strlen(name) < sizeof(program->sanitizer))
 			strcpy(program->sanitizer, name);
+		program->has_mpi |= is_mpi(name);
 	}
 }
 

@@ -20,6 +20,7 @@ struct program {
 	bool has_hooks;	    /* ... and defines it itself */
 
 	struct marks marks;
+	bool has_mpi; /* needs the library of OpenMPI or MPICH */
 
 	/* The interpreter of a script, or the dynamic linker; may be empty. */
 	char interpreter[PATH_MAX];

@@ -159,18 +159,34 @@ static void append_entry(char *list, size_t size, const char *entry,
 	list[n + length] = '\0';
 }
 
-/* The order: the sanitizer that must be first, the former entries, libshim. */
+/* libshim-mpi.so, beside libshim; NULL: the program does not need it. */
+static const char *mpi_library(void)
+{
+	static char path[PATH_MAX];
+	const char *slash = strrchr(settings.library, '/');
+	int length = slash != NULL ? (int)(slash - settings.library) + 1 : 0;
+
+	snprintf(path, sizeof(path), "%.*slibshim-mpi.so", length,
+		 settings.library);
+	return program.has_mpi && access(path, R_OK) == 0 &&
+			       strpbrk(path, " \t\n:;") == NULL ?
+		       path :
+		       NULL;
+}
+
+/* The order: the sanitizer that must be first, the former entries, the wrappers of
+ * MPI, libshim. */
 static void set_preload(void)
 {
 	const char *entry = preload_entry(settings.library);
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = getenv("LD_PRELOAD"), *mpi = mpi_library();
 	size_t size, length;
 	char *list;
 
 	/* libshim comes last, even if an outer profrun has put it into the list. */
 	if (old == NULL)
 		old = "";
-	size = strlen(old) + sizeof(program.sanitizer) + PATH_MAX + 4;
+	size = strlen(old) + sizeof(program.sanitizer) + 2 * PATH_MAX + 5;
 	list = calloc(1, size);
 	if (list == NULL)
 		return;
@@ -182,6 +198,8 @@ static void set_preload(void)
 		if (length != strlen(entry) || strncmp(old, entry, length) != 0)
 			append_entry(list, size, old, length);
 	}
+	if (mpi != NULL && strstr(list, mpi) == NULL)
+		append_entry(list, size, mpi, strlen(mpi));
 	append_entry(list, size, entry, strlen(entry));
 	setenv("LD_PRELOAD", list, 1);
 	free(list);

@@ -13,7 +13,7 @@ SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                        'scripts', 'manual')
 VERBS = ('run', 'stat', 'record', 'report', 'annotate', 'replay', 'export', 'html', 'diff', 'merge',
          'gprof', 'finish', 'info', 'doctor', 'stack', 'attach', 'detach',
-         'ctl', 'tui', 'top')
+         'ctl', 'tui', 'top', 'reduce')
 
 
 def profrun(*words, **more):

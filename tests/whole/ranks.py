@@ -12,6 +12,7 @@ from shimtest import (compile, expect, expect_equal, new_directory, record,
                       shim_report, test, tree_of)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def recorded(count, profile='calltree:counts', status=0):
@@ -454,6 +455,67 @@ def mpirun_gives_one_report():
     expect_equal(by_name(ranks_of(output))['more']['mean'] > 0, True, 'more')
     expect_equal(tree_of(output)['main;more'], 6, 'calls')
     expect_equal(done.stderr.count('3 ranks:'), 1, done.stderr)
+
+
+# --- MPI ---
+
+def mpi_parameters(header):
+    with open(header) as file:
+        text = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
+    found = re.findall(r'\bMPI_(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*[;_M]',
+                       text)
+    return {name: 0 if words.strip() == 'void' else words.count(',') + 1
+            for name, words in found}
+
+
+@test
+def wrappers_have_the_parameters_of_mpi():
+    shimtest.need('mpicc')
+    with open(os.path.join(HERE, '..', '..', 'shim', 'edge', 'mpi',
+                           'functions.def')) as file:
+        ours = dict(re.findall(r'^MPI\((\w+), (\d+)\)', file.read(), re.M))
+    words = subprocess.run(['mpicc', '-E', '-xc', '-include', 'mpi.h',
+                            '/dev/null'], capture_output=True, text=True)
+    expect_equal(words.returncode, 0, words.stderr)
+    header = os.path.join(new_directory('header'), 'mpi.h')
+    with open(header, 'w') as file:
+        file.write(words.stdout)
+    wanted = mpi_parameters(header)
+    expect(len(ours) > 100, ours)
+    for name, count in ours.items():
+        expect_equal(int(count), wanted.get(name), name)
+
+
+def mpi_report(compiler, starter, *flags):
+    shimtest.need(compiler)
+    shimtest.need(starter)
+    directory = new_directory('mpi')
+    program = os.path.join(directory, 'mpi_calls')
+    made = subprocess.run([compiler, '-g', *flags, '-o', program, os.path.join(
+        HERE, '..', 'programs', 'mpi_calls.c')], capture_output=True,
+        text=True)
+    expect_equal(made.returncode, 0, made.stderr)
+    words = [starter, '-n', '3', PROFRUN, '-p', 'calltree:counts', '-q', '-o',
+             'job', program, '20']
+    if 'mpich' not in starter:
+        words[1:1] = ['--allow-run-as-root', '--oversubscribe']
+    done = subprocess.run(words, cwd=directory, capture_output=True, text=True,
+                          env=shimtest.environment(), timeout=120)
+    expect_equal((done.returncode, done.stdout), (0, 3 * 'sum 3\n'), done.stderr)
+    return by_name(ranks_of(os.path.join(directory, 'job')))
+
+
+@test
+def calls_of_mpi_are_functions():
+    for compiler, starter in ('mpicc', 'mpirun'), ('mpicc.mpich',
+                                                   'mpirun.mpich'):
+        if not shutil.which(compiler):
+            continue
+        found = mpi_report(compiler, starter, '-finstrument-functions')
+        for name, calls in (('MPI_Isend', 20), ('MPI_Sendrecv', 20),
+                            ('MPI_Waitall', 20), ('MPI_Barrier', 1),
+                            ('MPI_Allreduce', 1), ('main', 1)):
+            expect_equal(found[name]['each'], 3 * [calls], name)
 
 
 if __name__ == '__main__':
