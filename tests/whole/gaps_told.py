@@ -366,6 +366,32 @@ def only_the_owner_may_read_gaps():
     expect(modes and set(modes.values()) == {0o600}, modes)
 
 
+def switches_of(pid):
+    """How often the threads of a process have lost the processor; None after its end."""
+    found = 0
+    try:
+        for task in os.listdir('/proc/%d/task' % pid):
+            with open('/proc/%d/task/%s/status' % (pid, task)) as file:
+                found += sum(map(int, re.findall(r'_ctxt_switches:\s+(\d+)', file.read())))
+    except OSError:
+        return None
+    return found
+
+
+def wait_for_switches(output, many):
+    """Waits until the recorded program has had @many more, or has ended: a zombie's do not
+    change."""
+    end = time.monotonic() + 60
+    pid, = {int(name.split('.')[0]) for name in os.listdir(output) if '.' in name}
+    begun = switches_of(pid)
+    while time.monotonic() < end:
+        before = switches_of(pid)
+        time.sleep(0.5)
+        now = switches_of(pid)
+        if None in (begun, now) or now == before or now - begun > many:
+            return
+
+
 @test
 def switches_that_the_kernel_drops_are_counted():
     output = os.path.join(new_directory('dropped'), 'recording')
@@ -386,7 +412,7 @@ def switches_that_the_kernel_drops_are_counted():
             expect_equal(open(output + '/gaps', 'rb').read(8), b'SHIMGAPS',
                          'the head')
             profrun_.send_signal(signal.SIGSTOP)
-            time.sleep(0.5)
+            wait_for_switches(output, 100000)
             profrun_.send_signal(signal.SIGCONT)
         said = profrun_.communicate(timeout=60)[1].decode()
     finally:
