@@ -172,6 +172,9 @@ static void become_run(const char *verb, char **word)
 {
 	const char *words[] = { run, verb, library, report };
 
+	/* The screen of --live runs `profrun ctl`. */
+	if (strcmp(verb, "run") == 0)
+		setenv("SHIM_PROFRUN", me, 1);
 	become(run, words, LENGTH(words), word);
 }
 

@@ -27,6 +27,7 @@
 #include "gaps.h"
 #include "histograms.h"
 #include "job.h"
+#include "live.h"
 #include "modules.h"
 #include "preload.h"
 #include "program.h"
@@ -45,6 +46,7 @@ static struct settings settings;
 static struct program program;
 static struct job job;
 static bool is_sampled_instead;
+static char *profrun; /* the command; NULL: unknown */
 
 /* The child's message to its parent before it executes the program. */
 struct start {
@@ -374,6 +376,8 @@ static int become_program(void *data)
 		if (settings.is_record && !settings.is_quiet &&
 		    start->directory[0] != '\0')
 			say("recording: %s", start->directory);
+		if (settings.is_live)
+			live_redirect();
 		status = execute();
 		recording_remove(start->directory);
 	}
@@ -597,7 +601,10 @@ static int run(void)
 	if (settings.counters_ms)
 		counters_begin(child, settings.counters_ms, start->directory,
 			       &start->is_made);
+	if (settings.is_live)
+		live_begin(child, settings.report, profrun);
 	status = supervise_wait(child);
+	live_end();
 	end_watching(start);
 	if (!start->has_failed && start->directory[0] != '\0')
 		conclude(start->directory, status);
@@ -630,12 +637,18 @@ static int do_verb(int words, char **word)
 		snprintf(settings.library, sizeof(settings.library), "%s",
 			 word[2]);
 	settings.report = word[3];
+	/* It is none of the program's variables. */
+	if (getenv("SHIM_PROFRUN") != NULL)
+		profrun = strdup(getenv("SHIM_PROFRUN"));
+	unsetenv("SHIM_PROFRUN");
 	job_find(&job);
 	word[3] = word[1];
 	settings_read(&settings, words - 3, word + 3);
 	r = program_find(&program, settings.command[0]);
 	if (r != 0)
 		return r;
+	if (settings.is_live && !live_prepare())
+		return STATUS_USAGE;
 	program_inspect(&program);
 	choose_profile();
 	choose_unwinding();

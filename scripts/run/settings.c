@@ -103,6 +103,8 @@ static const char report_help[] =
 	"                             trace; or every MS milliseconds\n"
 	"      --tick HZ              how often calltree's coarse clock ticks (2000);\n"
 	"                             0: the kernel's own tick, 100 to 1000 a second\n"
+	"      --live                 show the screen of profrun top while it runs; its\n"
+	"                             output comes afterwards; q leaves\n"
 	"      --no-report            run only\n"
 	"      --sort COLUMN          report: by self, total, calls, mean or max\n"
 	"      --limit N              report: the first N lines\n"
@@ -670,6 +672,7 @@ enum {
 	OPT_GAPS,
 	OPT_COUNTERS,
 	OPT_TICK,
+	OPT_LIVE,
 	OPT_NO_REPORT,
 	OPT_SORT,
 	OPT_LIMIT,
@@ -703,6 +706,7 @@ static const struct option run_options[] = {
 	{ "gaps", no_argument, NULL, OPT_GAPS },
 	{ "counters", optional_argument, NULL, OPT_COUNTERS },
 	{ "tick", required_argument, NULL, OPT_TICK },
+	{ "live", no_argument, NULL, OPT_LIVE },
 	{ "no-report", no_argument, NULL, OPT_NO_REPORT },
 	{ "sort", required_argument, NULL, OPT_SORT },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
@@ -741,6 +745,7 @@ static void read_option(struct settings *settings, int option)
 	case OPT_COUNTERS: read_period(settings, optarg); break;
 	case OPT_TICK: read_tick(settings, optarg, "--tick"); break;
 	case OPT_GAPS: settings->has_gaps = true; break;
+	case OPT_LIVE: settings->is_live = true; break;
 	case OPT_NO_REPORT: settings->wants_report = false; break;
 	case OPT_SORT: add_sort(settings, optarg); break;
 	case OPT_LIMIT: add_limit(settings, optarg); break;

@@ -16,6 +16,7 @@ struct settings {
 	bool is_quiet;
 	bool is_verbose;
 	bool wants_report;
+	bool is_live; /* show the screen of profrun top */
 
 	/* For SHIM_PROFILE; empty: the variable stays as it is.  The size is the
 	 * library's limit, and that of the system for one variable. */

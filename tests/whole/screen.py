@@ -1,6 +1,7 @@
 """profrun tui and top on a terminal, which tmux plays: what the screen shows after keys."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -455,6 +456,109 @@ def top_says_why_there_is_nothing_to_see():
                           capture_output=True)
     expect_equal((done.returncode, done.stdout), (1, ''), done.stderr)
     expect('needs a terminal' in done.stderr, done.stderr)
+
+
+# --- profrun --live ---
+
+LIVE = '''
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static volatile unsigned long sum;
+__attribute__((noinline)) void work(void)
+{
+	for (unsigned long i = 0; i < 100000; i++)
+		sum += i % 7;
+}
+int main(int argc, char **argv)
+{
+	char line[100];
+
+	printf("input %d\\n", (int)read(0, line, sizeof(line)));
+	fflush(stdout);
+	fputs("an error\\n", stderr);
+	while (access(argv[1], F_OK) != 0)
+		work();
+	puts("the end");
+	return 5;
+}
+'''
+
+
+def live_program():
+    source = os.path.join(new_directory('screen'), 'live.c')
+    with open(source, 'w') as file:
+        file.write(LIVE)
+    return compile(source)
+
+
+def live(stop, *words):
+    return Terminal(PROFRUN, '--live', '-o', stop + '.recording', *words, '--',
+                    live_program(), stop, columns=110)
+
+
+@test
+def live_shows_the_screen_and_then_the_output_and_the_report():
+    stop = os.path.join(new_directory('live'), 'stop')
+    with live(stop) as terminal:
+        terminal.until('functions: [1-9][0-9,]* calls/s')
+        terminal.until(r' work \[live\]')
+        expect('an error' not in terminal.screen(), terminal.screen())
+        open(stop, 'w').close()
+        terminal.until(', ended')
+        terminal.keys('q')
+        expect_equal(terminal.status(), 5, 'status')
+        screen = terminal.until(r'(?s)input 0\n.*an error\n.*the end\n(.*\n)*.*work \[')
+        expect('recording: ' + stop + '.recording' in terminal.screen(), screen)
+
+
+@test
+def live_may_be_left_before_the_program_ends():
+    stop = os.path.join(new_directory('live'), 'stop')
+    with live(stop, '--no-report') as terminal:
+        terminal.until(r' work \[live\]')
+        terminal.keys('q').until('input 0\nan error\n')
+        expect('the end' not in terminal.screen(), terminal.screen())
+        open(stop, 'w').close()
+        terminal.until('the end\n')
+        expect_equal(terminal.status(), 5, 'status')
+
+
+@test
+def of_live_ctrl_c_is_the_program_s():
+    stop = os.path.join(new_directory('live'), 'stop')
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ['TERM'] = 'xterm'
+        os.execv(PROFRUN, [PROFRUN, '--live', '--no-report', '-o', stop + '.recording',
+                           '--', live_program(), stop])
+    text = b''
+    while b' work ' not in text:
+        text += os.read(fd, 4096)
+    os.write(fd, b'\x03')
+    text = b''
+    while b', ended' not in text:
+        text += os.read(fd, 4096)
+    os.write(fd, b'q')
+    try:
+        while True:
+            text += os.read(fd, 4096)
+    except OSError:     # the other end is closed
+        pass
+    expect_equal(os.waitpid(pid, 0)[1], signal.SIGINT, 'status')
+    expect(b'an error\r\n' in text and b'the end' not in text, text)
+
+
+@test
+def live_needs_a_terminal_and_a_program_that_is_recorded():
+    done = subprocess.run([PROFRUN, '--live', 'true'], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, start_new_session=True)
+    expect_equal((done.returncode, done.stdout, done.stderr),
+                 (2, '', 'profrun: --live needs a terminal\n'), 'no terminal')
+    with Terminal(PROFRUN, '--live', '-q', '-o', new_directory('live') + '/recording',
+                  'sh', '-c', 'echo short; exit 4') as terminal:
+        expect_equal(terminal.status(), 4, 'status')
+        terminal.until('short')
 
 
 if __name__ == '__main__':
