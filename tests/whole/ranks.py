@@ -457,6 +457,29 @@ def mpirun_gives_one_report():
     expect_equal(done.stderr.count('3 ranks:'), 1, done.stderr)
 
 
+@test
+def outliers_and_groups_are_told():
+    counts = 100, 103, 99, 400, 101, 98, 102, 100, 101
+    job = Job(9, counts=counts)
+    output = job.path('profrun.ranks.77')
+    for _ in range(2):
+        text = shim_report('report', output, '--ranks')
+        expect('outlier: rank.3 has 801, the median is 203; most of the '
+               'difference is in ' in text, text)
+        expect_equal(text.count('outlier'), 1, text)
+        expect('alike: rank.0, rank.1, rank.2, rank.4 and 4 more: 202 calls each'
+               in text, text)
+        expect('alike: rank.3: 801 calls each' in text, text)
+        found = ranks_of(output)
+        expect_equal(found['groups'], [0, 0, 0, 1, 0, 0, 0, 0, 0], 'groups')
+        more = by_name(found)['more']
+        expect_equal((more['median'], more['mad'], more['outliers']),
+                     (101, 1, [3]), 'more')
+        shim_report('reduce', output)
+    output = Job(3, counts=(1, 50, 2)).path('profrun.ranks.77')
+    expect('outlier' not in shim_report('report', output, '--ranks'), 'few')
+
+
 # --- MPI ---
 
 def mpi_parameters(header):

@@ -2,6 +2,7 @@
  * The export of the ranks of a parallel job as JSON, one object for each rank.
  */
 #include <stdint.h>
+#include <stdlib.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -10,6 +11,7 @@
 #include "export/json_ranks.h"
 #include "model/functions.h"
 #include "model/model.h"
+#include "model/rank_groups.h"
 #include "model/ranks.h"
 
 /* As keys of the object that is open. */
@@ -17,6 +19,7 @@ static void put_row(struct json *json, const struct ranks *ranks,
 		    const struct rank_row *row)
 {
 	double *each = ranks->each;
+	struct rank_center center;
 	uint32_t i;
 
 	for (i = row->first; i != NONE; i = ranks->figures[i].next)
@@ -27,6 +30,14 @@ static void put_row(struct json *json, const struct ranks *ranks,
 	json_key_count(json, "min_rank", row->least_rank);
 	json_key_number(json, "max", row->most, 17);
 	json_key_count(json, "max_rank", row->most_rank);
+	rank_center_find(&center, ranks, row);
+	json_key_number(json, "median", center.median, 17);
+	json_key_number(json, "mad", center.mad, 17);
+	json_key_array(json, "outliers");
+	for (i = 0; i < center.count; i++)
+		json_count(json, center.outliers[i]);
+	json_close_array(json);
+	free(center.outliers);
 	json_key_number(json, "imbalance_percent", ranks_imbalance(row), 17);
 	json_key_count(json, "calls", row->calls);
 	json_key_flag(json, "calls_estimated", row->has_estimate);
@@ -55,6 +66,7 @@ static void put_function(struct json *json, const struct ranks *ranks,
 void ranks_json(FILE *out, struct model *model)
 {
 	struct json json = json_begin(out);
+	struct rank_groups groups;
 	struct ranks ranks;
 	uint32_t i;
 
@@ -66,6 +78,16 @@ void ranks_json(FILE *out, struct model *model)
 	for (i = 0; i < ranks.count; i++)
 		json_text(&json, ranks.names[i]);
 	json_close_array(&json);
+	rank_groups_find(&groups, &ranks);
+	if (groups.count) {
+		json_key_array(&json, "groups");
+		for (i = 0; i < ranks.count; i++)
+			json_count(&json, groups.of_rank[i]);
+		json_close_array(&json);
+	} else {
+		json_key_null(&json, "groups");
+	}
+	free(groups.of_rank);
 	json_key_object(&json, "all");
 	put_row(&json, &ranks, &ranks.all);
 	json_close_object(&json);

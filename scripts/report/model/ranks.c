@@ -116,7 +116,7 @@ static void measure_row(const struct ranks *ranks, struct rank_row *row)
  * would save. */
 double ranks_imbalance(const struct rank_row *row)
 {
-	return row->mean > 0 ? 100 * (row->most / row->mean - 1) : 0;
+	return row->mean > 0 ? fmax(100 * (row->most / row->mean - 1), 0) : 0;
 }
 
 static void add_functions(struct ranks *ranks)

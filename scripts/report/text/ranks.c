@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "model/bounds.h"
 #include "model/model.h"
+#include "model/rank_groups.h"
 #include "model/ranks.h"
 #include "text/layout.h"
 #include "text/numbers.h"
@@ -206,10 +207,139 @@ static void print_paths(const struct layout *layout, struct ranks *ranks)
 	free(sibling);
 }
 
+/* --- outliers and groups --- */
+
+#define OUTLIERS_SHOWN 5
+#define NAMES_SHOWN    4
+
+/* The function in which @rank differs most from the median of the ranks. */
+static uint32_t find_cause(const struct ranks *ranks, const double *medians,
+			   uint32_t rank)
+{
+	uint32_t f, i, cause = NONE;
+	double value, most = 0;
+
+	for (f = 0; f < ranks->model->function_count; f++) {
+		value = 0;
+		for (i = ranks->functions[f].first; i != NONE;
+		     i = ranks->figures[i].next)
+			if (ranks->figures[i].rank == rank)
+				value += ranks->figures[i].value;
+		value = value > medians[f] ? value - medians[f] :
+					     medians[f] - value;
+		if (value > most) {
+			most = value;
+			cause = f;
+		}
+	}
+	return cause;
+}
+
+static double *find_medians(const struct ranks *ranks)
+{
+	uint32_t count = ranks->model->function_count, f;
+	double *medians = allocate(count, sizeof(*medians));
+	struct rank_center center;
+
+	for (f = 0; f < count; f++) {
+		rank_center_find(&center, ranks, &ranks->functions[f]);
+		medians[f] = center.median;
+		free(center.outliers);
+	}
+	return medians;
+}
+
+/* What each rank has in all; free() it. */
+static double *list_totals(const struct ranks *ranks)
+{
+	double *totals = allocate(ranks->count, sizeof(*totals));
+	uint32_t i;
+
+	for (i = ranks->all.first; i != NONE; i = ranks->figures[i].next)
+		totals[ranks->figures[i].rank] += ranks->figures[i].value;
+	return totals;
+}
+
+static void print_outliers(const struct layout *layout,
+			   const struct ranks *ranks, const double *totals)
+{
+	const struct rank_row *all = &ranks->all;
+	struct rank_center center;
+	char text[SHORT_TEXT];
+	double *medians;
+	uint32_t i, cause;
+
+	rank_center_find(&center, ranks, all);
+	medians = center.count ? find_medians(ranks) : NULL;
+	for (i = 0; i < center.count && i < OUTLIERS_SHOWN; i++) {
+		uint32_t rank = center.outliers[i];
+
+		fputs("  outlier: ", layout->out);
+		put_text(layout->out, ranks->names[rank]);
+		fprintf(layout->out, " has %s",
+			figure_text(ranks, text, all, totals[rank]));
+		fprintf(layout->out, ", the median is %s",
+			figure_text(ranks, text, all, center.median));
+		cause = find_cause(ranks, medians, rank);
+		if (cause != NONE) {
+			fputs("; most of the difference is in ", layout->out);
+			put_function_name(layout,
+					  &ranks->model->functions[cause],
+					  SIZE_MAX);
+		}
+		fputc('\n', layout->out);
+	}
+	if (center.count > OUTLIERS_SHOWN)
+		fprintf(layout->out, "  and %u more outliers\n",
+			center.count - OUTLIERS_SHOWN);
+	free(center.outliers);
+	free(medians);
+}
+
+static void print_group(const struct layout *layout, const struct ranks *ranks,
+			const struct rank_groups *groups, uint32_t group,
+			const double *totals)
+{
+	uint32_t rank, count = 0;
+	char text[SHORT_TEXT];
+	double sum = 0;
+
+	fputs("  alike: ", layout->out);
+	for (rank = 0; rank < ranks->count; rank++) {
+		if (groups->of_rank[rank] != group)
+			continue;
+		if (count++ < NAMES_SHOWN) {
+			fputs(count > 1 ? ", " : "", layout->out);
+			put_text(layout->out, ranks->names[rank]);
+		}
+		sum += totals[rank];
+	}
+	if (count > NAMES_SHOWN)
+		fprintf(layout->out, " and %u more", count - NAMES_SHOWN);
+	fprintf(layout->out, ": %s%s each\n",
+		figure_text(ranks, text, &ranks->all, sum / count),
+		ranks->is_timed ? "" : " calls");
+}
+
+/* Groups say something only if they are fewer than the ranks. */
+static void print_groups(const struct layout *layout, const struct ranks *ranks,
+			 const double *totals)
+{
+	struct rank_groups groups;
+	uint32_t i;
+
+	rank_groups_find(&groups, ranks);
+	if (groups.count > 1 && groups.count <= ranks->count / 2)
+		for (i = 0; i < groups.count; i++)
+			print_group(layout, ranks, &groups, i, totals);
+	free(groups.of_rank);
+}
+
 void ranks_print(const struct layout *layout)
 {
 	struct ranks ranks;
 	char mean[SHORT_TEXT], text[SHORT_TEXT];
+	double *totals;
 
 	ranks_collect(&ranks, layout->model);
 	if (ranks.count == 0) {
@@ -228,6 +358,10 @@ void ranks_print(const struct layout *layout)
 	put_text(layout->out, ranks.names[ranks.all.most_rank]);
 	fprintf(layout->out, ": imbalance %.1f %%\n",
 		ranks_imbalance(&ranks.all));
+	totals = list_totals(&ranks);
+	print_outliers(layout, &ranks, totals);
+	print_groups(layout, &ranks, totals);
+	free(totals);
 	if (layout->options->tree)
 		print_paths(layout, &ranks);
 	else
