@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -59,6 +60,8 @@ struct attach {
 	char root[32];	    /* the prefix of the process's file names, or "" */
 	char directory[PATH_MAX];
 	uint64_t stack, stack_size; /* mapped in the process; 0: not yet */
+	uint64_t errno_at;	    /* errno of the stopped thread */
+	int thread_errno;	    /* its value at the stop */
 	uint64_t stopped_ns;
 };
 
@@ -211,6 +214,7 @@ static void lock_process(const struct attach *attach)
 
 static void open_process(struct attach *attach, int pid, bool is_forced)
 {
+	remote_symbols_forget();
 	target_open(&attach->target, pid);
 	lock_process(attach);
 	attach->memory.target = &attach->target;
@@ -223,13 +227,16 @@ static void open_process(struct attach *attach, int pid, bool is_forced)
 	attach->safe.unwinder = unwinder_open(&attach->memory.space);
 	attach->safe.frames = allocate(UNWIND_DEPTH_MAX,
 				       sizeof(*attach->safe.frames));
+	/* The stopped thread waits for profrun.  Only root may do this. */
+	setpriority(PRIO_PROCESS, 0, -20);
 }
 
 /* --- a thread at a safe place --- */
 
-/* Stops one of @threads that is at a safe place.  If none is, stores a reason. */
+/* Stops one of @threads that sleeps, or that runs, and is at a safe place.  If none is,
+ * stores a reason. */
 static bool stop_one(struct attach *attach, const pid_t *threads,
-		     uint32_t count, const char **reason)
+		     uint32_t count, bool that_sleeps, const char **reason)
 {
 	uint32_t i;
 
@@ -245,6 +252,8 @@ static bool stop_one(struct attach *attach, const pid_t *threads,
 			*reason = "waiting in the kernel";
 			continue;
 		}
+		if ((state == 'S') != that_sleeps)
+			continue;
 		result = remote_stop(&attach->remote, threads[i]);
 		if (result == REMOTE_REFUSED)
 			target_refused(&attach->target, errno);
@@ -275,7 +284,10 @@ static void stop_safely(struct attach *attach)
 			die("process %d (%s) has ended",
 			    (int)attach->target.pid, attach->target.name);
 		read_mappings(attach);
-		is_stopped = stop_one(attach, threads, count, &reason);
+		/* A thread that sleeps loses the least by a stop, and the kernel
+		 * prefers it to threads that run. */
+		is_stopped = stop_one(attach, threads, count, true, &reason) ||
+			     stop_one(attach, threads, count, false, &reason);
 		free(threads);
 		if (is_stopped)
 			return;
@@ -330,6 +342,9 @@ static void map_stack(struct attach *attach, size_t settings_size)
 {
 	uint64_t result;
 
+	attach->errno_at = call(attach, "__errno_location", 0, 0, 0, 0, 0);
+	remote_read(&attach->remote, attach->errno_at, &attach->thread_errno,
+		    sizeof(attach->thread_errno));
 	attach->stack_size = STACK_SIZE + ((settings_size + 4095) & ~4095ull);
 	result = call(attach, "mmap", 0, attach->stack_size,
 		      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -353,6 +368,8 @@ static void finish(struct attach *attach)
 	attach->stack = 0;
 	if (stack)
 		call(attach, "munmap", stack, attach->stack_size, 0, 0, 0);
+	remote_write(&attach->remote, attach->errno_at, &attach->thread_errno,
+		     sizeof(attach->thread_errno));
 	remote_release(&attach->remote);
 	attach->stopped_ns = ns_of(CLOCK_MONOTONIC) - attach->stopped_ns;
 }

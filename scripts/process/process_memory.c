@@ -78,7 +78,8 @@ static void add_line(struct process_memory *memory, char *line,
 	    at == 0)
 		return;
 	path = line + at;
-	if (path[0] == '/' && rights[2] == 'x')
+	/* Mappings have the numbers of their modules, which may be data files. */
+	if (path[0] == '/')
 		for (i = 0; line[i]; i++)
 			*known_hash = (*known_hash ^ (unsigned char)line[i]) *
 				      0x100000001b3ull;

@@ -10,10 +10,11 @@
  *
  * With PTRACE_SYSCALL the thread stops at each system call, which is slow; so a function
  * of shim, which makes many, runs to a wait at its end before.  At rt_sigreturn the call is
- * done.  Then profrun skips the system call, and restores all registers by ptrace.  That
- * also restores what a signal frame cannot: the state of a system call that the stop has
- * interrupted, which the kernel continues.  If profrun is killed before, rt_sigreturn
- * restores the thread, and the thread begins the interrupted call again.
+ * done.  From there the next call begins, or profrun lets the thread go on: it skips the
+ * system call, and restores all registers by ptrace.  That also restores what a signal
+ * frame cannot: the state of a system call that the stop has interrupted, which the kernel
+ * continues.  If profrun is killed before, rt_sigreturn restores the thread, and the thread
+ * begins the interrupted call again.
  */
 #include <elf.h>
 #include <errno.h>
@@ -175,7 +176,7 @@ enum remote_result remote_stop(struct remote *remote, pid_t tid)
 	enum remote_result result;
 
 	remote->tid = tid;
-	remote->is_stopped = false;
+	remote->is_stopped = remote->has_called = false;
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
 		return errno == ESRCH ? REMOTE_GONE : REMOTE_REFUSED;
 	result = interrupt(remote);
@@ -183,21 +184,12 @@ enum remote_result remote_stop(struct remote *remote, pid_t tid)
 		return result;
 	remote->is_stopped = true;
 	if (!read_state(remote)) {
-		remote_release(remote);
+		ptrace(PTRACE_DETACH, tid, 0, 0);
+		remote->is_stopped = false;
 		return REMOTE_GONE;
 	}
 	repeat_ended_call(remote);
 	return REMOTE_DONE;
-}
-
-void remote_release(struct remote *remote)
-{
-	if (remote->is_stopped) {
-		/* The registers may begin an ended call again. */
-		set_registers(remote, &remote->registers);
-		ptrace(PTRACE_DETACH, remote->tid, 0, 0);
-	}
-	remote->is_stopped = false;
 }
 
 /* --- the signal frame --- */
@@ -337,10 +329,12 @@ static enum remote_result run_to_sigreturn(struct remote *remote)
 {
 	struct user_regs_struct now;
 	struct iovec iovec = { &now, sizeof(now) };
-	bool is_entry = true;
+	/* After the first call, the skipped rt_sigreturn ends first. */
+	bool is_entry = !remote->has_called;
 	enum remote_result result;
 	int status;
 
+	remote->has_called = false;
 	for (;;) {
 		if (ptrace(PTRACE_SYSCALL, remote->tid, 0, 0) < 0)
 			return REMOTE_GONE;
@@ -365,7 +359,7 @@ static enum remote_result run_to_sigreturn(struct remote *remote)
 
 /*
  * The thread is about to call rt_sigreturn.  Restores it, skips the system call, and stops
- * it where it was.  After each step the thread could go on alone: first rt_sigreturn
+ * it where it was.  At this stop, the kernel still continues an interrupted call.  After each step the thread could go on alone: first rt_sigreturn
  * still restores all; then the registers, which change at once, are those of the program.
  */
 static enum remote_result restore(struct remote *remote)
@@ -387,9 +381,6 @@ static enum remote_result restore(struct remote *remote)
 	    ptrace(PTRACE_CONT, remote->tid, 0, 0) < 0)
 		return REMOTE_GONE;
 	result = interrupt(remote);
-	/* At this stop, the kernel still continues an interrupted call. */
-	if (result == REMOTE_DONE && !set_registers(remote, &remote->registers))
-		result = REMOTE_GONE;
 	return result;
 }
 
@@ -401,6 +392,7 @@ static enum remote_result run_to_wait(struct remote *remote, uint64_t done)
 	enum remote_result result;
 	int status;
 
+	remote->has_called = false;
 	if (ptrace(PTRACE_CONT, remote->tid, 0, 0) < 0)
 		return REMOTE_GONE;
 	while (word != REMOTE_WAITS) {
@@ -456,9 +448,20 @@ enum remote_result remote_call(struct remote *remote,
 	if (done == REMOTE_DONE &&
 	    !remote_read(remote, result_at, result, sizeof(*result)))
 		done = REMOTE_GONE;
-	if (done == REMOTE_DONE)
-		done = restore(remote);
+	remote->has_called = done == REMOTE_DONE;
 	if (done != REMOTE_DONE)
 		remote->is_stopped = false;
 	return done;
+}
+
+void remote_release(struct remote *remote)
+{
+	if (remote->is_stopped && remote->has_called)
+		remote->is_stopped = restore(remote) == REMOTE_DONE;
+	if (remote->is_stopped) {
+		/* The registers may begin an ended call again. */
+		set_registers(remote, &remote->registers);
+		ptrace(PTRACE_DETACH, remote->tid, 0, 0);
+	}
+	remote->is_stopped = remote->has_called = false;
 }

@@ -29,6 +29,7 @@ struct remote {
 	size_t xstate_size;
 	uint64_t mask;
 	bool is_stopped;
+	bool has_called; /* it stands at the end of a call */
 	/* The last system call that failed during a call, and its error. */
 	long failed_call;
 	int failed_error;
@@ -50,8 +51,8 @@ void remote_release(struct remote *remote);
 /*
  * remote_call - calls a function on the stopped thread
  *
- * Blocks all signals during the call.  Afterwards the thread is stopped again where it
- * was.  The result of the function is stored in *@result.
+ * Blocks all signals from the first call until remote_release().  Only that function
+ * lets the thread continue where it was stopped.  The result of the function is stored in *@result.
  */
 struct remote_function {
 	uint64_t address;

@@ -12,13 +12,17 @@
 #define SYMBOLS_MAX (1u << 20)
 #define STRINGS_MAX (16u << 20)
 
-/* The tables of the file that was asked for last. */
-static struct {
+/* The tables of a file. */
+struct tables {
+	struct tables *next;
 	uint64_t start, bias, entry;
-	Elf64_Sym *symbols;
+	Elf64_Sym *symbols; /* NULL: it has none */
 	char *strings;
 	size_t count, strings_size;
-} tables;
+};
+
+/* Of all files that were asked for, so that a thread need not wait for them. */
+static struct tables *all_tables;
 
 static uint64_t relocate(uint64_t bias, uint64_t address)
 {
@@ -51,7 +55,8 @@ static size_t count_symbols(const struct remote *remote, uint64_t hash)
 	return last;
 }
 
-static bool read_tables(const struct remote *remote, uint64_t dynamic)
+static bool read_dynamic(const struct remote *remote, struct tables *tables,
+			 uint64_t dynamic)
 {
 	uint64_t symbols = 0, strings = 0, hash = 0, size = 0;
 	Elf64_Dyn entry;
@@ -69,94 +74,117 @@ static bool read_tables(const struct remote *remote, uint64_t dynamic)
 	} while (entry.d_tag != DT_NULL);
 	if (!symbols || !strings || !hash || !size || size > STRINGS_MAX)
 		return false;
-	tables.count = count_symbols(remote, relocate(tables.bias, hash));
-	if (tables.count == 0 || tables.count > SYMBOLS_MAX)
+	tables->count = count_symbols(remote, relocate(tables->bias, hash));
+	if (tables->count == 0 || tables->count > SYMBOLS_MAX)
 		return false;
-	tables.symbols = allocate(tables.count, sizeof(*tables.symbols));
-	tables.strings = allocate(1, size + 1);
-	tables.strings_size = size;
-	return remote_read(remote, relocate(tables.bias, symbols),
-			   tables.symbols,
-			   tables.count * sizeof(*tables.symbols)) &&
-	       remote_read(remote, relocate(tables.bias, strings),
-			   tables.strings, size);
+	tables->symbols = allocate(tables->count, sizeof(*tables->symbols));
+	tables->strings = allocate(1, size + 1);
+	tables->strings_size = size;
+	return remote_read(remote, relocate(tables->bias, symbols),
+			   tables->symbols,
+			   tables->count * sizeof(*tables->symbols)) &&
+	       remote_read(remote, relocate(tables->bias, strings),
+			   tables->strings, size);
 }
 
-static bool read_file(const struct remote *remote, uint64_t start)
+static void read_tables(const struct remote *remote, struct tables *tables)
 {
 	bool has_bias = false;
-	uint64_t dynamic = 0;
+	uint64_t start = tables->start, dynamic = 0;
 	Elf64_Ehdr elf;
 	Elf64_Phdr part;
 	unsigned i;
 
-	if (tables.start == start)
-		return tables.symbols != NULL;
-	free(tables.symbols);
-	free(tables.strings);
-	memset(&tables, 0, sizeof(tables));
-	tables.start = start;
 	if (!remote_read(remote, start, &elf, sizeof(elf)) ||
 	    memcmp(elf.e_ident, ELFMAG, SELFMAG) ||
 	    elf.e_phentsize != sizeof(part))
-		return false;
+		return;
 	for (i = 0; i < elf.e_phnum; i++) {
 		if (!remote_read(remote, start + elf.e_phoff + i * sizeof(part),
 				 &part, sizeof(part)))
-			return false;
+			return;
 		if (part.p_type == PT_LOAD && !has_bias) {
-			tables.bias = start - (part.p_vaddr & ~(uint64_t)4095);
+			tables->bias = start - (part.p_vaddr & ~(uint64_t)4095);
 			has_bias = true;
 		}
 		if (part.p_type == PT_DYNAMIC)
 			dynamic = part.p_vaddr;
 	}
-	tables.entry = elf.e_entry + tables.bias;
-	if (dynamic && read_tables(remote, dynamic + tables.bias))
-		return true;
-	free(tables.symbols);
-	tables.symbols = NULL;
-	return false;
+	tables->entry = elf.e_entry + tables->bias;
+	if (dynamic && read_dynamic(remote, tables, dynamic + tables->bias))
+		return;
+	free(tables->symbols);
+	tables->symbols = NULL;
+	tables->count = 0;
 }
 
-static const char *name_of(const Elf64_Sym *symbol)
+static const struct tables *find_tables(const struct remote *remote,
+					uint64_t start)
 {
-	return symbol->st_name < tables.strings_size ?
-		       tables.strings + symbol->st_name :
+	struct tables *tables;
+
+	for (tables = all_tables; tables; tables = tables->next)
+		if (tables->start == start)
+			return tables;
+	tables = allocate(1, sizeof(*tables));
+	tables->start = start;
+	tables->next = all_tables;
+	all_tables = tables;
+	read_tables(remote, tables);
+	return tables;
+}
+
+void remote_symbols_forget(void)
+{
+	while (all_tables) {
+		struct tables *next = all_tables->next;
+
+		free(all_tables->symbols);
+		free(all_tables->strings);
+		free(all_tables);
+		all_tables = next;
+	}
+}
+
+static const char *name_of(const struct tables *tables, const Elf64_Sym *symbol)
+{
+	return symbol->st_name < tables->strings_size ?
+		       tables->strings + symbol->st_name :
 		       "";
 }
 
 uint64_t remote_symbol(const struct remote *remote, uint64_t start,
 		       const char *name)
 {
+	const struct tables *tables = find_tables(remote, start);
 	size_t i;
 
-	if (!read_file(remote, start))
-		return 0;
-	for (i = 0; i < tables.count; i++)
-		if (tables.symbols[i].st_shndx != SHN_UNDEF &&
-		    ELF64_ST_TYPE(tables.symbols[i].st_info) != STT_GNU_IFUNC &&
-		    !strcmp(name_of(&tables.symbols[i]), name))
-			return tables.symbols[i].st_value + tables.bias;
+	for (i = 0; i < tables->count; i++) {
+		const Elf64_Sym *symbol = &tables->symbols[i];
+
+		if (symbol->st_shndx != SHN_UNDEF &&
+		    ELF64_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC &&
+		    !strcmp(name_of(tables, symbol), name))
+			return symbol->st_value + tables->bias;
+	}
 	return 0;
 }
 
 bool remote_function(const struct remote *remote, uint64_t start,
 		     uint64_t address, char name[64])
 {
+	const struct tables *tables = find_tables(remote, start);
 	size_t i;
 
-	if (!read_file(remote, start))
-		return false;
-	for (i = 0; i < tables.count; i++) {
-		const Elf64_Sym *symbol = &tables.symbols[i];
+	for (i = 0; i < tables->count; i++) {
+		const Elf64_Sym *symbol = &tables->symbols[i];
 
 		if (symbol->st_shndx == SHN_UNDEF ||
 		    ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
-		    address - (symbol->st_value + tables.bias) >=
+		    address - (symbol->st_value + tables->bias) >=
 			    symbol->st_size)
 			continue;
-		strncpy(name, name_of(symbol), 63);
+		strncpy(name, name_of(tables, symbol), 63);
 		name[63] = '\0';
 		return true;
 	}
@@ -165,8 +193,7 @@ bool remote_function(const struct remote *remote, uint64_t start,
 
 uint64_t remote_entry(const struct remote *remote, uint64_t start)
 {
-	read_file(remote, start);
-	return tables.entry;
+	return find_tables(remote, start)->entry;
 }
 
 uint64_t remote_code(const struct remote *remote, uint64_t start, uint64_t end,

@@ -6,6 +6,9 @@
 
 #include "process/remote.h"
 
+/* Forgets what was read: files may have been unmapped. */
+void remote_symbols_forget(void);
+
 /* The address of the symbol @name of the ELF file that is mapped at @start; 0: none. */
 uint64_t remote_symbol(const struct remote *remote, uint64_t start,
 		       const char *name);

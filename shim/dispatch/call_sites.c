@@ -32,6 +32,8 @@
 static struct site_image images[IMAGES_MAX];
 static unsigned image_count;
 static bool all_off;
+/* shim is detached: all sites are on, whatever profilers want. */
+static bool is_detached;
 /* The code of an image may differ from the wanted state. */
 static bool unsettled;
 
@@ -141,7 +143,7 @@ struct run {
 
 static bool wants_off(const struct site *site)
 {
-	return all_off || site->filtered || site->throttled;
+	return !is_detached && (all_off || site->filtered || site->throttled);
 }
 
 static uintptr_t address_of(const struct site_image *image, uint32_t number)
@@ -281,6 +283,18 @@ static bool is_settled(const struct site_image *image, uint32_t first,
 	return true;
 }
 
+/* Code was written since the last synchronize(). */
+static bool is_written;
+
+/* After this call, no thread executes the old code.  The first one takes 10 ms if the
+ * program has threads: the kernel waits for a grace period. */
+static void synchronize(void)
+{
+	if (is_written)
+		sys_sync_cores();
+	is_written = false;
+}
+
 /* Writes the wanted state into the code of the sites from @first to @end. */
 static int settle_sites(struct site_image *image, uint32_t first, uint32_t end)
 {
@@ -293,6 +307,7 @@ static int settle_sites(struct site_image *image, uint32_t first, uint32_t end)
 		unsettled = true;
 		return -EBUSY;
 	}
+	is_written = true;
 	patch_open(&patch, image->memory.start, image->memory.end);
 	r = write_sites(image, &patch, first, end);
 	patch_close(&patch);
@@ -318,8 +333,7 @@ static int settle_all(bool find)
 		if (r < 0 && result == 0)
 			result = r;
 	}
-	/* After this call, no thread executes the old code. */
-	sys_sync_cores();
+	synchronize();
 	return result;
 }
 
@@ -331,7 +345,7 @@ int call_sites_switch_all(bool on)
 	if (on && !all_off)
 		return 0;
 	all_off = !on;
-	return settle_all(all_off);
+	return is_detached ? 0 : settle_all(all_off);
 }
 
 void call_sites_settle(void)
@@ -561,7 +575,7 @@ static int settle_changed(void)
 		if (r < 0 && r != -EBUSY && result == 0)
 			result = r;
 	}
-	sys_sync_cores();
+	synchronize();
 	return result;
 }
 
@@ -855,6 +869,14 @@ int call_sites_unfilter_all(void)
 	NOTIFY(other_calls_reset, OTHER_FILTER);
 	settle_others();
 	return settle_all(all_off);
+}
+
+int call_sites_detach(bool begins)
+{
+	if (begins)
+		uncount_all();
+	is_detached = begins;
+	return settle_all(!begins && all_off);
 }
 
 struct call_sites_state sites_state(void)

@@ -70,6 +70,9 @@ int call_sites_count(struct shim_counted_call *calls, uint32_t count);
 /* Ends both for all calls. */
 int call_sites_unthrottle_all(void);
 
+/* Gives all sites the compiler's code until @begins is false.  Returns 0 or -errno. */
+int call_sites_detach(bool begins);
+
 /* Switches on all calls that call_sites_switch_call and call_sites_switch_jumps have
  * switched off. */
 int call_sites_unfilter_all(void);

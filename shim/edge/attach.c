@@ -51,6 +51,7 @@ static int go_on(void *unused)
 	(void)unused;
 	redirects_redo();
 	hooks_switch_detach(false);
+	call_sites_detach(false);
 	record_detach(false);
 	return 0;
 }
@@ -58,10 +59,11 @@ static int go_on(void *unused)
 static int leave(void *unused)
 {
 	(void)unused;
+	/* Comes first, because pauses switch call sites off, which lead to libc's empty
+	 * hooks next. */
+	call_sites_detach(true);
 	hooks_switch_detach(true);
 	redirects_undo();
-	/* The pause has switched call sites off.  They lead to libc's empty hooks now. */
-	call_sites_switch_all(true);
 	record_detach(true);
 	return 0;
 }
@@ -99,8 +101,8 @@ static enum shim_result end(void)
 	return SHIM_OK;
 }
 
-#define WAIT_STEP_MS 20
-#define WAIT_STEPS   50
+#define WAIT_STEP_MS 1
+#define WAIT_STEPS   1000
 
 /* Waits until profrun has stopped this thread; not for ever, because profrun may have been
  * killed. */

@@ -130,11 +130,14 @@ static void raise_started(uintptr_t stack_low)
  * (events_catch_up). */
 void edge_thread_main(void)
 {
+	bool is_main = sys_gettid() == sys_getpid();
 	struct thread *self;
 
-	if (state_get() != STATE_RUNNING || sys_gettid() != sys_getpid())
+	/* profrun may attach shim on any thread. */
+	if (state_get() != STATE_RUNNING ||
+	    (!is_main && !lookup_was_attached()))
 		return;
-	self = thread_get();
+	self = is_main ? thread_get() : NULL;
 	if (self)
 		set_started(self);
 	for (struct shim_profiler_handle *h = events_first(); h;

@@ -63,8 +63,12 @@ static PLAIN void *watch(void *unused)
 {
 	char line[16];
 
+	/* A call that succeeds does not change errno. */
+	errno = 12345;
 	if (read(0, line, sizeof(line)) >= 0)
 		ends = 1;
+	if (errno != 12345)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 	sem_post(&semaphore);
 	if (write(channel[1], "x", 1) != 1)
 		abort();
@@ -77,6 +81,24 @@ static PLAIN void take(long result)
 		interrupted++;
 	else if (result < 0)
 		abort();
+}
+
+static PLAIN double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Sleeps for @time, and does not wake up earlier. */
+static PLAIN void sleep_for(const struct timespec *time)
+{
+	double begin = now();
+
+	take(nanosleep(time, NULL));
+	if (now() - begin < (double)time->tv_nsec * 1e-9)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 }
 
 static PLAIN void wait_as(const char *kind)
@@ -94,7 +116,7 @@ static PLAIN void wait_as(const char *kind)
 	else if (!strcmp(kind, "semaphore"))
 		take(sem_wait(&semaphore));
 	else if (!strcmp(kind, "sleep"))
-		take(nanosleep(&shortly, NULL));
+		sleep_for(&shortly);
 	else if (!strcmp(kind, "fork")) {
 		pid_t child = fork();
 
