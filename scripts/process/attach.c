@@ -118,16 +118,16 @@ static void open_memory(struct attach *attach)
 		target_refused(&attach->target, errno);
 }
 
-static void find_root(struct attach *attach)
+/* musl's library is also its dynamic linker, and has either name. */
+static bool has_musl(const struct space *space)
 {
-	struct stat ours, theirs;
-	char path[64];
+	uint32_t i;
 
-	snprintf(path, sizeof(path), "/proc/%d/root/", (int)attach->target.pid);
-	if (stat("/", &ours) == 0 && stat(path, &theirs) == 0 &&
-	    (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino))
-		snprintf(attach->root, sizeof(attach->root), "/proc/%d/root",
-			 (int)attach->target.pid);
+	for (i = 0; i < space->module_count; i++)
+		if (!strcmp(space->modules[i].name, "libc.so") ||
+		    strstr(space->modules[i].name, "musl"))
+			return true;
+	return false;
 }
 
 /* Finds libc, and dies if the process has another one, or none. */
@@ -139,7 +139,7 @@ static void find_libc(struct attach *attach)
 	const struct module *libc;
 	uint32_t i;
 
-	if (find_module(space, "ld-musl") || find_module(space, "libc.musl"))
+	if (has_musl(space))
 		die("process %d (%s) uses musl: shim attaches only to programs "
 		    "with glibc (start it with profrun)",
 		    pid, name);
@@ -221,7 +221,7 @@ static void open_process(struct attach *attach, int pid, bool is_forced)
 	check_state(attach, is_forced);
 	open_memory(attach);
 	read_mappings(attach);
-	find_root(attach);
+	target_root(attach->target.pid, attach->root);
 	find_libc(attach);
 	attach->safe.space = &attach->memory.space;
 	attach->safe.unwinder = unwinder_open(&attach->memory.space);
@@ -229,6 +229,31 @@ static void open_process(struct attach *attach, int pid, bool is_forced)
 				       sizeof(*attach->safe.frames));
 	/* The stopped thread waits for profrun.  Only root may do this. */
 	setpriority(PRIO_PROCESS, 0, -20);
+}
+
+/* The memory that was opened belongs to one program: after an exec it cannot be read. */
+static bool is_same_program(const struct attach *attach)
+{
+	char byte;
+
+	return remote_read(&attach->remote, attach->libc.start, &byte, 1) &&
+	       target_is_alive(&attach->target);
+}
+
+_Noreturn static void call_failed(struct attach *attach,
+				  enum remote_result result)
+{
+	int pid = (int)attach->target.pid;
+
+	remote_release(&attach->remote);
+	if (result == REMOTE_NO_ROOM && is_same_program(attach)) {
+		die("process %d (%s): the thread's stack has no room for the "
+		    "call (try again)",
+		    pid, attach->target.name);
+	}
+	die("process %d (%s) ended, or executed another program, while shim was "
+	    "attached",
+	    pid, attach->target.name);
 }
 
 /* --- a thread at a safe place --- */
@@ -255,8 +280,14 @@ static bool stop_one(struct attach *attach, const pid_t *threads,
 		if ((state == 'S') != that_sleeps)
 			continue;
 		result = remote_stop(&attach->remote, threads[i]);
-		if (result == REMOTE_REFUSED)
-			target_refused(&attach->target, errno);
+		if (result == REMOTE_REFUSED) {
+			int error = errno;
+
+			/* The kernel also refuses threads that have ended. */
+			if (target_thread(&attach->target, threads[i], name,
+					  &state))
+				target_refused(&attach->target, error);
+		}
 		if (result != REMOTE_DONE)
 			continue;
 		unsafe = safe_reason(&attach->safe, &attach->remote);
@@ -280,9 +311,8 @@ static void stop_safely(struct attach *attach)
 		uint32_t count;
 		pid_t *threads = target_threads(&attach->target, &count);
 
-		if (!count)
-			die("process %d (%s) has ended",
-			    (int)attach->target.pid, attach->target.name);
+		if (!count || !is_same_program(attach))
+			call_failed(attach, REMOTE_GONE);
 		read_mappings(attach);
 		/* A thread that sleeps loses the least by a stop, and the kernel
 		 * prefers it to threads that run. */
@@ -301,22 +331,6 @@ static void stop_safely(struct attach *attach)
 }
 
 /* --- calls --- */
-
-_Noreturn static void call_failed(struct attach *attach,
-				  enum remote_result result)
-{
-	int pid = (int)attach->target.pid;
-
-	if (result == REMOTE_NO_ROOM) {
-		remote_release(&attach->remote);
-		die("process %d (%s): the thread's stack has no room for the "
-		    "call (try again)",
-		    pid, attach->target.name);
-	}
-	die("process %d (%s) ended, or executed another program, while shim was "
-	    "attached",
-	    pid, attach->target.name);
-}
 
 static uint64_t call(struct attach *attach, const char *name, uint64_t first,
 		     uint64_t second, uint64_t third, uint64_t fourth,
@@ -338,6 +352,20 @@ static uint64_t call(struct attach *attach, const char *name, uint64_t first,
 	return result;
 }
 
+/* Frees the stack in the process, and lets the thread go on. */
+static void finish(struct attach *attach)
+{
+	uint64_t stack = attach->stack;
+
+	attach->stack = 0;
+	if (stack)
+		call(attach, "munmap", stack, attach->stack_size, 0, 0, 0);
+	remote_write(&attach->remote, attach->errno_at, &attach->thread_errno,
+		     sizeof(attach->thread_errno));
+	remote_release(&attach->remote);
+	attach->stopped_ns = ns_of(CLOCK_MONOTONIC) - attach->stopped_ns;
+}
+
 static void map_stack(struct attach *attach, size_t settings_size)
 {
 	uint64_t result;
@@ -352,26 +380,12 @@ static void map_stack(struct attach *attach, size_t settings_size)
 	if (result > (uint64_t)-4096) {
 		int error = attach->remote.failed_error;
 
-		remote_release(&attach->remote);
+		finish(attach);
 		die("process %d (%s): its mmap fails: %s",
 		    (int)attach->target.pid, attach->target.name,
 		    strerror(error));
 	}
 	attach->stack = result;
-}
-
-/* Frees the stack in the process, and lets the thread go on. */
-static void finish(struct attach *attach)
-{
-	uint64_t stack = attach->stack;
-
-	attach->stack = 0;
-	if (stack)
-		call(attach, "munmap", stack, attach->stack_size, 0, 0, 0);
-	remote_write(&attach->remote, attach->errno_at, &attach->thread_errno,
-		     sizeof(attach->thread_errno));
-	remote_release(&attach->remote);
-	attach->stopped_ns = ns_of(CLOCK_MONOTONIC) - attach->stopped_ns;
 }
 
 /* Where shim is loaded; 0: it is not. */
@@ -462,6 +476,15 @@ static const char *path_here(const struct attach *attach, const char *path)
 	return keep_format("%s%s", attach->root, path);
 }
 
+/* Whether the process finds the same directory by the name @path. */
+static bool is_same_there(const struct attach *attach, const char *path)
+{
+	const char *there = path_here(attach, path);
+
+	return access(path, F_OK) == 0 && access(there, F_OK) == 0 &&
+	       target_is_same_file(path, there);
+}
+
 static void make_directory(struct attach *attach, const char *output)
 {
 	const char *name = expand(attach, output ? output : "profrun.%n.%p");
@@ -470,12 +493,13 @@ static void make_directory(struct attach *attach, const char *output)
 	     gid = status_number(attach, "Gid:");
 	unsigned i;
 
-	if (name[0] != '/' && attach->root[0])
-		snprintf(current, sizeof(current), "/tmp/");
-	else if (name[0] != '/' && (!getcwd(current, sizeof(current) - 1)))
-		die("%s", strerror(errno));
-	else if (name[0] != '/')
+	if (name[0] != '/') {
+		if (!getcwd(current, sizeof(current) - 1))
+			die("%s", strerror(errno));
+		if (!is_same_there(attach, current))
+			strcpy(current, "/tmp");
 		strcat(current, "/");
+	}
 	for (i = 0; i < 10000; i++) {
 		if (snprintf(attach->directory, sizeof(attach->directory),
 			     i ? "%s%s.%u" : "%s%s", current, name,
@@ -493,6 +517,14 @@ static void make_directory(struct attach *attach, const char *output)
 	    chown(path_here(attach, attach->directory), (uid_t)uid,
 		  (gid_t)gid) < 0)
 		die("%s: %s", attach->directory, strerror(errno));
+}
+
+/* The name of the directory for commands that read it from here. */
+static const char *name_here(const struct attach *attach)
+{
+	return is_same_there(attach, attach->directory) ?
+		       attach->directory :
+		       path_here(attach, attach->directory);
 }
 
 static const char *link_path(const struct attach *attach)
@@ -528,10 +560,17 @@ static void remove_link(const struct attach *attach)
 	unlink(path_here(attach, link_path(attach)));
 }
 
-static void remove_directory(const struct attach *attach)
+/* The directory of this attach, until something is recorded. */
+static const struct attach *unused;
+
+static void remove_unused(void)
 {
-	remove_link(attach);
-	rmdir(path_here(attach, attach->directory));
+	if (!unused)
+		return;
+	remove_link(unused);
+	/* print_log() has printed it. */
+	unlink(path_here(unused, keep_format("%s/log", unused->directory)));
+	rmdir(path_here(unused, unused->directory));
 }
 
 /* --- attach --- */
@@ -558,24 +597,33 @@ static size_t put_settings(const struct attach *attach,
 	return size;
 }
 
+/* Reads the text that dlerror returns in the process. */
+static void read_dlerror(struct attach *attach, char text[256])
+{
+	uint64_t at = call(attach, "dlerror", 0, 0, 0, 0, 0);
+	size_t i = 0;
+
+	while (at && i < 255 &&
+	       remote_read(&attach->remote, at + i, text + i, 1) && text[i])
+		i++;
+	text[i] = '\0';
+}
+
 /* Opens the library in the process. */
 static void load(struct attach *attach)
 {
 	const char *path = link_path(attach);
-	int error;
+	char reason[256];
 
 	if (!remote_write(&attach->remote, attach->stack + STACK_SIZE, path,
 			  strlen(path) + 1) ||
 	    call(attach, "dlopen", attach->stack + STACK_SIZE,
 		 RTLD_NOW | RTLD_LOCAL, 0, 0, 0) != 0)
 		return;
-	error = attach->remote.failed_error;
+	read_dlerror(attach, reason);
 	finish(attach);
-	remove_directory(attach);
-	die("process %d (%s): its dlopen refuses shim%s%s",
-	    (int)attach->target.pid, attach->target.name,
-	    error ? ": " : " (no room for thread-local data?)",
-	    error ? strerror(error) : "");
+	die("process %d (%s): its dlopen refuses shim: %s",
+	    (int)attach->target.pid, attach->target.name, reason);
 }
 
 static void print_log(const struct attach *attach)
@@ -644,6 +692,8 @@ static void begin(struct attach *attach, const struct attach_options *options)
 	int32_t result;
 
 	make_directory(attach, options->output);
+	unused = attach;
+	atexit(remove_unused);
 	send_library(attach, options->library);
 	size = put_settings(attach, options, &settings);
 	stop_safely(attach);
@@ -671,6 +721,7 @@ static void begin(struct attach *attach, const struct attach_options *options)
 		    (int)attach->target.pid, attach->target.name,
 		    (unsigned)result);
 	}
+	unused = NULL;
 }
 
 int attach_begin(const struct attach_options *options, int pid,
@@ -700,7 +751,7 @@ int attach_begin(const struct attach_options *options, int pid,
 	say_done(&attach, options->is_quiet, "recording");
 	*directory = attach.directory;
 	if (!options->is_quiet)
-		fprintf(stderr, "profrun: recording: %s\n", attach.directory);
+		fprintf(stderr, "profrun: recording: %s\n", name_here(&attach));
 	return 0;
 }
 

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -37,20 +36,6 @@ static bool read_process(struct space *space, uint64_t address, void *bytes,
 }
 
 /* --- mappings --- */
-
-/* Stores the prefix for the process's file names; "" if it has the same root
- * directory. */
-static void find_root(pid_t pid, char root[32])
-{
-	struct stat ours, theirs;
-	char path[64];
-
-	root[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/root/", (int)pid);
-	if (stat("/", &ours) == 0 && stat(path, &theirs) == 0 &&
-	    (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino))
-		snprintf(root, 32, "/proc/%d/root", (int)pid);
-}
 
 /* The kernel writes a newline as \012. */
 static void restore_newlines(char *path)
@@ -101,7 +86,7 @@ bool process_memory_read(struct process_memory *memory, bool *changed)
 	if (!file)
 		return false;
 	*space = (struct space){ .read = read_process };
-	find_root(memory->target->pid, root);
+	target_root(memory->target->pid, root);
 	while (getline(&line, &size, file) > 0)
 		add_line(memory, line, root, &known_hash);
 	free(line);

@@ -174,20 +174,22 @@ static enum remote_result interrupt(struct remote *remote)
 enum remote_result remote_stop(struct remote *remote, pid_t tid)
 {
 	enum remote_result result;
+	int status;
 
 	remote->tid = tid;
 	remote->is_stopped = remote->has_called = false;
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
 		return errno == ESRCH ? REMOTE_GONE : REMOTE_REFUSED;
 	result = interrupt(remote);
+	if (result == REMOTE_DONE && !read_state(remote))
+		result = REMOTE_GONE;
+	/* An exec of the process waits until the tracer of a thread that has ended has
+	 * seen its end. */
+	if (result == REMOTE_GONE && ptrace(PTRACE_DETACH, tid, 0, 0) < 0)
+		stop_wait(tid, &status);
 	if (result != REMOTE_DONE)
 		return result;
 	remote->is_stopped = true;
-	if (!read_state(remote)) {
-		ptrace(PTRACE_DETACH, tid, 0, 0);
-		remote->is_stopped = false;
-		return REMOTE_GONE;
-	}
 	repeat_ended_call(remote);
 	return REMOTE_DONE;
 }
@@ -212,11 +214,29 @@ struct frame {
 	siginfo_t info;
 };
 
+/* The system call that the thread is in.  After an earlier stop that is restart_syscall,
+ * which works only once; then the instruction before has the number: mov $N, %eax. */
+static uint64_t number_of_call(const struct remote *remote)
+{
+	const struct user_regs_struct *now = &remote->registers;
+	unsigned char code[5];
+	uint32_t number;
+
+	if (now->orig_rax != SYS_restart_syscall ||
+	    !remote_read(remote, now->rip - 7, code, sizeof(code)) ||
+	    code[0] != 0xb8)
+		return now->orig_rax;
+	memcpy(&number, code + 1, sizeof(number));
+	return number;
+}
+
 /* The stop has interrupted a system call: the thread begins it again.  (With ptrace, the
  * kernel continues it.) */
-static void begin_call_again(const struct user_regs_struct *now, uint64_t *rip,
+static void begin_call_again(const struct remote *remote, uint64_t *rip,
 			     uint64_t *rax)
 {
+	const struct user_regs_struct *now = &remote->registers;
+
 	*rip = now->rip;
 	*rax = now->rax;
 	if ((long)now->orig_rax < 0)
@@ -225,7 +245,7 @@ static void begin_call_again(const struct user_regs_struct *now, uint64_t *rip,
 	case ERESTARTSYS_:
 	case ERESTARTNOINTR_:
 	case ERESTARTNOHAND_:
-	case ERESTART_RESTARTBLOCK_: *rip -= 2; *rax = now->orig_rax;
+	case ERESTART_RESTARTBLOCK_: *rip -= 2; *rax = number_of_call(remote);
 	}
 }
 
@@ -235,7 +255,7 @@ static void fill_context(const struct remote *remote, uint64_t fpstate,
 	const struct user_regs_struct *now = &remote->registers;
 	uint64_t rip, rax;
 
-	begin_call_again(now, &rip, &rax);
+	begin_call_again(remote, &rip, &rax);
 	*context = (struct kernel_context){
 		.flags = FLAG_FP_XSTATE | FLAGS_SS,
 		.stack.ss_flags = SS_DISABLE,
@@ -369,7 +389,7 @@ static enum remote_result restore(struct remote *remote)
 	uint64_t rip, rax;
 	enum remote_result result;
 
-	begin_call_again(&remote->registers, &rip, &rax);
+	begin_call_again(remote, &rip, &rax);
 	registers.rip = rip;
 	registers.rax = rax;
 	registers.orig_rax = (unsigned long)-1;

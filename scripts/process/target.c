@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -148,6 +149,28 @@ bool target_is_alive(const struct target *target)
 		return false;
 	fields = after_name(stat);
 	return fields && *fields != 'Z' && *fields != 'X';
+}
+
+bool target_is_same_file(const char *left, const char *right)
+{
+	struct stat a, b;
+
+	return stat(left, &a) < 0 || stat(right, &b) < 0 ||
+	       (a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+void target_root(pid_t pid, char root[32])
+{
+	char path[64];
+
+	root[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	if (target_is_same_file("/proc/self/ns/mnt", path)) {
+		snprintf(path, sizeof(path), "/proc/%d/root/", (int)pid);
+		if (target_is_same_file("/", path))
+			return;
+	}
+	snprintf(root, 32, "/proc/%d/root", (int)pid);
 }
 
 static long yama_scope(void)

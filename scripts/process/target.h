@@ -25,6 +25,12 @@ void target_open(struct target *target, pid_t pid);
 /* Whether the process still runs, and is not a zombie. */
 bool target_is_alive(const struct target *target);
 
+/* Stores the prefix for the process's file names; "" if it sees the same files. */
+void target_root(pid_t pid, char root[32]);
+
+/* Whether both names lead to one file.  Also true if one of them leads to none. */
+bool target_is_same_file(const char *left, const char *right);
+
 /* Dies with the reason why the kernel refused to trace @target, with @error, and with a
  * remedy. */
 _Noreturn void target_refused(const struct target *target, int error);

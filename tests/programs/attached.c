@@ -3,13 +3,15 @@
  *
  * Its threads call instrumented functions and check their own floating point values.  The
  * main thread waits in a system call, WAIT, or calls functions, too ("busy").  After a
- * line or the end of standard input, it prints what went wrong, and ends.
+ * line or the end of standard input, it prints what went wrong, and ends.  SIGUSR1 lets
+ * one of them execute "true".
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +138,13 @@ static PLAIN void wait_as(const char *kind)
 	}
 }
 
+static PLAIN void execute(int number)
+{
+	(void)number;
+	execlp("true", "true", (char *)NULL);
+	abort();
+}
+
 PLAIN int main(int argc, char **argv)
 {
 	int count = argc > 1 ? atoi(argv[1]) : 0;
@@ -143,6 +152,7 @@ PLAIN int main(int argc, char **argv)
 
 	if (pipe(channel) < 0 || sem_init(&semaphore, 0, 0) < 0)
 		return 2;
+	signal(SIGUSR1, execute);
 	pthread_create(&threads[count], NULL, watch, NULL);
 	for (int i = 0; i < count; i++)
 		pthread_create(&threads[i], NULL, work, NULL);

@@ -4,23 +4,27 @@ tests/programs/attached.c checks its own values, and counts system calls that fa
 EINTR."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 
 import shimtest
-from shimtest import Skipped, compile, expect, expect_equal, need, new_directory, test
+from shimtest import Failed, Skipped, compile, expect, expect_equal, need, new_directory, test
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 HOOKS = ['-g', '-pthread', '-finstrument-functions']
 
 
 class Program:
-    """attached.c, when its threads run."""
+    """A program, when its threads run: attached.c with @count threads."""
 
-    def __init__(self, count, kind='busy', flags=HOOKS, family='gcc', **more):
+    def __init__(self, count, kind='busy', flags=HOOKS, family='gcc', path=None, before=(),
+                 **more):
+        source = count if isinstance(count, str) else 'attached.c'
+        path = path or compile(source, family, '-O2', flags)
         self.process = subprocess.Popen(
-            [compile('attached.c', family, '-O2', flags), str(count), kind],
+            [*before, path, *([] if source == count else [str(count)]), kind],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
         self.pid = self.process.pid
         expect_equal(self.process.stdout.readline(), 'ready\n', kind)
@@ -223,29 +227,276 @@ def a_child_of_the_program_has_its_own_part_of_the_recording():
         program.ends_well()
 
 
+def count_calls(pid, names, directory):
+    """How often each of these system calls is made by an attach."""
+    counts = directory + '.counts'
+    done = subprocess.run(['strace', '-f', '-qq', '-c', '-o', counts, '-e',
+                           'trace=' + ','.join(names), PROFRUN, 'attach', str(pid), '-o',
+                           directory], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise Skipped('strace cannot trace: ' + done.stderr)
+    found = {}
+    for line in open(counts):
+        words = line.split()
+        if words and words[-1] in names:
+            found[words[-1]] = int(words[3])
+    return found
+
+
 @test
-def a_killed_profrun_does_no_harm():
+def a_killed_profrun_does_no_harm_at_any_step():
     need('strace')
-    # The first calls of ptrace stop the thread; then it maps a stack, opens the library,
-    # starts shim, while profrun sleeps, and frees the stack.
-    steps = [('ptrace', n) for n in (3, 5, 7, 8, 9, 10, 11, 14, 17, 40, 80, 92, 99, 104)]
-    for call, step in steps + [('clock_nanosleep', n) for n in (1, 3)]:
-        for kind in ('sleep', 'busy')[step % 2:][:1 + (step < 12)]:
-            with Program(0, kind) as program:
+    names = ['ptrace', 'pwrite64', 'clock_nanosleep']
+    with Program(0) as program:
+        counts = count_calls(program.pid, names, program.directory)
+        program.ends_well()
+    expect(counts['ptrace'] > 20 and counts['pwrite64'] > 5, counts)
+    steps = [(name, n + 1) for name in names for n in range(min(counts[name], 120))]
+    number = 0
+    while steps:
+        number += 1
+        kind = 'sleep', 'busy'
+        with Program(0, kind[number % 2]) as program:
+            # Until shim has begun in this program.
+            while steps:
+                call, step = steps[0]
                 done = subprocess.run(
-                    ['strace', '-qq', '-o', '/dev/null', '-e', 'trace=ptrace,clock_nanosleep',
-                     '-e', 'inject=%s:signal=KILL:when=%d' % (call, step), PROFRUN, 'attach',
-                     str(program.pid), '-o', program.directory], capture_output=True,
-                    text=True, timeout=60)
-                if done.returncode not in (0, -signal.SIGKILL):
-                    raise Skipped('strace cannot trace: ' + done.stderr)
-                time.sleep(0.02)
-                again = subprocess.run([PROFRUN, 'attach', str(program.pid), '-o',
-                                        program.directory + '.again'],
-                                       capture_output=True, text=True, timeout=60)
-                expect(again.returncode == 0 or 'is recorded already' in again.stderr,
-                       (call, step, kind, again.stderr))
-                program.ends_well((call, step, kind))
+                    ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=' + call, '-e',
+                     'inject=%s:signal=KILL:when=%d' % (call, step), PROFRUN, 'attach',
+                     str(program.pid), '-o', '%s.%s.%d' % (program.directory, call, step)],
+                    capture_output=True, text=True, timeout=60)
+                if done.returncode == 1:
+                    expect(re.search('is recorded already|nothing is recorded', done.stderr),
+                           (call, step, done.stderr))
+                    break
+                expect(done.returncode in (0, -signal.SIGKILL, 128 + signal.SIGKILL),
+                       (call, step, done.returncode, done.stderr))
+                steps.pop(0)
+                if done.returncode == 0:
+                    break
+            program.ends_well((call, step, kind[number % 2]))
+
+
+def interrupted_attach(program, step, meanwhile):
+    """Stops profrun at the @step-th call of ptrace, and continues it after @meanwhile.
+    Returns its status and its messages."""
+    need('strace')
+    log = program.directory + '.calls'
+    process = subprocess.Popen(
+        ['strace', '-f', '-qq', '-o', log, '-e', 'trace=ptrace', '-e',
+         'inject=ptrace:signal=STOP:when=%d' % step, PROFRUN, 'attach', str(program.pid),
+         '-o', program.directory], stderr=subprocess.PIPE, text=True)
+    try:
+        child = stopped_child(process, log)
+        meanwhile()
+        os.kill(child, signal.SIGCONT)
+        _, text = process.communicate(timeout=60)
+        return process.returncode, text
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def stopped_child(process, log):
+    """profrun, when SIGSTOP has stopped it."""
+    for _ in range(4000):
+        if os.path.exists(log):
+            found = re.search(r'^(\d+) --- stopped by SIGSTOP', open(log).read(), re.M)
+            if found:
+                return int(found.group(1))
+        if process.poll() is not None:
+            raise Skipped('strace cannot trace: ' + process.stderr.read())
+        time.sleep(0.005)
+    raise Failed('profrun does not stop')
+
+
+@test
+def a_process_that_ends_or_executes_meanwhile_is_an_error():
+    for step in 3, 8, 20, 40:
+        for end in signal.SIGKILL, signal.SIGUSR1:
+            with Program(1) as program:
+                def change():
+                    program.process.send_signal(end)
+                    for _ in range(400):
+                        if program.process.poll() is not None:
+                            break
+                        time.sleep(0.005)
+
+                status, text = interrupted_attach(program, step, change)
+                expect(status == 1 and re.search('has ended|ended, or executed', text),
+                       (step, end, status, text))
+                out, _ = program.process.communicate(timeout=60)
+                expect_equal(program.process.returncode,
+                             -end if end == signal.SIGKILL else 0, (step, out))
+
+
+@test
+def only_one_profrun_attaches_at_a_time():
+    with Program(1) as program:
+        texts = []
+        status, text = interrupted_attach(program, 8, lambda: texts.append(
+            refused('attach', program.pid)))
+        expect_equal(status, 0, text)
+        expect(re.search('another profrun is attaching|already traced', texts[0]), texts)
+        program.detach()
+        program.ends_well()
+
+
+@test
+def a_process_with_a_debugger_is_refused():
+    need('gdb')
+    with Program(1) as program:
+        debugger = subprocess.Popen(['gdb', '-q', '-nx', '-p', str(program.pid)],
+                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL, text=True)
+        try:
+            for _ in range(2000):
+                with open('/proc/%d/status' % program.pid) as status:
+                    if 'TracerPid:\t%d\n' % debugger.pid in status.read():
+                        break
+                time.sleep(0.005)
+            text = refused('attach', program.pid)
+            expect('is already traced by process %d (gdb)' % debugger.pid in text, text)
+        finally:
+            debugger.communicate('detach\nquit\n', timeout=60)
+        program.ends_well()
+
+
+@test
+def programs_without_glibc_are_refused():
+    need('musl-gcc')
+    path = os.path.join(new_directory('musl'), 'program')
+    source = os.path.join(shimtest.PROGRAMS, 'attached.c')
+    for command, reason in (
+            (['musl-gcc'], 'uses musl: shim attaches only to programs with glibc'),
+            (['musl-gcc', '-static'], 'is statically linked'),
+            (['gcc', '-static-pie'], 'is statically linked')):
+        subprocess.run(command + ['-O2', '-pthread', source, '-o', path], check=True)
+        with Program(0, path=path) as program:
+            text = program.attach(status=1)
+            expect(reason in text, (command, text))
+            expect(not os.path.exists(program.directory), 'no directory')
+            program.ends_well(command)
+
+
+@test
+def limits_of_the_process_are_reasons():
+    for limit, words, reason in (
+            ('mmap', [], r'has a filter for system calls \(seccomp\)'),
+            ('all', ['--force'], r'forbids itself all system calls \(seccomp\)'),
+            ('mmap', ['--force'], 'its mmap fails: Operation not permitted'),
+            ('openat', ['--force'], 'cannot open shared object file: Operation not perm'),
+            ('mkdirat', ['--force'], 'cannot record into'),
+            ('descriptors', [], 'cannot open shared object file: (Too many open|Error 24)'),
+            ('memory', [], 'its mmap fails: Cannot allocate memory'),
+            ('little memory', [], 'its dlopen refuses shim: .*failed to map'),
+            ('size', [], 'nothing is recorded')):
+        with Program('attached_limited.c', limit) as program:
+            text = program.attach(*words, status=1)
+            expect(re.search(reason, text),
+                   (limit, text))
+            expect(not os.path.exists(program.directory), limit)
+            out, _ = program.process.communicate('end\n', timeout=60)
+            expect_equal((out.replace('ready\n', ''), program.process.returncode),
+                         ('right\n', 0), limit)
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise Skipped('only root can')
+
+
+NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
+
+
+@test
+def a_process_of_another_user_is_refused_or_recorded_by_root():
+    need_root()
+    need('setpriv')
+    if subprocess.run(NOBODY + [PROFRUN, '--version'], capture_output=True).returncode:
+        raise Skipped('nobody cannot execute profrun')
+    with Program(1) as program:
+        done = subprocess.run(NOBODY + [PROFRUN, 'attach', str(program.pid), '-o',
+                                        program.directory], capture_output=True,
+                              text=True, timeout=60)
+        expect_equal(done.returncode, 1, done.stderr)
+        expect('belongs to another user (0)' in done.stderr, done.stderr)
+        program.ends_well()
+    with Program(1, before=NOBODY) as program:
+        parent = os.path.dirname(program.directory)
+        os.chmod(parent, 0o755)
+        os.chmod(os.path.dirname(parent), 0o755)
+        program.attach()
+        time.sleep(0.1)
+        program.detach()
+        expect_equal(os.stat(program.directory).st_uid, 65534, 'owner')
+        expect(program.calls()['leaf'] > 100, 'calls')
+        program.ends_well()
+
+
+@test
+def a_process_that_had_privileges_is_refused():
+    need_root()
+    need('setpriv')
+    path = os.path.join(new_directory('setuid'), 'program')
+    shutil.copy(compile('attached.c', 'gcc', '-O2', HOOKS), path)
+    os.chmod(os.path.dirname(path), 0o755)
+    os.chmod(path, 0o4755)
+    if subprocess.run(NOBODY + [PROFRUN, '--version'], capture_output=True).returncode:
+        raise Skipped('nobody cannot execute profrun')
+    with Program(0, path=path, before=NOBODY) as program:
+        done = subprocess.run(NOBODY + [PROFRUN, 'attach', str(program.pid)], cwd='/tmp',
+                              capture_output=True, text=True, timeout=60)
+        expect_equal(done.returncode, 1, done.stderr)
+        expect(re.search('belongs to another user|it has had privileges', done.stderr),
+               done.stderr)
+        program.ends_well()
+
+
+@test
+def a_process_in_another_mount_namespace_gets_a_copy_of_the_library():
+    need_root()
+    need('unshare')
+    hidden = os.path.dirname(os.path.realpath(shimtest.library))
+    before = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none %s && exec "$0" "$@"' % hidden]
+    if subprocess.run(before + ['true'], capture_output=True).returncode:
+        raise Skipped('no new mount namespace is allowed')
+    with Program(1, before=before) as program:
+        program.attach()
+        time.sleep(0.1)
+        program.detach()
+        expect(program.calls()['leaf'] > 100, 'calls')
+        program.ends_well()
+
+
+@test
+def what_is_no_program_is_refused():
+    done = subprocess.run(['sh', '-c', 'exec %s attach $$' % PROFRUN], capture_output=True,
+                          text=True, timeout=60)
+    expect_equal(done.returncode, 1, done.stderr)
+    expect('is this profrun itself' in done.stderr, done.stderr)
+    if open('/proc/2/comm').read() == 'kthreadd\n' if os.path.exists('/proc/2') else False:
+        text = refused('attach', 2)
+        expect('(kthreadd) is a kernel thread' in text, text)
+
+
+@test
+def cycles_under_load_leave_all_as_it_was():
+    counts = os.path.join(new_directory('storm'), 'counts')
+    program = subprocess.Popen(
+        [compile('attached_storm.cc', 'gcc', '-O2', HOOKS), counts, '8'],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with program:
+        expect_equal(program.stdout.readline(), 'ready\n', 'start')
+        directory = os.path.join(new_directory('storm'), 'recording')
+        descriptors = os.listdir('/proc/%d/fd' % program.pid)
+        for number in range(6):
+            profrun('attach', program.pid, *([] if number else ['-o', directory]))
+            profrun('detach', program.pid)
+            expect_equal(os.listdir('/proc/%d/fd' % program.pid), descriptors, number)
+        out, _ = program.communicate('end\n', timeout=60)
+        expect_equal((out, program.returncode), ('wrong 0\n', 0), 'end')
 
 
 @test
