@@ -174,26 +174,41 @@ static inline __attribute__((always_inline)) bool must_look_back(void)
 			__atomic_load_n(&tree_starts, __ATOMIC_RELAXED));
 }
 
+/* What looks back is apart, so that the others keep no register for it. */
 #define RESTARTED(name, clock, is_traced) \
-	static void name##_enter_at(shim_function function, const void *site, \
-				    uintptr_t sp) \
+	static COLD void name##_enter_late(shim_function function, \
+					   const void *site, uintptr_t sp) \
 	{ \
-		if (must_look_back()) \
-			tree_look_back(function, site, sp, true); \
+		tree_look_back(function, site, sp, true); \
 		enter(function, site, sp, clock, is_traced); \
 	} \
-	static void name##_leave_at(shim_function function, const void *site, \
-				    uintptr_t sp) \
+	static COLD void name##_leave_late(shim_function function, \
+					   const void *site, uintptr_t sp) \
+	{ \
+		tree_look_back(function, site, sp, false); \
+		leave(function, site, sp, clock, is_traced); \
+	} \
+	static HOT void name##_enter_at(shim_function function, \
+					const void *site, uintptr_t sp) \
 	{ \
 		if (must_look_back()) \
-			tree_look_back(function, site, sp, false); \
-		leave(function, site, sp, clock, is_traced); \
+			name##_enter_late(function, site, sp); \
+		else \
+			enter(function, site, sp, clock, is_traced); \
+	} \
+	static HOT void name##_leave_at(shim_function function, \
+					const void *site, uintptr_t sp) \
+	{ \
+		if (must_look_back()) \
+			name##_leave_late(function, site, sp); \
+		else \
+			leave(function, site, sp, clock, is_traced); \
 	} \
 	static HOT void name##_enter_again(shim_function function, \
 					   const void *site) \
 	{ \
 		if (must_look_back()) \
-			name##_enter_at(function, site, SP); \
+			name##_enter_late(function, site, SP); \
 		else \
 			enter(function, site, SP, clock, is_traced); \
 	} \
@@ -201,7 +216,7 @@ static inline __attribute__((always_inline)) bool must_look_back(void)
 					   const void *site) \
 	{ \
 		if (must_look_back()) \
-			name##_leave_at(function, site, SP); \
+			name##_leave_late(function, site, SP); \
 		else \
 			leave(function, site, SP, clock, is_traced); \
 	}
