@@ -498,6 +498,13 @@ def nothing_but_the_hooks_time_is_to_be_noticed(family, optimize):
         expect_truth(result, calls_of(json_of(result.output)))
 
 
+def is_checked():
+    """Whether the library has assertions (-Dassertions=true), as the builds have that trap
+    undefined behaviour.  Checks take registers, so hooks use 152 and 632 bytes there."""
+    with open(shimtest.library, 'rb') as file:
+        return b'assert_failed' in file.read()
+
+
 @test
 def hooks_use_128_bytes_of_stack_and_512_at_most():
     program = compile('stack_use.c')
@@ -510,6 +517,8 @@ def hooks_use_128_bytes_of_stack_and_512_at_most():
         used = measured(record([program], profile))
         used = {name: used[name] - alone[name] for name in used}
         limits = {'fast': 128, 'path': 512, 'first': 512}
+        if is_checked():
+            limits = {name: limit * 3 // 2 for name, limit in limits.items()}
         over = ['%s: %d bytes' % (name, used[name]) for name in limits
                 if used[name] > limits[name]]
         expect(not over, '%s: %s' % (profile, ', '.join(over)))
