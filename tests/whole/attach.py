@@ -292,13 +292,28 @@ def interrupted_attach(program, step, meanwhile):
     try:
         child = stopped_child(process, log)
         meanwhile()
-        os.kill(child, signal.SIGCONT)
-        _, text = process.communicate(timeout=60)
-        return process.returncode, text
+        return continued(process, child)
     finally:
         process.kill()
         process.wait()
         process.stderr.close()
+
+
+def continued(process, child):
+    """The status and the messages of profrun.  strace reports a stop before it lets it
+    happen, so a SIGCONT may come too early."""
+    for _ in range(200):
+        if process.poll() is None:
+            try:
+                os.kill(child, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+        try:
+            _, text = process.communicate(timeout=0.3)
+            return process.returncode, text
+        except subprocess.TimeoutExpired:
+            continue
+    raise Failed('profrun does not end')
 
 
 def stopped_child(process, log):
