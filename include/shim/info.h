@@ -308,9 +308,11 @@ SHIM_API enum shim_result shim_function_ranges(
 
 /* The ways in which a compiler marks calls. */
 enum shim_source {
-	SHIM_SOURCE_NONE,  /* no mark is known */
-	SHIM_SOURCE_HOOKS, /* it calls the hooks: -finstrument-functions */
-	SHIM_SOURCE_XRAY,  /* XRay's sleds: clang -fxray-instrument */
+	SHIM_SOURCE_NONE,      /* no mark is known */
+	SHIM_SOURCE_HOOKS,     /* it calls the hooks: -finstrument-functions */
+	SHIM_SOURCE_XRAY,      /* XRay's sleds: clang -fxray-instrument */
+	SHIM_SOURCE_PATCHABLE, /* no-ops: -fpatchable-function-entry=N, N >= 5 */
+	SHIM_SOURCE_FENTRY,    /* gcc -pg -mfentry -mrecord-mcount */
 };
 
 /*
@@ -320,8 +322,8 @@ enum shim_source {
  * calls are switched off; SHIM_SOURCE_NONE for a function without marks, for an
  * address at which no function begins, and where shim may not use the marks
  * that are there (the log says why).  Hooks get the same from each source,
- * except that of functions with XRay's sleds, hardly any argument, result or
- * local is available (SHIM_UNAVAILABLE_CODE and others).
+ * except that of functions without calls of the hooks, hardly any argument,
+ * result or local is available (SHIM_UNAVAILABLE_CODE and others).
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG if @function is 0 or @source is NULL;
  * SHIM_E_FAIL before shim runs.

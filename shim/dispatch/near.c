@@ -9,10 +9,11 @@
 
 #include <shim/banned.h>
 
-#define PAGE  4096u
-#define STEP  (16ull << 20)
-#define NEAR  (1ull << 30)
-#define REACH (2ull << 30)
+#define PAGE	   4096u
+#define STEP	   (16ull << 20)
+#define SMALL_STEP (64ull << 10)
+#define NEAR	   (1ull << 30)
+#define REACH	   (2ull << 30)
 
 bool near_reaches(uintptr_t part, size_t size, uintptr_t start, uintptr_t end)
 {
@@ -22,7 +23,11 @@ bool near_reaches(uintptr_t part, size_t size, uintptr_t start, uintptr_t end)
 /* Below the image: the heap is above the program. */
 uintptr_t near_map(uintptr_t start, size_t size)
 {
-	for (uint64_t away = STEP / 16; away < NEAR; away += STEP) {
+	/* An executable without PIE has little room below it. */
+	uint64_t small = (size + SMALL_STEP - 1) & ~(SMALL_STEP - 1);
+
+	for (uint64_t away = STEP / 16; away < NEAR;
+	     away += away < STEP ? small : STEP) {
 		uintptr_t at = (start & ~(uintptr_t)(PAGE - 1)) - away - size;
 		int r;
 

@@ -14,6 +14,7 @@
 #define _GNU_SOURCE
 #include "edge/edge.h"
 
+#include "arch.h"
 #include "dispatch/frame_exits.h"
 #include "dispatch/plan.h"
 #include "inspect/info.h"
@@ -358,6 +359,23 @@ static uintptr_t find_end(struct _Unwind_Context *context, uintptr_t sp)
 	return end > sp ? end : sp + FRAME_SIZE_MAX;
 }
 
+/*
+ * The stack pointer that the frame had at its call.  For a call of a function whose end
+ * is recorded, _Unwind_GetCFA returns the beginning of the frame of arch_returned, which
+ * is a word above: no compiler's frame has a call there.
+ */
+static uintptr_t find_sp(struct _Unwind_Context *context)
+{
+	uintptr_t sp = get_cfa(context);
+
+#ifdef ARCH_HAS_RETURNS
+	if (sp % 16 == 8 &&
+	    ((const uintptr_t *)sp)[-2] == (uintptr_t)arch_returned)
+		sp -= sizeof(uintptr_t);
+#endif
+	return sp;
+}
+
 static void begin_landing_pad(_Unwind_Action actions,
 			      const struct _Unwind_Exception *exception,
 			      struct _Unwind_Context *context)
@@ -368,7 +386,7 @@ static void begin_landing_pad(_Unwind_Action actions,
 
 	if (!get_cfa)
 		return;
-	sp = get_cfa(context);
+	sp = find_sp(context);
 	guard_unwound(sp);
 	frame_exits_unwound(sp, object, true);
 	if (plan_landed())

@@ -266,13 +266,12 @@ int sys_map_over(void *memory, size_t size)
 	return r < 0 && r > -4096 ? (int)r : 0;
 }
 
-int sys_map_shared_at(void *memory, size_t size)
+static int map_at(void *memory, size_t size, int flags)
 {
-	long r = sys_retry(SYS_mmap, (long)memory, (long)size,
-			   PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE |
-				   MAP_FIXED_NOREPLACE,
-			   -1, 0);
+	long r = sys_retry(
+		SYS_mmap, (long)memory, (long)size, PROT_READ | PROT_WRITE,
+		flags | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		0);
 
 	if (r < 0 && r > -4096)
 		return (int)r;
@@ -281,6 +280,28 @@ int sys_map_shared_at(void *memory, size_t size)
 	/* Linux before 4.17 does not know the flag. */
 	sys_unmap((void *)r, size);
 	return -EEXIST;
+}
+
+bool sys_has_shadow_stack(void)
+{
+	uint64_t features = 0;
+	long r = -ENOSYS;
+
+#ifdef __x86_64__
+	r = sys_call(SYS_arch_prctl, 0x5005 /* ARCH_SHSTK_STATUS */,
+		     (long)&features, 0, 0, 0, 0);
+#endif
+	return r == 0 && (features & 1);
+}
+
+int sys_map_at(void *memory, size_t size)
+{
+	return map_at(memory, size, MAP_PRIVATE);
+}
+
+int sys_map_shared_at(void *memory, size_t size)
+{
+	return map_at(memory, size, MAP_SHARED);
 }
 
 /* mremap(2) with an old size of 0 maps a shared mapping a second time. */

@@ -55,8 +55,12 @@ int sys_map_to_read(int fd, size_t size, void **memory);
 int sys_map(size_t size, void **memory);
 /* Replaces the mappings at @memory by zeroed private memory. */
 int sys_map_over(void *memory, size_t size);
-/* Maps zeroed memory that fork children share at @memory; -EEXIST if a mapping is
- * there. */
+/* Whether the processor compares return addresses with copies of its own (CET). */
+bool sys_has_shadow_stack(void);
+
+/* Maps zeroed private memory at @memory; -EEXIST if a mapping is there. */
+int sys_map_at(void *memory, size_t size);
+/* The same, but fork children share it. */
 int sys_map_shared_at(void *memory, size_t size);
 /* Maps the same shared memory a second time, at another address. */
 int sys_map_again(void *shared, size_t size, void **memory);

@@ -7,9 +7,12 @@
 
 #include <shim/banned.h>
 
+extern const struct source source_fentry;
+extern const struct source source_patchable;
 extern const struct source source_xray;
 
-static const struct source *const kinds[] = { &source_xray };
+static const struct source *const kinds[] = { &source_xray, &source_patchable,
+					      &source_fentry };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 

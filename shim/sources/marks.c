@@ -79,10 +79,10 @@ static int grow(struct source_image *image)
 	return 0;
 }
 
-int marks_add(struct source_image *image, enum shim_source source,
-	      unsigned event, uintptr_t address, uintptr_t function)
+static int add_mark(struct source_image *image, const struct found_mark *found)
 {
-	const struct source *kind = source_of(source);
+	const struct source *kind = source_of(found->source);
+	uintptr_t address = found->address, function = found->function;
 	int64_t depth = (int64_t)(address - function);
 	int r = 0;
 
@@ -97,8 +97,9 @@ int marks_add(struct source_image *image, enum shim_source source,
 	image->marks[image->count++] = (struct source_mark){
 		.offset = (uint32_t)(address - image->start),
 		.depth = (int32_t)depth,
-		.source = (uint8_t)source,
-		.event = (uint8_t)event,
+		.source = (uint8_t)found->source,
+		.event = (uint8_t)found->event,
+		.length = found->length,
 	};
 	return 0;
 }
@@ -182,7 +183,7 @@ static int search_sections(struct source_image *image,
 		source = source_of_section((const char *)memory +
 					   section->sh_name);
 		if (source)
-			r = source->find(image, section);
+			r = source->find(image, section, add_mark);
 	}
 	sys_unmap(memory, size + 1);
 	return r;

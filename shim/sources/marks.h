@@ -10,11 +10,6 @@
  * descriptors, the next call tries again. */
 int marks_find(struct source_image *image);
 
-/* Adds a mark at @address in @function.  Ignores one that is outside of the image's code,
- * or of a function that calls the hooks.  Returns 0 or -errno. */
-int marks_add(struct source_image *image, enum shim_source source,
-	      unsigned event, uintptr_t address, uintptr_t function);
-
 /* The mark whose call returns to @address, or NULL. */
 struct source_mark *marks_find_return(const struct source_image *image,
 				      uintptr_t address);

@@ -7,6 +7,7 @@
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
+#include "sources/returns.h"
 
 #include <sys/mman.h>
 
@@ -80,6 +81,7 @@ void route_set(const struct plan_route *route)
 	current = !route->is_on ? nothing : route->enter ? direct : planned;
 	for (unsigned i = 0; i < part_count; i++)
 		fill_slots(parts[i]);
+	returns_route(route);
 }
 
 static uintptr_t make_part(const struct source_image *image)

@@ -10,11 +10,13 @@
 #include "image/image.h"
 #include "image/image_facts.h"
 #include "os/sys.h"
+#include "os/tasks.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 #include "sources/marks.h"
 #include "sources/route.h"
 #include "sources/switch_marks.h"
+#include "sources/thunks.h"
 
 #include <errno.h>
 
@@ -72,7 +74,16 @@ static void set_has_hooks(const struct source_image *image)
 static void give_up(struct source_image *image, const char *reason)
 {
 	log_image(image, reason);
+	thunks_drop(image);
 	marks_drop(image);
+}
+
+static bool needs_thunks(const struct source_image *image)
+{
+	for (uint32_t i = 0; i < image->count; i++)
+		if (source_of(image->marks[i].source)->has_thunks)
+			return true;
+	return false;
 }
 
 /* Finds the marks of an image, once. */
@@ -97,7 +108,7 @@ static void search(struct source_image *image)
 		return;
 	}
 	image->stubs = route_near(image);
-	if (!image->stubs) {
+	if (!image->stubs || (needs_thunks(image) && !thunks_make(image))) {
 		give_up(image, "no executable memory near it: calls of its "
 			       "marked functions are not recorded");
 		return;
@@ -125,6 +136,30 @@ static int change_all(enum switch_step step, bool *changed)
 	return result;
 }
 
+/* Before the first change of entries, which a thread may be executing. */
+static void find_quiet(void)
+{
+	bool is_alone = false, is_known = false;
+
+	for (unsigned i = 0; i < image_count; i++) {
+		struct source_image *image = &images[i];
+
+		if (!image->thunks)
+			continue;
+		if (!image->is_new && !is_known) {
+			is_alone = tasks_are_one();
+			is_known = true;
+		}
+		image->is_quiet = image->is_new || is_alone;
+		if (!image->is_quiet && !image->is_told && image->on == 0)
+			log_image(image, "threads run already, so no-ops at "
+					 "its entries cannot be replaced: its "
+					 "calls are not recorded");
+		image->is_told = true;
+		image->is_new = false;
+	}
+}
+
 /* Writes the wanted state into the code of all images. */
 static int settle(void)
 {
@@ -133,6 +168,8 @@ static int settle(void)
 	unsettled = false;
 	for (unsigned i = 0; is_on && i < image_count; i++)
 		search(&images[i]);
+	if (is_on)
+		find_quiet();
 	for (enum switch_step step = 0; step < STEPS; step++) {
 		bool changed = false;
 		int r = change_all(step, &changed);
@@ -170,6 +207,7 @@ static void remove_image(uintptr_t start, uintptr_t end)
 {
 	for (unsigned i = 0; i < image_count;) {
 		if (images[i].start < end && images[i].end > start) {
+			thunks_drop(&images[i]);
 			marks_drop(&images[i]);
 			images[i] = images[--image_count];
 		} else {
@@ -191,6 +229,7 @@ static void add_image(struct image_entry *entry,
 		.end = entry->end,
 		.bias = facts->bias,
 		.may_go = may_go,
+		.is_new = state_get() == STATE_RUNNING,
 		.is_confirmed = true,
 	};
 	unsettled |= is_on;

@@ -26,6 +26,7 @@ struct source_mark {
 	int32_t depth;	 /* of the mark in its function */
 	uint8_t source;	 /* enum shim_source */
 	uint8_t event;	 /* enum plan_event */
+	uint8_t length;	 /* of the code that it replaces (entries.c) */
 	uint8_t is_filtered : 1;
 	uint8_t is_throttled : 1;
 	uint8_t is_on : 1;	 /* the state of its code */
@@ -41,24 +42,43 @@ struct source_image {
 	bool is_searched;
 	bool is_unwritable;
 	bool is_confirmed; /* a forked child has it, too */
-	uintptr_t stubs;   /* code near it that jumps to stubs; 0: none yet */
+	bool is_new;	   /* just loaded: no other thread runs its code */
+	bool is_told;
+	bool is_quiet;	  /* no other thread runs its code now */
+	uintptr_t stubs;  /* code near it that jumps to stubs; 0: none yet */
+	uintptr_t thunks; /* thunks.h; 0: none */
 	struct source_mark *marks; /* sorted by offset */
 	uint32_t count, room;
 	uint32_t on;		       /* marks that are on */
 	uint32_t changed, changed_end; /* the range of marks that may differ */
 };
 
+/* What a source has found in an image. */
+struct found_mark {
+	enum shim_source source;
+	unsigned event; /* enum plan_event */
+	uintptr_t address, function;
+	uint8_t length; /* of the code that it replaces */
+};
+
+/* Ignores a mark outside of the image's code, or of a function that calls the hooks.
+ * Returns 0 or -errno. */
+typedef int source_add(struct source_image *image,
+		       const struct found_mark *found);
+
 /* One kind of marks. */
 struct source {
 	enum shim_source kind;
 	const char *section; /* which lists the marks */
 	uint8_t size;	     /* of the code of a mark */
+	bool has_thunks;     /* its marks jump to thunks (thunks.h) */
 
-	/* Adds the marks that @section of the image lists (marks_add).  Returns 0 or
-	 * -errno. */
-	int (*find)(struct source_image *image, const Elf64_Shdr *section);
+	/* Adds the marks that @section of the image lists.  Returns 0 or -errno. */
+	int (*find)(struct source_image *image, const Elf64_Shdr *section,
+		    source_add *add);
 	/* What the code of a mark is. */
-	enum mark_state (*state)(const struct source_mark *mark,
+	enum mark_state (*state)(const struct source_image *image,
+				 const struct source_mark *mark,
 				 const unsigned char *code);
 	/* Where the call of a mark returns to, from the mark on. */
 	uint8_t (*end)(const struct source_mark *mark);

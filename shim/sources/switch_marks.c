@@ -88,7 +88,7 @@ static bool change_mark(const struct source_image *image,
 	const struct source *source = source_of(mark->source);
 
 	/* Another tool, or a debugger, has changed it. */
-	if (source->state(mark, code) == MARK_OTHER) {
+	if (source->state(image, mark, code) == MARK_OTHER) {
 		mark->is_unusable = 1;
 		return false;
 	}
@@ -116,8 +116,9 @@ static void note_states(struct source_image *image, const struct run *run)
 					     run->start);
 
 		image->on -= mark->is_on;
-		mark->is_on = source_of(mark->source)->state(mark, code) ==
-			      MARK_ON;
+		mark->is_on =
+			source_of(mark->source)->state(image, mark, code) ==
+			MARK_ON;
 		image->on += mark->is_on;
 	}
 }
@@ -232,7 +233,7 @@ int switch_read(struct source_image *image)
 
 			mark->is_unusable =
 				source_of(mark->source)
-					->state(mark,
+					->state(image, mark,
 						buffer + (mark_address(image,
 								       mark) -
 							  run.start)) ==

@@ -5,7 +5,7 @@
  */
 #include "dispatch/plan.h"
 #include "os/sys.h"
-#include "sources/marks.h"
+#include "sources/sources.h"
 
 #include <errno.h>
 
@@ -38,7 +38,7 @@ static int event_of(uint8_t kind)
 }
 
 static int add_entry(struct source_image *image, const struct entry *entry,
-		     uintptr_t place)
+		     uintptr_t place, source_add *add)
 {
 	uintptr_t address = entry->address, function = entry->function;
 	int event = event_of(entry->kind);
@@ -49,11 +49,13 @@ static int add_entry(struct source_image *image, const struct entry *entry,
 	}
 	if (event < 0)
 		return 0;
-	return marks_add(image, SHIM_SOURCE_XRAY, (unsigned)event, address,
-			 function);
+	return add(image,
+		   &(struct found_mark){ SHIM_SOURCE_XRAY, (unsigned)event,
+					 address, function, XRAY_SLED_SIZE });
 }
 
-static int find(struct source_image *image, const Elf64_Shdr *section)
+static int find(struct source_image *image, const Elf64_Shdr *section,
+		source_add *add)
 {
 	uintptr_t start = image->bias + section->sh_addr;
 	size_t count = section->sh_size / sizeof(struct entry);
@@ -73,14 +75,17 @@ static int find(struct source_image *image, const Elf64_Shdr *section)
 	entries = memory;
 	r = sys_peek((const void *)start, entries, size);
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = add_entry(image, &entries[i], start + i * sizeof(*entries));
+		r = add_entry(image, &entries[i], start + i * sizeof(*entries),
+			      add);
 	sys_unmap(memory, size);
 	return r;
 }
 
-static enum mark_state state(const struct source_mark *mark,
+static enum mark_state state(const struct source_image *image,
+			     const struct source_mark *mark,
 			     const unsigned char *code)
 {
+	(void)image;
 	return xray_state(mark->event, code);
 }
 

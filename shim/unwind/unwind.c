@@ -112,6 +112,7 @@ static bool evaluate_expression(const struct unwind *walk,
 		case 0x1c: a -= b; break;
 		case 0x21: a |= b; break;
 		case 0x22: a += b; break;
+		case 0x27: a ^= b; break;
 		case 0x24: a = b < 64 ? a << b : 0; break;
 		case 0x25: a = b < 64 ? a >> b : 0; break;
 		case 0x29: a = a == b; break;
@@ -304,6 +305,27 @@ static bool step_by_tables(struct unwind *walk, uint64_t key)
 	return apply_row(walk, &machine, &tables);
 }
 
+/* A function whose end is recorded returns to arch_returned first. */
+static bool find_real_caller(struct unwind *walk)
+{
+#ifdef ARCH_HAS_RETURNS
+	uintptr_t slot = walk->registers[WALK_SP] - sizeof(uintptr_t);
+	uintptr_t at = ARCH_RETURNS_MIRROR(slot);
+
+	if (walk->registers[WALK_IP] != (uintptr_t)arch_returned ||
+	    walk->is_exact)
+		return true;
+	/* The thread's own stack has that address only where the mirror is mapped. */
+	if (slot < walk->stack_low || slot >= walk->stack_high)
+		return sys_peek((const void *)at, &walk->registers[WALK_IP],
+				sizeof(uintptr_t)) == 0;
+	walk->registers[WALK_IP] = *(const uintptr_t *)at;
+#else
+	(void)walk;
+#endif
+	return true;
+}
+
 static bool step_alone(struct unwind *walk)
 {
 	uint64_t key = row_cache_key(walk->registers[WALK_IP], walk->is_exact);
@@ -324,6 +346,7 @@ static bool step_alone(struct unwind *walk)
 		return walk->is_last = true, false;
 	else
 		done = step_simply(walk, &row);
+	done = done && find_real_caller(walk);
 	/* A step that changes nothing would repeat for ever, as on a broken
 	 * stack. */
 	return done && (walk->registers[WALK_SP] != sp ||
@@ -343,9 +366,10 @@ bool unwind_step(struct unwind *walk)
 	uint32_t wanted = walk->may_guess ? second_wanted() : SHIM_UNWINDER_OWN;
 
 	if (wanted == SHIM_UNWINDER_LIBUNWIND)
-		return step_by_libunwind(walk);
-	return step_alone(walk) || (wanted == SHIM_UNWINDER_BOTH &&
-				    !walk->is_last && second_step(walk));
+		return step_by_libunwind(walk) && find_real_caller(walk);
+	return step_alone(walk) ||
+	       (wanted == SHIM_UNWINDER_BOTH && !walk->is_last &&
+		second_step(walk) && find_real_caller(walk));
 }
 
 /* The number of tries of find_own_stack(). */

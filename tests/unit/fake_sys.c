@@ -68,6 +68,7 @@
 #define sys_unblock_signals   real_unblock_signals
 #define sys_map_shared	      real_map_shared
 #define sys_map_shared_at     real_map_shared_at
+#define sys_map_at	      real_map_at
 #define sys_map_over	      real_map_over
 #define sys_map_to_read	      real_map_to_read
 #define sys_map_again	      real_map_again
@@ -79,6 +80,7 @@
 #undef sys_forbid
 #undef sys_unblock_signals
 #undef sys_map_shared_at
+#undef sys_map_at
 #undef sys_map_over
 #undef sys_map_to_read
 #undef sys_map_again
@@ -252,6 +254,7 @@ FAKE(int, map_file, (int fd, uint64_t offset, size_t size, void **memory),
      (fd, offset, size, memory))
 FAKE(int, map, (size_t size, void **memory), (size, memory))
 FAKE(int, map_shared_at, (void *memory, size_t size), (memory, size))
+FAKE(int, map_at, (void *memory, size_t size), (memory, size))
 FAKE(int, map_over, (void *memory, size_t size), (memory, size))
 FAKE(int, map_to_read, (int fd, size_t size, void **memory), (fd, size, memory))
 FAKE(int, map_again, (void *shared, size_t size, void **memory),

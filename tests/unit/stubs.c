@@ -113,6 +113,12 @@ STUB_OF_MARKS(sources_direct_tailcall)
 STUB_OF_MARKS(sources_plan_enter)
 STUB_OF_MARKS(sources_plan_leave)
 STUB_OF_MARKS(sources_plan_tailcall)
+STUB_OF_MARKS(returns_enter)
+STUB_OF_MARKS(returns_nothing)
+STUB_OF_MARKS(returns_plan_enter)
+STUB_OF_MARKS(returns_plan_leave)
+STUB_OF_MARKS(returns_plan_tailcall)
+char arch_returned[1];
 
 #ifndef ARCH_GENERIC /* arch/generic has these in its arch.h */
 bool arch_call_guarded(void (*callback)(void), uintptr_t a, uintptr_t b,

@@ -127,6 +127,8 @@
 	FORWARD	__cxa_end_catch, edge_caught
 	FORWARD	pthread_exit, edge_thread_exits
 	FORWARD	thrd_exit, edge_c11_thread_exits
+	FORWARD	backtrace, edge_traces_back
+	FORWARD	_Unwind_Backtrace, edge_walks_back
 
 /*
  * The start of a new thread, instead of the program's function:

@@ -405,6 +405,16 @@ static inline bool arch_is_nothing(const void *code, size_t *length)
 	return *length > 0 || byte[0] == 0xc3;
 }
 
+/*
+ * Ends of functions whose marks have only entries (sources/returns.h, returns.S): the
+ * address that takes the place of a return address, and the place of the real one for
+ * the stack's word at @slot.
+ */
+#define ARCH_HAS_RETURNS
+extern char arch_returned[];
+#define ARCH_RETURNS_MIRROR(slot) \
+	((uintptr_t)(slot) << 19 >> 18 ^ (uintptr_t)1 << 44)
+
 #define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
 
 #endif

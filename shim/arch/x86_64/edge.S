@@ -132,6 +132,8 @@ start_main:
 	FORWARD	__cxa_begin_catch, edge_catches
 	FORWARD	__cxa_end_catch, edge_caught
 	FORWARD	pthread_exit, edge_thread_exits
+	FORWARD	backtrace, edge_traces_back
+	FORWARD	_Unwind_Backtrace, edge_walks_back
 	FORWARD	thrd_exit, edge_c11_thread_exits
 
 /*

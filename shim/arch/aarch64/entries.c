@@ -1,0 +1,55 @@
+/*
+ * Marks at entries: not known on this processor.
+ */
+#include "sources/entry_code.h"
+
+#include <shim/banned.h>
+
+bool entry_is_known(void)
+{
+	return false;
+}
+
+size_t entry_nops(const unsigned char *code, size_t size, size_t *first)
+{
+	(void)code, (void)size;
+	*first = 0;
+	return 0;
+}
+
+size_t entry_call(const unsigned char *code)
+{
+	(void)code;
+	return 0;
+}
+
+bool entry_is_landing(const unsigned char *code, size_t *size)
+{
+	(void)code;
+	*size = 0;
+	return false;
+}
+
+enum mark_state entry_state(const unsigned char *code, uintptr_t address,
+			    uintptr_t thunk)
+{
+	(void)code, (void)address, (void)thunk;
+	return MARK_OTHER;
+}
+
+bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk)
+{
+	(void)code, (void)address, (void)thunk;
+	return false;
+}
+
+void entry_switch(unsigned char *code, bool on)
+{
+	(void)code, (void)on;
+}
+
+void thunk_put(unsigned char *thunks, uint32_t number, uintptr_t function,
+	       uintptr_t resume)
+{
+	(void)thunks, (void)number, (void)function, (void)resume;
+}

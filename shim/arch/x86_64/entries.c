@@ -1,0 +1,137 @@
+/*
+ * The code of marks at entries:
+ *
+ *     as compiled       5 bytes or more of no-ops, or a call of __fentry__
+ *     off, after use    a9 ...  test $distance, %eax    flags are nobody's at an entry
+ *     on                e9 ...  jmp thunk
+ *
+ * Only the first byte switches a mark that was on once, so any processor executes one or
+ * the other.  The compiler's no-ops can be several instructions, and a thread may be
+ * between two, so the first change needs a time when no other thread runs the code.
+ */
+#include "sources/entry_code.h"
+
+#include <shim/banned.h>
+
+#define TEST 0xa9
+#define JUMP 0xe9
+
+bool entry_is_known(void)
+{
+	return true;
+}
+
+/* The length of the no-op at @code, or 0: 90, or 0f 1f /0, with prefixes. */
+static size_t nop_length(const unsigned char *code, size_t size)
+{
+	size_t at = 0;
+	unsigned char form;
+
+	while (at < size && (code[at] == 0x66 || code[at] == 0x2e))
+		at++;
+	if (at < size && code[at] == 0x90)
+		return at + 1;
+	if (size - at < 3 || code[at] != 0x0f || code[at + 1] != 0x1f)
+		return 0;
+	form = code[at + 2];
+	if (form & 0x38)
+		return 0;
+	at += 3;
+	if ((form & 0xc0) != 0xc0 && (form & 7) == 4)
+		at++;
+	if ((form & 0xc0) == 0x40)
+		at++;
+	else if ((form & 0xc0) == 0x80 || (form & 0xc7) == 5)
+		at += 4;
+	return at <= size ? at : 0;
+}
+
+size_t entry_nops(const unsigned char *code, size_t size, size_t *first)
+{
+	size_t at = 0, length;
+
+	*first = nop_length(code, size);
+	while (at < size && (length = nop_length(code + at, size - at)) > 0)
+		at += length;
+	return at;
+}
+
+size_t entry_call(const unsigned char *code)
+{
+	if (code[0] == 0xe8)
+		return 5;
+	return code[0] == 0xff && code[1] == 0x15 ? 6 : 0;
+}
+
+bool entry_is_landing(const unsigned char *code, size_t *size)
+{
+	*size = 4;
+	return code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e &&
+	       code[3] == 0xfa;
+}
+
+static int32_t distance_of(uintptr_t address, uintptr_t thunk)
+{
+	return (int32_t)(thunk - (address + ENTRY_SIZE));
+}
+
+enum mark_state entry_state(const unsigned char *code, uintptr_t address,
+			    uintptr_t thunk)
+{
+	int32_t distance = distance_of(address, thunk), found;
+	size_t first;
+
+	__builtin_memcpy(&found, code + 1, sizeof(found));
+	if (thunk && found == distance && code[0] == JUMP)
+		return MARK_ON;
+	if (thunk && found == distance && code[0] == TEST)
+		return MARK_OFF;
+	/* The last no-op may go on behind these bytes. */
+	return entry_nops(code, ENTRY_SIZE, &first) > 0 || code[0] == 0x66 ||
+			       code[0] == 0x0f || entry_call(code) > 0 ?
+		       MARK_OFF :
+		       MARK_OTHER;
+}
+
+bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk)
+{
+	int64_t wide = (int64_t)(thunk - (address + ENTRY_SIZE));
+	int32_t distance = (int32_t)wide, found;
+
+	__builtin_memcpy(&found, code + 1, sizeof(found));
+	if (wide != distance)
+		return false;
+	if (found == distance && (code[0] == JUMP || code[0] == TEST))
+		return true;
+	code[0] = TEST;
+	__builtin_memcpy(code + 1, &distance, sizeof(distance));
+	return true;
+}
+
+void entry_switch(unsigned char *code, bool on)
+{
+	code[0] = on ? JUMP : TEST;
+}
+
+/*
+ *      0  lea 0(start of the thunk), %r11
+ *      7  jmp *(THUNK_SLOTS before the first thunk)
+ *     16  function
+ *     24  resume
+ */
+void thunk_put(unsigned char *thunks, uint32_t number, uintptr_t function,
+	       uintptr_t resume)
+{
+	static const unsigned char start[16] = { 0x4c, 0x8d, 0x1d, 0xf9,
+						 0xff, 0xff, 0xff, 0xff,
+						 0x25, 0,    0,	   0,
+						 0,    0xcc, 0xcc, 0xcc };
+	unsigned char *code = thunks + (uint64_t)number * THUNK_SIZE;
+	int32_t distance = (int32_t)(thunks - THUNK_SLOTS - (code + 13));
+
+	for (unsigned i = 0; i < sizeof(start); i++)
+		code[i] = start[i];
+	__builtin_memcpy(code + 9, &distance, sizeof(distance));
+	__builtin_memcpy(code + 16, &function, sizeof(function));
+	__builtin_memcpy(code + 24, &resume, sizeof(resume));
+}

@@ -1,0 +1,206 @@
+/*
+ * Marks that are only at entries; returns.h finds the ends.  Two sections list them:
+ * __patchable_function_entries (-fpatchable-function-entry=N[,M], gcc and clang) has the
+ * addresses of no-ops, of which M are in front of the function, and __mcount_loc (-pg
+ * -mfentry -mrecord-mcount, gcc) those of calls of __fentry__, or of no-ops
+ * (-mnop-mcount).
+ */
+#include "dispatch/plan.h"
+#include "image/image.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/log.h"
+#include "sources/entry_code.h"
+#include "sources/thunks.h"
+#include "unwind/unwind.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define ENTRIES_MAX (4u << 20)
+#define LENGTH_MAX  255
+#define LANDING	    4 /* bytes that are read in front of a mark */
+
+/* The code of an entry that is read, with the bytes in front of it. */
+struct code {
+	unsigned char bytes[LANDING + LENGTH_MAX];
+	size_t size; /* from @bytes + LANDING */
+};
+
+static int read_code(struct code *code, uintptr_t address)
+{
+	/* The end of the image's code may be near. */
+	for (code->size = LENGTH_MAX; code->size >= ENTRY_SIZE; code->size /= 2)
+		if (sys_peek((const void *)(address - LANDING), code->bytes,
+			     LANDING + code->size) == 0)
+			return 0;
+	return -EFAULT;
+}
+
+/* The distance from @address, the first no-op, to the function, which has its own entry
+ * in the unwind tables. */
+static size_t find_function(const struct code *code, uintptr_t address,
+			    size_t nops)
+{
+	uintptr_t start = unwind_code(address, NULL);
+	size_t at = 0, first;
+
+	if (start && address - start <= LANDING)
+		return start - address;
+	while (at < nops) {
+		entry_nops(code->bytes + LANDING + at, nops - at, &first);
+		at += first;
+		if (unwind_code(address + at, NULL) == address + at)
+			return at;
+	}
+	return entry_is_landing(code->bytes, &first) ? -first : 0;
+}
+
+static int add_entry(struct source_image *image, enum shim_source source,
+		     uintptr_t address, uint32_t *refused, source_add *add)
+{
+	struct code code;
+	size_t length, first, skip;
+	uintptr_t function;
+
+	if (address < image->start || address >= image->end ||
+	    read_code(&code, address) < 0)
+		return 0;
+	length = source == SHIM_SOURCE_FENTRY ?
+			 entry_call(code.bytes + LANDING) :
+			 0;
+	if (length == 0)
+		length = entry_nops(code.bytes + LANDING, code.size, &first);
+	function = address + find_function(&code, address, length);
+	/* No-ops in front of the function are not executed. */
+	if (function > address) {
+		address = function;
+		if (read_code(&code, address) < 0)
+			return 0;
+		if (entry_is_landing(code.bytes + LANDING, &skip)) {
+			address += skip;
+			if (read_code(&code, address) < 0)
+				return 0;
+		}
+		length = entry_nops(code.bytes + LANDING, code.size, &first);
+	}
+	if (length < ENTRY_SIZE) {
+		++*refused;
+		return 0;
+	}
+	return add(image, &(struct found_mark){ source, PLAN_ENTER, address,
+						function, (uint8_t)length });
+}
+
+static void say_refused(const struct source_image *image, uint32_t refused)
+{
+	struct image_entry *entry;
+	char number[24];
+	struct text text;
+
+	image_pin();
+	entry = image_find(image->start);
+	text_init(&text, number, sizeof(number));
+	text_add_number(&text, refused);
+	log_line("%s: %s functions have less than 5 bytes of no-ops at their "
+		 "entries, and are not recorded (compile with "
+		 "-fpatchable-function-entry=5)",
+		 entry ? entry->path : "an object", number);
+	image_unpin();
+}
+
+static int find_entries(struct source_image *image, const Elf64_Shdr *section,
+			enum shim_source source, source_add *add)
+{
+	uintptr_t start = image->bias + section->sh_addr;
+	size_t count = section->sh_size / sizeof(uintptr_t);
+	size_t size = count * sizeof(uintptr_t);
+	uint32_t refused = 0;
+	uintptr_t *entries;
+	void *memory;
+	int r;
+
+	if (!entry_is_known() || count == 0)
+		return 0;
+	if (count > ENTRIES_MAX || start < image->start ||
+	    start >= image->end || size > image->end - start)
+		return -ENOEXEC;
+	r = sys_map(size, &memory);
+	if (r < 0)
+		return r;
+	entries = memory;
+	r = sys_peek((const void *)start, entries, size);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = add_entry(image, source, entries[i], &refused, add);
+	sys_unmap(memory, size);
+	if (refused > 0)
+		say_refused(image, refused);
+	return r;
+}
+
+static int find_patchable(struct source_image *image, const Elf64_Shdr *section,
+			  source_add *add)
+{
+	return find_entries(image, section, SHIM_SOURCE_PATCHABLE, add);
+}
+
+static int find_fentry(struct source_image *image, const Elf64_Shdr *section,
+		       source_add *add)
+{
+	return find_entries(image, section, SHIM_SOURCE_FENTRY, add);
+}
+
+static enum mark_state state(const struct source_image *image,
+			     const struct source_mark *mark,
+			     const unsigned char *code)
+{
+	return entry_state(code, mark_address(image, mark),
+			   thunk_of(image, mark));
+}
+
+static uint8_t end(const struct source_mark *mark)
+{
+	return mark->length;
+}
+
+static bool prepare(const struct source_image *image,
+		    const struct source_mark *mark, unsigned char *code)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+	unsigned char before = code[0];
+
+	if (!thunk || !entry_prepare(code, mark_address(image, mark), thunk))
+		return false;
+	return code[0] == before || image->is_quiet;
+}
+
+static void change(const struct source_mark *mark, unsigned char *code, bool on)
+{
+	(void)mark;
+	entry_switch(code, on);
+}
+
+const struct source source_patchable = {
+	.kind = SHIM_SOURCE_PATCHABLE,
+	.section = "__patchable_function_entries",
+	.size = ENTRY_SIZE,
+	.has_thunks = true,
+	.find = find_patchable,
+	.state = state,
+	.end = end,
+	.prepare = prepare,
+	.change = change,
+};
+
+const struct source source_fentry = {
+	.kind = SHIM_SOURCE_FENTRY,
+	.section = "__mcount_loc",
+	.size = ENTRY_SIZE,
+	.has_thunks = true,
+	.find = find_fentry,
+	.state = state,
+	.end = end,
+	.prepare = prepare,
+	.change = change,
+};

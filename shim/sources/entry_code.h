@@ -1,0 +1,42 @@
+/*
+ * The code of marks that are only at entries, and of their thunks.  Depends on the
+ * processor: arch/.../entries.c.
+ */
+#ifndef SHIM_ENTRY_CODE_H
+#define SHIM_ENTRY_CODE_H
+
+#include "sources/mark_code.h"
+
+#define ENTRY_SIZE 5
+#define THUNK_SIZE 32
+#define THUNK_SLOTS \
+	32 /* what thunks jump through is this far before the first */
+
+/* Whether shim can patch entries on this processor. */
+bool entry_is_known(void);
+
+/* The length in bytes of the no-ops at @code, at most @size.  *@first receives the length of
+ * the first one. */
+size_t entry_nops(const unsigned char *code, size_t size, size_t *first);
+
+/* The length of a call, as of __fentry__, at @code; 0 if there is none. */
+size_t entry_call(const unsigned char *code);
+
+/* Whether a landing pad for indirect branches ends before @code, whose *@size bytes are part
+ * of the function. */
+bool entry_is_landing(const unsigned char *code, size_t *size);
+
+/* The state of the mark at @address.  MARK_OFF or MARK_ON if it leads to @thunk when it is
+ * on. */
+enum mark_state entry_state(const unsigned char *code, uintptr_t address,
+			    uintptr_t thunk);
+/* Makes the code lead to @thunk when it is on; it stays off. */
+bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk);
+void entry_switch(unsigned char *code, bool on);
+
+/* Thunk number @number, which tells returns.S the function, and the address of the code after
+ * the mark. */
+void thunk_put(unsigned char *thunks, uint32_t number, uintptr_t function,
+	       uintptr_t resume);
+
+#endif

@@ -1,0 +1,225 @@
+/*
+ * The mirror of stacks (returns.h), in chunks that are mapped as calls reach them.  Each
+ * thread keeps the range of chunks around its stack pointer, so a call compares two
+ * numbers.
+ */
+#include "sources/returns.h"
+
+#include "arch.h"
+#include "dispatch/plan.h"
+#include "os/sys.h"
+#include "runtime/log.h"
+
+#include <errno.h>
+#include <shim/cpu.h>
+#include <shim/record.h>
+
+#include <shim/banned.h>
+
+#ifdef ARCH_HAS_RETURNS
+
+#define CHUNK_SHIFT 20 /* as in arch/.../returns.S */
+#define MIRROR_SIZE (2ull << CHUNK_SHIFT)
+#define HIDDEN	    __attribute__((visibility("hidden")))
+
+/* arch/.../returns.S */
+void returns_enter(void);
+void returns_nothing(shim_function function, const void *site, uintptr_t frame);
+void returns_plan_enter(shim_function function, const void *site,
+			uintptr_t frame);
+void returns_plan_leave(shim_function function, const void *site,
+			uintptr_t frame);
+void returns_plan_tailcall(shim_function function, const void *site,
+			   uintptr_t frame);
+
+/* The hooks of enter, leave and tail call. */
+HIDDEN shim_frame_hook returns_hooks[3] = { returns_nothing, returns_nothing,
+					    returns_nothing };
+
+/* An address in the chunk of the stack whose mirror this thread knows to be mapped. */
+HIDDEN __thread uintptr_t returns_window;
+
+/* --- chunks of stack whose mirror is mapped --- */
+
+#define CHUNKS_ROOM  65536u
+#define CHUNKS_MAX   (CHUNKS_ROOM / 4 * 3)
+#define CHUNK_MAPPED (1ull << 32)
+#define CHUNK_TAKEN  (2ull << 32) /* other memory is where its mirror would be */
+
+/* A hash table that only grows.  An entry is the number of a chunk, then with a flag. */
+static uint64_t chunks[CHUNKS_ROOM];
+static uint32_t chunk_count;
+
+static uint64_t *find_chunk(uint32_t chunk)
+{
+	uint32_t at = chunk * 0x9e3779b1u >> 16;
+
+	for (;; at = (at + 1) % CHUNKS_ROOM) {
+		uint64_t *place = &chunks[at];
+		uint64_t found = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+		if (found == 0 &&
+		    __atomic_load_n(&chunk_count, __ATOMIC_RELAXED) >=
+			    CHUNKS_MAX)
+			return NULL;
+		if (found == 0 && __atomic_compare_exchange_n(
+					  place, &found, chunk, false,
+					  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			__atomic_add_fetch(&chunk_count, 1, __ATOMIC_RELAXED);
+			return place;
+		}
+		if ((uint32_t)found == chunk)
+			return place;
+	}
+}
+
+/*
+ * Two tasks may map the same chunk at once: one of them is refused, and finds the flag
+ * that the other has set, or will set.  Then this call is lost.
+ */
+static bool map_chunk(uint32_t chunk)
+{
+	uintptr_t start = (uintptr_t)chunk << CHUNK_SHIFT;
+	uint64_t *place = find_chunk(chunk), found;
+	int r;
+
+	if (!place) {
+		shim_record_lost(SHIM_LOST_LIMIT);
+		return false;
+	}
+	found = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	if (found & CHUNK_MAPPED)
+		return true;
+	if (found & CHUNK_TAKEN) {
+		shim_record_lost(SHIM_LOST_LIMIT);
+		return false;
+	}
+	r = sys_map_at((void *)ARCH_RETURNS_MIRROR(start), MIRROR_SIZE);
+	if (r == 0) {
+		__atomic_store_n(place, chunk | CHUNK_MAPPED, __ATOMIC_RELEASE);
+		return true;
+	}
+	if (r == -EEXIST)
+		__atomic_compare_exchange_n(place, &found, chunk | CHUNK_TAKEN,
+					    false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+	if (found & CHUNK_MAPPED)
+		return true;
+	shim_record_lost(r == -EPERM ? SHIM_LOST_FORBIDDEN : SHIM_LOST_MEMORY);
+	return false;
+}
+
+/* --- what the assembly asks --- */
+
+bool returns_are_used(void)
+{
+	return __atomic_load_n(&chunk_count, __ATOMIC_RELAXED) > 0;
+}
+
+bool returns_are_possible(void)
+{
+	static enum { UNKNOWN, POSSIBLE, IMPOSSIBLE } answer;
+
+	if (answer == UNKNOWN) {
+		answer = sys_has_shadow_stack() ? IMPOSSIBLE : POSSIBLE;
+		if (answer == IMPOSSIBLE)
+			log_line(
+				"%s",
+				"the processor checks return addresses (shadow "
+				"stack): functions without marks at their ends "
+				"are recorded without their ends");
+	}
+	return answer == POSSIBLE;
+}
+
+enum returns_answer returns_open(uintptr_t slot)
+{
+	if (!returns_are_possible())
+		return RETURNS_ENTER_ONLY;
+	if (!map_chunk((uint32_t)(slot >> CHUNK_SHIFT)))
+		return RETURNS_SKIP;
+	returns_window = slot;
+	return RETURNS_REPLACE;
+}
+
+/* arch/.../returns.S calls it for a plan. */
+HIDDEN void returns_run(shim_function function, const void *site,
+			uintptr_t frame, uint32_t event);
+
+void returns_run(shim_function function, const void *site, uintptr_t frame,
+		 uint32_t event)
+{
+	struct arch_frame registers;
+	struct plan_call call;
+
+	registers.entry = NULL; /* tells signal handlers: not in a hook yet */
+	registers.event = (uint16_t)event;
+	registers.has_registers = 0;
+	registers.function = function;
+	registers.site = site;
+	registers.return_address = shim_hook_caller(frame);
+	call.event = event;
+	call.function = function;
+	call.site = site;
+	call.frame = frame;
+	/* As if the function had jumped to the hook at its end: the hook returns to the
+	 * call site, and the frame is gone. */
+	if (event != PLAN_ENTER)
+		call.frame += 2 * sizeof(uintptr_t);
+	call.return_address = registers.return_address;
+	call.registers = &registers;
+	call.target = 0;
+	plan_dispatch(&call);
+}
+
+/* The end comes first, as in hook_table_point. */
+void returns_route(const struct plan_route *route)
+{
+	static const shim_frame_hook plan[] = { returns_plan_enter,
+						returns_plan_leave,
+						returns_plan_tailcall };
+	const shim_frame_hook direct[] = { route->enter, route->leave,
+					   route->leave };
+
+	for (unsigned event = 3; event-- > 0;)
+		__atomic_store_n(&returns_hooks[event],
+				 !route->is_on ? returns_nothing :
+				 route->enter  ? direct[event] :
+						 plan[event],
+				 __ATOMIC_RELEASE);
+}
+
+uintptr_t returns_entry(void)
+{
+	return (uintptr_t)returns_enter;
+}
+
+#else
+
+bool returns_are_used(void)
+{
+	return false;
+}
+
+bool returns_are_possible(void)
+{
+	return false;
+}
+
+enum returns_answer returns_open(uintptr_t slot)
+{
+	(void)slot;
+	return RETURNS_SKIP;
+}
+
+void returns_route(const struct plan_route *route)
+{
+	(void)route;
+}
+
+uintptr_t returns_entry(void)
+{
+	return 0;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * Thunks are written before their memory becomes executable, and never changed.  The word
+ * that they jump through is before them.
+ */
+#include "sources/thunks.h"
+
+#include "dispatch/near.h"
+#include "os/sys.h"
+#include "runtime/state.h"
+
+#include <sys/mman.h>
+
+#include <shim/banned.h>
+
+#define PAGE 4096u
+
+static size_t size_of(const struct source_image *image)
+{
+	size_t size = THUNK_SLOTS + (size_t)image->count * THUNK_SIZE;
+
+	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+bool thunks_make(struct source_image *image)
+{
+	size_t size = size_of(image);
+	uintptr_t at = near_map(image->start, size);
+
+	ASSERT_LOCKED();
+	if (!at)
+		return false;
+	/* Private: a fork child has other plans. */
+	if (!near_reaches(at, size, image->start, image->end) ||
+	    sys_map_over((void *)at, size) < 0) {
+		sys_unmap((void *)at, size);
+		return false;
+	}
+	*(uintptr_t *)at = returns_entry();
+	for (uint32_t i = 0; i < image->count; i++) {
+		const struct source_mark *mark = &image->marks[i];
+
+		thunk_put((unsigned char *)at + THUNK_SLOTS, i,
+			  mark_function(image, mark),
+			  mark_address(image, mark) + mark->length);
+	}
+	if (sys_protect((void *)at, size, PROT_READ | PROT_EXEC) < 0) {
+		sys_unmap((void *)at, size);
+		return false;
+	}
+	image->thunks = at + THUNK_SLOTS;
+	return true;
+}
+
+void thunks_drop(struct source_image *image)
+{
+	if (!image->thunks)
+		return;
+	sys_unmap((void *)(image->thunks - THUNK_SLOTS), size_of(image));
+	image->thunks = 0;
+}

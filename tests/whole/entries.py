@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""entries.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Marks that are only at entries (-fpatchable-function-entry, -mrecord-mcount): calls, ends
+and results (tests/programs/entries.cc).
+"""
+import shimtest
+from shimtest import add_test, compile, expect, expect_equal, record, run, test, tree_of
+
+
+def build(family, optimize, flags=()):
+    name = 'entries' + ''.join(flags).replace('=', '')
+    return compile('entries.cc', family, optimize, ['-rdynamic', *flags],
+                   name=name, instrument=False)
+
+
+def patchable(family, optimize, length=5):
+    return build(family, optimize,
+                 ['-fpatchable-function-entry=%s' % length])
+
+
+def expect_same(program, plain, profile):
+    wanted, got = run([plain]), record([program], profile)
+    expect_equal((got.status, got.stdout, got.stderr),
+                 (wanted.status, wanted.stdout, wanted.stderr), profile)
+    return got
+
+
+def calls(result):
+    return tree_of(result.output, 64)
+
+
+def add_trees(family):
+    def trees_equal_those_of_hooks():
+        marked = expect_same(patchable(family, '-O0'), build(family, '-O0'),
+                             'calltree:counts')
+        hooked = record([compile('entries.cc', family, '-O0', ['-rdynamic'])])
+        wanted = calls(hooked)
+        expect('main;catcher(int);thrower(int)' in wanted or len(wanted) > 50,
+               'no tree')
+        expect_equal(shimtest.difference(calls(marked), wanted), '', family)
+
+    add_test('trees_equal_those_of_hooks_' + family, trees_equal_those_of_hooks)
+
+
+def add_same(family, length):
+    def the_program_prints_the_same():
+        for profile in ['calltree', 'trace', 'calltree:exact']:
+            expect_same(patchable(family, '-O2', length),
+                        build(family, '-O2'), profile)
+
+    add_test('the_program_prints_the_same_%s_%s' % (family, length),
+             the_program_prints_the_same)
+
+
+for family in ['gcc', 'clang']:
+    add_trees(family)
+    for length in [5, 16]:
+        add_same(family, length)
+# No-ops in front of the function are not executed.
+add_same('gcc', '9,4')
+
+
+@test
+def several_profilers_share_the_marks():
+    result = expect_same(patchable('gcc', '-O2'), build('gcc', '-O2'),
+                         'calltree:counts;exceptions:unwind')
+    expect(len(calls(result)) > 30, 'no tree')
+
+
+@test
+def a_filter_leaves_functions_out():
+    program = patchable('gcc', '-O0')
+    every = calls(record([program]))
+    some = calls(record([program], SHIM_FILTER='all,-M:f_int'))
+    expect(any('f_int' in path for path in every), 'f_int is not recorded')
+    expect(len(some) > 20, 'nothing is recorded')
+
+
+@test
+def no_ops_that_are_too_short_are_refused_with_the_reason():
+    result = record([patchable('gcc', '-O0', 3)], SHIM_VERBOSE='1')
+    expect_equal(result.status, 0, 'status')
+    expect('-fpatchable-function-entry=5' in result.stderr, result.stderr)
+
+
+@test
+def nothing_recorded_leaves_the_no_ops():
+    program = patchable('gcc', '-O2')
+    expect_same(program, build('gcc', '-O2'), 'none')
+
+
+@test
+def calls_of_fentry_are_replaced():
+    flags = ['-pg', '-mfentry', '-mrecord-mcount', '-fno-pie', '-no-pie']
+    for more in [[], ['-mnop-mcount']]:
+        program = build('gcc', '-O0', flags + more)
+        result = record([program], 'calltree:counts')
+        expect(any('catcher' in path for path in calls(result)), str(more))
+
+
+if __name__ == '__main__':
+    shimtest.main()
