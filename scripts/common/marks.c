@@ -86,6 +86,8 @@ static void look_at(struct marks *marks, struct dynamic *dynamic,
 		dynamic->symbols = piece;
 	else if (strcmp(name, "xray_instr_map") == 0)
 		count_sleds(marks, piece);
+	else if (strcmp(name, "__patchable_function_entries") == 0)
+		marks->entries += (uint32_t)(piece.size / sizeof(uint64_t));
 	else if (strcmp(name, ".note.gnu.build-id") == 0)
 		copy_build_id(marks, piece);
 }
@@ -158,7 +160,9 @@ bool marks_read_same(struct marks *marks, const char *path,
 
 bool marks_any(const struct marks *marks)
 {
-	return marks->calls_hooks || (marks->is_usable && marks->functions > 0);
+	return marks->calls_hooks ||
+	       (marks->is_usable &&
+		(marks->functions > 0 || marks->entries > 0));
 }
 
 const char *marks_text(const struct marks *marks, char *text, size_t size)
@@ -171,8 +175,11 @@ const char *marks_text(const struct marks *marks, char *text, size_t size)
 					  "-finstrument-functions%s",
 					  marks->functions ? ", " : "");
 	if (marks->functions && length < size)
-		snprintf(text + length, size - length,
-			 "XRay: %u functions, %u sleds", marks->functions,
-			 marks->sleds);
+		length += (size_t)snprintf(text + length, size - length,
+					   "XRay: %u functions, %u sleds",
+					   marks->functions, marks->sleds);
+	if (marks->entries && length < size)
+		snprintf(text + length, size - length, "%s%u no-ops at entries",
+			 length > 0 ? ", " : "", marks->entries);
 	return text;
 }
