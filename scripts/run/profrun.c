@@ -38,6 +38,8 @@ static const char usage[] =
 	"    profrun diff A B                                  what got slower\n"
 	"    profrun merge -o DIR DIR...                       one recording of several\n"
 	"    profrun reduce [DIR]                              add up the ranks of a job\n"
+	"    profrun history add DIR...                        keep its times by version\n"
+	"    profrun history [FUNCTION]                        when they changed\n"
 	"    profrun gprof [GPROF OPTIONS] [DIR]               the real gprof on it\n"
 	"    profrun finish [DIR]                              gmon.out of killed programs\n"
 	"    profrun info [DIR]                                what was recorded, and how\n"
@@ -188,8 +190,9 @@ static bool is_among(const char *word, const char *const *list)
 static const char *const run_verbs[] = { "run",	   "record", "stat",
 					 "doctor", "ctl",    NULL };
 static const char *const report_verbs[] = {
-	"report", "replay", "export", "html",	  "gprof", "merge", "diff",
-	"reduce", "finish", "info",   "annotate", "tui",   "top",   NULL,
+	"report", "replay",   "export", "html",	   "gprof",
+	"merge",  "diff",     "reduce", "history", "finish",
+	"info",	  "annotate", "tui",	"top",	   NULL,
 };
 
 static const char *const process_verbs[] = { "stack", "attach", "detach",

@@ -85,10 +85,10 @@ static int search_path(struct program *program)
 static void say_not_found(const char *name)
 {
 	static const char *const verbs[] = {
-		"run",	  "record", "report", "export", "html",
-		"replay", "diff",   "merge",  "gprof",	"finish",
-		"info",	  "doctor", "ctl",    "help",	"annotate",
-		"stat",	  "stack",  "reduce", NULL,
+		"run",	  "record", "report", "export",	 "html",
+		"replay", "diff",   "merge",  "gprof",	 "finish",
+		"info",	  "doctor", "ctl",    "help",	 "annotate",
+		"stat",	  "stack",  "reduce", "history", NULL,
 	};
 	const char *meant = nearest_to(name, verbs);
 

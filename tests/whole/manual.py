@@ -11,7 +11,7 @@ BUILD = os.environ['SHIM_BUILD']
 PROFRUN = os.path.join(BUILD, 'profrun')
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..',
                        'scripts', 'manual')
-VERBS = ('run', 'stat', 'record', 'report', 'annotate', 'replay', 'export', 'html', 'diff', 'merge',
+VERBS = ('run', 'stat', 'record', 'report', 'annotate', 'replay', 'export', 'html', 'diff', 'history', 'merge',
          'gprof', 'finish', 'info', 'doctor', 'stack', 'attach', 'detach',
          'ctl', 'tui', 'top', 'reduce')
 

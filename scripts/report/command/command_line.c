@@ -38,7 +38,8 @@ enum {
 	TUI = 1 << 11,
 	TOP = 1 << 12,
 	REDUCE = 1 << 13,
-	ALL = (1 << 14) - 1,
+	HISTORY = 1 << 14,
+	ALL = (1 << 15) - 1,
 	TIMERS = REPORT | EXPORT | HTML | DIFF | TUI,
 	SELECTORS = TIMERS | REPLAY,
 	NAMERS = SELECTORS | ANNOTATE,
@@ -85,6 +86,10 @@ static const struct verb {
 	  "Usage: profrun diff A B [OPTIONS]\n"
 	  "       profrun diff A1 A2... -- B1 B2... [OPTIONS]\n\n"
 	  "Tells what got slower; with several runs of each, what of it is noise.\n" },
+	{ "history", HISTORY,
+	  "Usage: profrun history add DIR... [OPTIONS]\n"
+	  "       profrun history [FUNCTION] [OPTIONS]\n\n"
+	  "Keeps the times of a program's versions in a database, and tells when they changed.\n" },
 	{ "merge", MERGE,
 	  "Usage: profrun merge -o DIR DIR...\n"
 	  "       profrun merge -o FILE GMON.OUT...\n\n"
@@ -156,6 +161,8 @@ enum {
 	OPTION_HOST,
 	OPTION_EMBED,
 	OPTION_FAIL_ABOVE,
+	OPTION_AS,
+	OPTION_DB,
 	OPTION_DELAY = 'd',
 	OPTION_HELP = 'h',
 	OPTION_OUTPUT = 'o',
@@ -421,6 +428,8 @@ static void take_option(struct options *options, int option, const char *text)
 							    1, 100000000);
 		break;
 	case OPTION_AGAINST: options->against = text; break;
+	case OPTION_AS: options->version = text; break;
+	case OPTION_DB: options->database = text; break;
 	case OPTION_OBJECT: options->object = text; break;
 	case OPTION_FAIL_ABOVE:
 		options->fail_above = parse_percent("fail-above", text, 1e6);

@@ -33,6 +33,7 @@
 #include "export/json_replay.h"
 #include "export/json_report.h"
 #include "export/json_ranks.h"
+#include "history/history.h"
 #include "jobs/merge_gmon.h"
 #include "jobs/merge_recordings.h"
 #include "jobs/unwritten_gmon.h"
@@ -261,6 +262,30 @@ static int reduce(const struct options *options, const char *path)
 	return 0;
 }
 
+static void history_of_recordings(const struct options *options, char **paths,
+				  int count)
+{
+	if (count == 0)
+		die_usage("history add: which recordings?");
+	if (options->has_fail_above || options->value_given ||
+	    strcmp(options->format, "text"))
+		die_usage("history add: has no --fail-above, --value, --json");
+	history_add(options, paths, count);
+}
+
+static int show_history(const struct options *options, const char *function)
+{
+	bool has_failed;
+
+	if (options->version)
+		die_usage("history: --as is of history add");
+	if (options->value_given && (!function || options->value > VALUE_TOTAL))
+		die_usage("history: --value is self or total of a FUNCTION");
+	has_failed = history_print(output_open(NULL), options, function);
+	output_close();
+	return has_failed ? 3 : 0;
+}
+
 static int finish_histograms(const struct options *options, const char *path)
 {
 	struct recording recording;
@@ -343,6 +368,7 @@ static int do_verb(int argc, char **argv)
 		.max_calls = 1000000,
 		.context = 5,
 		.delay = 1,
+		.database = "profrun-history.db",
 	};
 	const char *verb = argc > 1 ? argv[1] : "";
 	int left;
@@ -385,6 +411,15 @@ static int do_verb(int argc, char **argv)
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)
 			return reduce(&options, argv[optind]);
+	} else if (!strcmp(verb, "history")) {
+		left = take_options(&options, verb, argc, argv);
+		if (left > 0 && !strcmp(argv[optind], "add")) {
+			history_of_recordings(&options, argv + optind + 1,
+					      left - 1);
+			return 0;
+		}
+		if (left <= 1)
+			return show_history(&options, argv[optind]);
 	} else if (!strcmp(verb, "finish")) {
 		left = take_options(&options, verb, argc, argv);
 		if (left <= 1)

@@ -97,10 +97,13 @@ struct options {
 	bool by_line; /* paths of different lines stay separate */
 	bool code;    /* show instructions */
 	const char *output;
-	double delay;	     /* of top: seconds between two looks */
-	bool source;	     /* of html: with source lines */
-	bool embed;	     /* of html: as a part of another page */
-	bool if_any;	     /* finish: nothing to write is no error */
+	double delay;	      /* of top: seconds between two looks */
+	bool source;	      /* of html: with source lines */
+	bool embed;	      /* of html: as a part of another page */
+	bool if_any;	      /* finish: nothing to write is no error */
+	const char *database; /* of history */
+	const char
+		*version; /* of history: of the added runs; NULL: their names */
 	const char *against; /* a recording to compare with */
 	/* object whose functions are exported; NULL: the program */
 	const char *object;
