@@ -836,7 +836,7 @@ int call_sites_switch_jumps(uintptr_t function, bool on)
 {
 	struct site_image *image = find_image(function);
 	uint32_t offset, first, i;
-	int r, count = 0;
+	int r, count = 0, changed = 0;
 
 	if (!image)
 		return -ENOENT;
@@ -851,6 +851,7 @@ int call_sites_switch_jumps(uintptr_t function, bool on)
 		if (site->offset - site->depth != offset)
 			break;
 		if (scan_forms[site->kind].jumps) {
+			changed += site->filtered == on;
 			site->filtered = !on;
 			count++;
 		}
@@ -858,6 +859,8 @@ int call_sites_switch_jumps(uintptr_t function, bool on)
 	r = settle_sites(image, first, i);
 	if (r < 0)
 		return r;
+	if (count > 0 && changed == 0)
+		return -EALREADY;
 	return count > 0 ? count : -ENOENT;
 }
 

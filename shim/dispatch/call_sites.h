@@ -45,8 +45,9 @@ int call_sites_switch_all(bool on);
  * call site is unknown; -EBUSY while its object may be unloaded; -errno. */
 int call_sites_switch_call(uintptr_t return_address, bool on);
 
-/* Switches the jumps to the leave hook at the end of @function.  Returns their number,
- * or an error as above. */
+/* Switches the jumps to the leave hook at the end of @function.  Returns their number;
+ * -EALREADY if all were switched before, so that a jump that still arrives is one that is
+ * not known; or an error as above. */
 int call_sites_switch_jumps(uintptr_t function, bool on);
 
 /*

@@ -361,6 +361,8 @@ Test(sites, the_jumps_of_a_function_are_switched_together, .init = make_image)
 	const uintptr_t base = (uintptr_t)image;
 
 	cr_assert(eq(int, call_sites_switch_jumps(base + FIRST, false), 2));
+	cr_assert(eq(int, call_sites_switch_jumps(base + FIRST, false),
+		     -EALREADY));
 	cr_assert(is_off(1 << 4 | 1 << 5));
 	cr_assert(eq(int, call_sites_switch_jumps(base + FIRST, true), 2));
 	cr_assert(is_as_before());
