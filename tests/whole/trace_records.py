@@ -119,10 +119,10 @@ def write(*blocks):
 LINE = re.compile(r' *([\d.]+) (.{10}) *(\d+)(?:/\d+)?  ( *)(.*)')
 
 
-def replay(*blocks, words=(), said=''):
+def replay(*blocks, words=(), said='', **variables):
     """[(depth, text)], [us], [duration as text] from the output of replay."""
     done = run([shimtest.report, 'replay', '--color', 'never', *words,
-                write(*blocks)])
+                write(*blocks)], **variables)
     expect_equal(done.status, 0, done.stderr)
     expect(said in done.stderr if said else not done.stderr, done.stderr)
     found = [LINE.fullmatch(line) for line in done.stdout.splitlines()[1:]]
@@ -408,6 +408,20 @@ def zeros_are_holes_of_any_size():
         expect_equal(shown(c.enter(MAIN) + bytes(size) + c.enter(ONE) +
                            bytes(size) + c.leave() + c.leave()),
                      [(0, 'main {'), (1, 'one;'), (0, '} main')], size)
+
+
+# Seen to fail when a window is read only once.
+@test
+def records_that_a_program_writes_while_they_are_read_are_there():
+    library = compile('late_records.c', flags=['-shared', '-fPIC'],
+                      name='late-records.so', libraries=['-ldl'], instrument=False)
+    for skipped, size in (0, 4), (4, 4), (4, 6), (8, 2), (10, 4):
+        c = clock()
+        records = c.enter(MAIN) + c.enter(ONE) + c.leave() + c.enter(TWO) + c.leave() * 2
+        expect_equal(shown(records, LD_PRELOAD=library, LATE_SIZE=str(size),
+                           LATE_AT=str(FIRST + HEAD + skipped)),
+                     [(0, 'main {'), (1, 'one;'), (1, 'two;'), (0, '} main')],
+                     (skipped, size))
 
 
 @test

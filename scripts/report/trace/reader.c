@@ -81,6 +81,7 @@ const unsigned char *reader_look(struct trace_reader *reader, uint32_t size)
 		got = 0;
 	/* A file that has shrunk reads as zero. */
 	memset(reader->window + got, 0, WINDOW + 8 - (size_t)got);
+	reader->is_read_again = false;
 	reader->window_at = reader->at;
 	reader->window_size = left <= WINDOW ? WINDOW + 8 : WINDOW;
 	return reader->window;
@@ -409,11 +410,14 @@ static bool begin_block(struct trace_reader *reader)
 	return true;
 }
 
-/* Zeros are records that were never written; most are at the end of a block. */
-static void skip_zeros(struct trace_reader *reader)
+static void pass_zeros(struct trace_reader *reader)
 {
 	uint64_t word;
+	uint16_t head;
 
+	memcpy(&head, reader_look(reader, 4), sizeof(head));
+	if (head)
+		return;
 	reader->at += 2;
 	while (reader->at + 8 <= reader->end) {
 		memcpy(&word, reader_look(reader, 8), sizeof(word));
@@ -421,6 +425,24 @@ static void skip_zeros(struct trace_reader *reader)
 			return;
 		reader->at += 8;
 	}
+}
+
+/*
+ * Zeros are records that were never written; most are at the end of a block.  A program
+ * that runs may have written them after the window was read up to there, and the records
+ * behind them before: such a window is read again, once.
+ */
+static void skip_zeros(struct trace_reader *reader)
+{
+	uint64_t begin = reader->at;
+
+	pass_zeros(reader);
+	if (reader->at + 8 > reader->end || reader->is_read_again)
+		return;
+	reader->at = begin;
+	reader->window_size = 0;
+	pass_zeros(reader);
+	reader->is_read_again = true;
 }
 
 /* Enters calls that were open when the recording ended and had been too short

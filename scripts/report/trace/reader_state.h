@@ -47,6 +47,7 @@ struct trace_reader {
 	uint64_t at, end;
 	uint64_t window_at;
 	uint32_t window_size;
+	bool is_read_again; /* the window */
 	unsigned char window[WINDOW + 8];
 
 	/* The state. */
