@@ -10,7 +10,7 @@ import shimtest
 from shimtest import (compile, expect, expect_equal, json_of, need,
                       new_directory, record, shim_report, test)
 
-PROFRUN = os.path.join(os.environ.get('SHIM_BUILD', ''), 'profrun')
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 
 # What rustc 1.63 and gdc 12 called functions, and what these are in the source.
 NAMES = [

@@ -332,7 +332,7 @@ def hidden_functions_leave_their_time_to_the_line_that_calls_them():
 
 # --- code that a program makes while it runs ---
 
-PROFRUN = os.path.join(os.environ.get('SHIM_BUILD', ''), 'profrun')
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 
 
 def names_of(directory):

@@ -15,7 +15,7 @@ from shimtest import (compile, expect, expect_equal, new_directory, record, run,
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))), 'include')
-PROFRUN = os.path.join(os.environ.get('SHIM_BUILD', ''), 'profrun')
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 
 
 def folded(output):
