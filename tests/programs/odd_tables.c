@@ -18,7 +18,7 @@
 #define THREADS	 4
 #define CHILDREN 8
 
-/* Calls @function(@argument).  The CFA is (rsp + 32) ^ 0 until the call returns. */
+/* Calls @function(@argument).  The CFA is (rsp + 32) * 1 until the call returns. */
 void by_expression(void (*function)(void *), void *argument);
 
 __asm__(".text\n"
@@ -30,8 +30,8 @@ __asm__(".text\n"
 	".cfi_def_cfa_offset 16\n\t"
 	".cfi_offset %rbp, -16\n\t"
 	"sub $16, %rsp\n\t"
-	/* DW_CFA_def_cfa_expression: breg7 32, lit0, xor */
-	".cfi_escape 0x0f, 4, 0x77, 32, 0x30, 0x27\n\t"
+	/* DW_CFA_def_cfa_expression: breg7 32, lit1, mul */
+	".cfi_escape 0x0f, 4, 0x77, 32, 0x31, 0x1e\n\t"
 	"mov $1, %ebp\n\t"
 	"mov %rdi, %rax\n\t"
 	"mov %rsi, %rdi\n\t"
