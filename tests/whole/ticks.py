@@ -78,14 +78,17 @@ def halves(disturb, *options, words=(), is_removed=True):
     process = subprocess.Popen(command(output, *options, words=words),
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                env=environment())
-    expect_equal(process.stdout.readline(), b'half\n', 'the first half')
-    disturb(process, output)
-    process.stdin.write(b'\n')
-    process.stdin.close()
-    expect_equal(process.stdout.readline(), b'done\n', 'the second half')
-    process.send_signal(signal.SIGCONT)
-    process.stdout.read()
-    status = process.wait(60)
+    try:
+        expect_equal(process.stdout.readline(), b'half\n', 'the first half')
+        disturb(process, output)
+        process.stdin.write(b'\n')
+        process.stdin.close()
+        expect_equal(process.stdout.readline(), b'done\n', 'the second half')
+        process.send_signal(signal.SIGCONT)
+        process.stdout.read()
+        status = process.wait(60)
+    finally:
+        process.kill()          # a stopped one would keep the reader of our output waiting
     ms = self_ms(output)
     print('# first %.0f ms, second %.0f; status %d' % (
         ms['first'], ms['second'], status))
@@ -152,11 +155,13 @@ def the_writer_may_be_killed():
 @test
 def all_of_profrun_may_be_killed():
     def kill(process, output):
-        # The one that is killed last has no time to end the tick in order.
-        pids = sorted([process.pid, writer_of(output)], reverse=next(order))
-        for number in signal.SIGSTOP, signal.SIGKILL:
-            for pid in pids:
-                os.kill(pid, number)
+        # The one that is killed last has no time to end the tick in order.  profrun
+        # ends a writer that is stopped.
+        pids = [process.pid, writer_of(output)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in reversed(pids) if next(order) else pids:
+            os.kill(pid, signal.SIGKILL)
         process.wait(60)
     order = iter((False, True))
     for _ in range(2):
