@@ -97,7 +97,7 @@ Test(changes, a_change_begins_with_a_version)
 Test(changes, few_runs_show_nothing)
 {
 	static const double values[] = { 1, 1, 1, 2, 2, 2 };
-	static const bool begins[] = { true, false, false, true };
+	static const bool begins[6] = { true, false, false, true };
 	struct change_point points[8];
 
 	cr_assert(
