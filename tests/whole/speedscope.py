@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 
 import browser
 import shimtest
@@ -256,23 +257,35 @@ def show(look):
         server.server_close()
 
 
-def shown_in(window, url, format, output, *more, name='profile.json'):
-    """{name: (self, total)} from its table, as text."""
-    Handler.profile = new_directory('speedscope') + '/' + name
+def shown_in(window, url, format, output, *more, names=(), name='profile.json'):
+    """{name: (self, total)} from its table, as text.  The rows come one after another:
+    those of @names are waited for."""
+    # A name of its own: the browser keeps a file that is as old as the last, in seconds.
+    directory = new_directory('speedscope')
+    name = os.path.basename(directory) + '-' + name
+    Handler.profile = os.path.join(directory, name)
     shim_report('export', format, output, '-o', Handler.profile, *more)
     window.open('about:blank')
     window.open(url + 'index.html#profileURL=%s%s' % (url, name))
     window.wait('return document.title.includes(" - speedscope")')
     window.keys(['3'])
-    return {name: (own, total) for total, own, name in window.wait(TABLE)}
+    end = time.monotonic() + 20
+    while True:
+        shown = {name: (own, total) for total, own, name in window.wait(TABLE)}
+        missing = set(names) - set(shown)
+        if not missing or time.monotonic() > end:
+            break
+        time.sleep(0.1)
+    expect(not missing, 'missing: %s, of %s' % (missing, shown))
+    return shown
 
 
 def look_at_profiles(window, url):
     for source, profile, more in (('unwind.cc', 'calltree:exact', ['--raw']),
                                   ('threads.c', 'calltree:counts', [])):
         output = recording_of(source, profile)
-        shown = shown_in(window, url, 'speedscope', output, *more)
         functions = reported(output, *more)
+        shown = shown_in(window, url, 'speedscope', output, *more, names=functions)
         expect(len(shown) >= len(functions) > 3, 'rows: %s' % shown)
         for name, function in functions.items():
             own, total = (number_of(text) for text in shown[name])
@@ -291,8 +304,8 @@ def look_at_traces(window, url):
     for source, format, *more in (('unwind.cc', 'chrome'), ('exceptions.cc', 'chrome'),
                                   ('unwind.cc', 'speedscope', '--from', '0s')):
         output = recording_of(source, 'trace')
-        shown = shown_in(window, url, format, output, *more)
         functions = reported(output, '--raw', '--limit', '0')
+        shown = shown_in(window, url, format, output, *more, names=functions)
         expect(len(shown) >= len(functions) > 3, 'rows: %s' % shown)
         for name, function in functions.items():
             own, total = (number_of(text) for text in shown[name])
@@ -314,7 +327,8 @@ def look_at_perf_script(window, url):
     samples = dict(line.rsplit(' ', 1) for line in shim_report(
         'export', 'folded', output, '--value', 'samples').splitlines())
     wanted = sum(int(n) for path, n in samples.items() if path.endswith(';spin'))
-    shown = shown_in(window, url, 'perf-script', output, name='app.linux-perf.txt')
+    shown = shown_in(window, url, 'perf-script', output, names=['spin'],
+                     name='app.linux-perf.txt')
     got, error = number_of(shown['spin'][0])
     expect(wanted > 100 and abs(got - wanted * 1e6) <= 2e6 + error, (shown, wanted))
 
