@@ -116,25 +116,60 @@ def perfetto_packets(output):
              'perfetto.proto'], input=file.read(), stdout=subprocess.PIPE,
             check=True).stdout.decode()
     expect(not re.search(r'^ *\d+:', text, re.M), 'fields nobody knows')
-    for packet in text.split('\npacket {')[0:]:
-        yield dict(re.findall(r'^ *(\w+): "?(.*?)"?$', packet, re.M)), packet
+    # By sequence: the time of its clock, and the track of packets that name none.
+    times, tracks, names = {}, {}, {}
+    for packet in text.split('\npacket {'):
+        fields = dict(re.findall(r'^ *(\w+): "?(.*?)"?$', packet, re.M))
+        sequence = fields.get('trusted_packet_sequence_id')
+        if 'trace_packet_defaults {' in packet:
+            expect_equal(fields['sequence_flags'], '1', 'a new sequence')
+            expect_equal(re.findall(r'clock_id: (\d+)\s+timestamp: 0', packet),
+                         ['6', '64'], 'clocks')
+            times[sequence] = 0
+            tracks[sequence] = fields['track_uuid']
+            names[sequence] = {}
+            continue
+        expect(sequence in times, 'a packet of no sequence')
+        if 'track_event {' in packet:
+            fields.setdefault('track_uuid', tracks[sequence])
+            if fields.get('timestamp_clock_id') != '6':
+                times[sequence] += int(fields['timestamp'])
+                fields['timestamp'] = str(times[sequence])
+        names[sequence].update(re.findall(r'iid: (\d+)\s+name: "(.*)"', packet))
+        if 'name_iid' in fields:
+            fields['function'] = names[sequence][fields['name_iid']]
+        yield fields, packet
 
 
 @test
 def perfetto_has_every_call():
     for source in PROGRAMS:
-        lanes, names, tracks = Lanes('perfetto ' + source), {}, set()
+        lanes, tracks = Lanes('perfetto ' + source), set()
         for fields, packet in perfetto_packets(trace_of(source)):
-            names.update(re.findall(r'iid: (\d+)\s+name: "(.*)"', packet))
             if 'track_descriptor {' in packet:
                 tracks.add(fields['uuid'])
             kind = fields.get('type')
             if kind in ('TYPE_SLICE_BEGIN', 'TYPE_SLICE_END'):
                 expect(fields['track_uuid'] in tracks, 'a track of no name')
                 lanes.event(fields['track_uuid'], int(fields['timestamp']),
-                            names[fields['name_iid']]
+                            fields['function']
                             if kind == 'TYPE_SLICE_BEGIN' else None)
         check_calls(source, lanes)
+
+
+@test
+def perfetto_has_the_times_of_chrome():
+    for source in PROGRAMS:
+        perfetto = sorted(
+            (int(fields['timestamp']), fields['type'] == 'TYPE_SLICE_BEGIN')
+            for fields, _ in perfetto_packets(trace_of(source))
+            if fields.get('type') in ('TYPE_SLICE_BEGIN', 'TYPE_SLICE_END'))
+        chrome = sorted(
+            (round(event['ts'] * 1000), event['ph'] == 'B')
+            for event in json.load(open(export('chrome', trace_of(source))))
+            ['traceEvents'] if event['ph'] in 'BE')
+        expect_equal([time for time, _ in perfetto], [time for time, _ in chrome],
+                     source)
 
 
 @test

@@ -47,13 +47,6 @@ const char *human_count(char text[SHORT_TEXT], uint64_t count)
 	return at;
 }
 
-uint64_t whole(double value)
-{
-	if (!(value > 0))
-		return 0;
-	return value < 9e18 ? (uint64_t)llround(value) : 9000000000000000000ull;
-}
-
 const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
 {
 	static const char *const units[] = { "B",   "KiB", "MiB",

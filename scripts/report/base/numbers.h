@@ -15,7 +15,15 @@ const char *human_ns(char text[SHORT_TEXT], double ns)
 const char *human_count(char text[SHORT_TEXT], uint64_t count)
 	__attribute__((warn_unused_result));
 /* A value for printing as an integer: never negative, never undefined. */
-uint64_t whole(double value);
+static inline uint64_t whole(double value)
+{
+	if (!(value > 0))
+		return 0;
+	/* Above 2^52 there are no fractions, and 0.5 would be rounded, too. */
+	if (value < 0x1p52)
+		return (uint64_t)(int64_t)(value + 0.5);
+	return value < 9e18 ? (uint64_t)value : 9000000000000000000ull;
+}
 /* "1.5 MiB" */
 const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
 	__attribute__((warn_unused_result));

@@ -47,8 +47,15 @@ uint32_t lanes_number(struct lanes *lanes, const struct trace_event *event,
 	const struct trace_thread *thread =
 		&lanes->trace.threads[event->thread];
 	uint64_t key = (uint64_t)event->thread << 32 | event->track;
-	uint32_t lane = map_add(&lanes->by_key, key, lanes->lane_count);
+	const struct lane *last = &lanes->all[lanes->last_lane];
+	uint32_t lane;
 
+	*is_new = false;
+	if (lanes->lane_count && last->thread == event->thread &&
+	    last->track == event->track)
+		return lanes->last_lane;
+	lane = map_add(&lanes->by_key, key, lanes->lane_count);
+	lanes->last_lane = lane;
 	*is_new = lane == lanes->lane_count;
 	if (!*is_new)
 		return lane;

@@ -30,6 +30,7 @@ struct lanes {
 	struct map by_key;
 	struct lane *all;
 	uint32_t lane_count, lane_room;
+	uint32_t last_lane; /* of the last event: most have the same one */
 };
 
 /* A result that is kept until the call ends; "": no result. */

@@ -1,9 +1,15 @@
 /*
  * Exports Perfetto's protobuf packet by packet: concatenated messages are one
- * message.  All of it is compressed with gzip, which the readers of the format
- * recognize: a call takes 34 bytes, and about 7 of them are left.  Each function name is written once.  Ranges of the program need not
- * nest, so all ranges with the same text share a track of their own below the
- * thread's track.
+ * message.  The packets are compressed with gzip, which the readers of the format
+ * recognize.
+ *
+ * Most packets are calls.  They are small and encoded here: each file of the trace is a
+ * sequence of packets with a clock of its own, whose times are distances from the packet
+ * before, with a track that packets need not name, and with function names that are
+ * written once.  All other packets have times of the whole trace.
+ *
+ * Ranges of the program need not nest, so all ranges with the same text share a track of
+ * their own below the thread's track.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -26,17 +32,26 @@
 #include "trace/trace.h"
 #include "perfetto.pb-c.h"
 
-#define SEQUENCE	1
 #define STATE_IS_NEW	1u
 #define STATE_IS_NEEDED 2u
+/* Clocks of Perfetto: that of the trace, and the first one that a sequence may define. */
+#define CLOCK_OF_TRACE	  6
+#define CLOCK_OF_SEQUENCE 64
 
 struct perfetto {
-	struct gzip gzip;
+	struct gzip *gzip;
 	struct lanes *lanes;
 	uint8_t *packed;
 	size_t room;
-	bool has_begun;
-	bool *is_named;
+	uint32_t sequence; /* each file has one, from 1 on */
+	bool has_begun;	   /* the sequence */
+	uint32_t lane;	   /* the packets' one that name no other */
+	uint64_t call_ns;  /* the time of the last call */
+	/* The fields that all packets of the sequence have, encoded; of no more than
+	 * eight bytes. */
+	unsigned char common[8];
+	size_t common_size;
+	uint32_t *named; /* the last sequence that has the function's name */
 	struct names tracks; /* "kind/lane/text" of ranges and counters */
 	struct names processes;
 	struct kept_text result; /* result of the call that is left next */
@@ -50,11 +65,10 @@ static void write_packet(struct perfetto *perfetto,
 	size_t size;
 
 	packet->has_trusted_packet_sequence_id = true;
-	packet->trusted_packet_sequence_id = SEQUENCE;
+	packet->trusted_packet_sequence_id = perfetto->sequence;
 	packet->has_sequence_flags = true;
-	packet->sequence_flags = perfetto->has_begun ?
-					 STATE_IS_NEEDED :
-					 STATE_IS_NEW | STATE_IS_NEEDED;
+	packet->sequence_flags = perfetto->has_begun ? STATE_IS_NEEDED :
+						       STATE_IS_NEW;
 	perfetto->has_begun = true;
 	trace.n_packet = 1;
 	trace.packet = packets;
@@ -64,7 +78,7 @@ static void write_packet(struct perfetto *perfetto,
 		perfetto->packed = grow(perfetto->packed, perfetto->room, 1);
 	}
 	perfetto__trace__pack(&trace, perfetto->packed);
-	gzip_write(&perfetto->gzip, perfetto->packed, size);
+	gzip_write(perfetto->gzip, perfetto->packed, size);
 }
 
 /* Strings in protobuf must be UTF-8. */
@@ -180,18 +194,144 @@ static uint64_t text_track(struct perfetto *perfetto, uint32_t lane,
 static void put_event(struct perfetto *perfetto,
 		      Perfetto__TrackEvent *track_event,
 		      Perfetto__TrackEvent__Type type, uint64_t uuid,
-		      double time_ns, Perfetto__InternedData *names)
+		      double time_ns)
 {
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
 
 	track_event->has_type = track_event->has_track_uuid = true;
 	track_event->type = type;
 	track_event->track_uuid = uuid;
-	packet.has_timestamp = true;
+	packet.has_timestamp = packet.has_timestamp_clock_id = true;
 	packet.timestamp = whole(time_ns);
+	packet.timestamp_clock_id = CLOCK_OF_TRACE;
 	packet.track_event = track_event;
+	write_packet(perfetto, &packet);
+}
+
+/* --- calls --- */
+
+/* The first bytes of fields: their number and how they are stored. */
+#define TAG(number, is_counted) (unsigned char)((number) << 3 | (is_counted)*2)
+#define TRACE_PACKET		TAG(1, true)
+#define PACKET_TIMESTAMP	TAG(8, false)
+#define PACKET_SEQUENCE		TAG(10, false)
+#define PACKET_EVENT		TAG(11, true)
+#define PACKET_FLAGS		TAG(13, false)
+#define EVENT_TYPE		TAG(9, false)
+#define EVENT_NAME		TAG(10, false)
+#define EVENT_TRACK		TAG(11, false)
+
+static inline unsigned char *put_number(unsigned char *at, unsigned char tag,
+					uint64_t number)
+{
+	*at++ = tag;
+	for (; number >= 0x80; number >>= 7)
+		*at++ = (unsigned char)(number | 0x80);
+	*at++ = (unsigned char)number;
+	return at;
+}
+
+/* Begins the sequence of packets of a file, whose clock begins with the trace. */
+static void begin_sequence(struct perfetto *perfetto, uint32_t lane)
+{
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	Perfetto__TracePacketDefaults defaults =
+		PERFETTO__TRACE_PACKET_DEFAULTS__INIT;
+	Perfetto__TrackEventDefaults event =
+		PERFETTO__TRACK_EVENT_DEFAULTS__INIT;
+	Perfetto__ClockSnapshot snapshot = PERFETTO__CLOCK_SNAPSHOT__INIT;
+	Perfetto__ClockSnapshot__Clock own =
+		PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT;
+	Perfetto__ClockSnapshot__Clock of_trace =
+		PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT;
+	Perfetto__ClockSnapshot__Clock *clocks[] = { &of_trace, &own };
+	unsigned char *at;
+
+	perfetto->sequence++;
+	perfetto->has_begun = false;
+	perfetto->lane = lane;
+	perfetto->call_ns = 0;
+	of_trace.has_clock_id = of_trace.has_timestamp = true;
+	of_trace.clock_id = CLOCK_OF_TRACE;
+	own.has_clock_id = own.has_timestamp = own.has_is_incremental = true;
+	own.clock_id = CLOCK_OF_SEQUENCE;
+	own.is_incremental = true;
+	snapshot.n_clocks = 2;
+	snapshot.clocks = clocks;
+	event.has_track_uuid = true;
+	event.track_uuid = lane_uuid(lane);
+	defaults.has_timestamp_clock_id = true;
+	defaults.timestamp_clock_id = CLOCK_OF_SEQUENCE;
+	defaults.track_event_defaults = &event;
+	packet.clock_snapshot = &snapshot;
+	packet.trace_packet_defaults = &defaults;
+	write_packet(perfetto, &packet);
+	at = put_number(perfetto->common, PACKET_SEQUENCE, perfetto->sequence);
+	at = put_number(at, PACKET_FLAGS, STATE_IS_NEEDED);
+	perfetto->common_size = (size_t)(at - perfetto->common);
+}
+
+/* The distance from the call before, in the sequence's clock. */
+static uint64_t take_distance(struct perfetto *perfetto, double time_ns)
+{
+	uint64_t time = whole(time_ns), distance;
+
+	if (time < perfetto->call_ns)
+		time = perfetto->call_ns;
+	distance = time - perfetto->call_ns;
+	perfetto->call_ns = time;
+	return distance;
+}
+
+/* A begin or end of a call that has neither a new name nor values: what
+ * perfetto__trace__pack() would write in ten times the time.  No packet is as long as
+ * 128 bytes, so each size takes a byte. */
+static void put_plain_call(struct perfetto *perfetto, uint32_t lane,
+			   Perfetto__TrackEvent__Type type, uint64_t name,
+			   double time_ns)
+{
+	unsigned char *packet = gzip_room(perfetto->gzip), *at = packet + 2;
+	unsigned char *event;
+
+	at = put_number(at, PACKET_TIMESTAMP, take_distance(perfetto, time_ns));
+	memcpy(at, perfetto->common, sizeof(perfetto->common));
+	event = at += perfetto->common_size;
+	at = put_number(at + 2, EVENT_TYPE, (uint64_t)type);
+	if (name)
+		at = put_number(at, EVENT_NAME, name);
+	if (lane != perfetto->lane)
+		at = put_number(at, EVENT_TRACK, lane_uuid(lane));
+	event[0] = PACKET_EVENT;
+	event[1] = (unsigned char)(at - event - 2);
+	packet[0] = TRACE_PACKET;
+	packet[1] = (unsigned char)(at - packet - 2);
+	gzip_wrote(perfetto->gzip, (size_t)(at - packet));
+}
+
+/* A begin or end of a call with its arguments or result, and with the function's name
+ * where the sequence does not have it yet. */
+static void put_call(struct perfetto *perfetto, uint32_t lane,
+		     Perfetto__TrackEvent *event, Perfetto__InternedData *names,
+		     double time_ns, const char *kind, const char *values)
+{
+	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
+	Perfetto__DebugAnnotation note = PERFETTO__DEBUG_ANNOTATION__INIT;
+	Perfetto__DebugAnnotation *notes[] = { &note };
+
+	if (values) {
+		note.name = (char *)kind;
+		note.string_value = clean(values);
+		event->n_debug_annotations = 1;
+		event->debug_annotations = notes;
+	}
+	event->has_type = event->has_track_uuid = true;
+	event->track_uuid = lane_uuid(lane);
+	packet.has_timestamp = true;
+	packet.timestamp = take_distance(perfetto, time_ns);
+	packet.track_event = event;
 	packet.interned_data = names;
 	write_packet(perfetto, &packet);
+	free(values ? note.string_value : NULL);
 }
 
 static void put_enter(struct perfetto *perfetto, uint32_t lane,
@@ -203,50 +343,43 @@ static void put_enter(struct perfetto *perfetto, uint32_t lane,
 	Perfetto__EventName name = PERFETTO__EVENT_NAME__INIT;
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
 	Perfetto__EventName *names[] = { &name };
-	Perfetto__DebugAnnotation note = PERFETTO__DEBUG_ANNOTATION__INIT;
-	Perfetto__DebugAnnotation *notes[] = { &note };
-	bool is_new = !perfetto->is_named[function];
+	bool is_new = perfetto->named[function] != perfetto->sequence;
 
+	enter.type = PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN;
+	if (!is_new && !arguments) {
+		put_plain_call(perfetto, lane, enter.type, function + 1ull,
+			       event->time_ns);
+		return;
+	}
 	enter.has_name_iid = true;
-	enter.name_iid = function + 1;
+	enter.name_iid = function + 1ull;
 	if (is_new) {
-		perfetto->is_named[function] = true;
+		perfetto->named[function] = perfetto->sequence;
 		name.has_iid = true;
-		name.iid = function + 1;
+		name.iid = function + 1ull;
 		name.name = clean(lanes_function_name(lanes, event));
 		data.n_event_names = 1;
 		data.event_names = names;
 	}
-	if (arguments) {
-		note.name = (char *)"arguments";
-		note.string_value = clean(arguments);
-		enter.n_debug_annotations = 1;
-		enter.debug_annotations = notes;
-	}
-	put_event(perfetto, &enter,
-		  PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
-		  lane_uuid(lane), event->time_ns, is_new ? &data : NULL);
+	put_call(perfetto, lane, &enter, is_new ? &data : NULL, event->time_ns,
+		 "arguments", arguments);
 	free(is_new ? name.name : NULL);
-	free(arguments ? note.string_value : NULL);
 }
 
 static void put_leave(struct perfetto *perfetto, uint32_t lane,
 		      const struct trace_event *event, const char *result)
 {
 	Perfetto__TrackEvent leave = PERFETTO__TRACK_EVENT__INIT;
-	Perfetto__DebugAnnotation note = PERFETTO__DEBUG_ANNOTATION__INIT;
-	Perfetto__DebugAnnotation *notes[] = { &note };
 
-	if (result) {
-		note.name = (char *)"result";
-		note.string_value = clean(result);
-		leave.n_debug_annotations = 1;
-		leave.debug_annotations = notes;
-	}
-	put_event(perfetto, &leave, PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END,
-		  lane_uuid(lane), event->time_ns, NULL);
-	free(result ? note.string_value : NULL);
+	leave.type = PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
+	if (result)
+		put_call(perfetto, lane, &leave, NULL, event->time_ns, "result",
+			 result);
+	else
+		put_plain_call(perfetto, lane, leave.type, 0, event->time_ns);
 }
+
+/* --- other events --- */
 
 static void put_named(struct perfetto *perfetto, uint64_t uuid,
 		      Perfetto__TrackEvent__Type type, double time_ns,
@@ -256,7 +389,7 @@ static void put_named(struct perfetto *perfetto, uint64_t uuid,
 	char *name = clean(text);
 
 	event.name = name;
-	put_event(perfetto, &event, type, uuid, time_ns, NULL);
+	put_event(perfetto, &event, type, uuid, time_ns);
 	free(name);
 }
 
@@ -287,8 +420,8 @@ static void put_counter(struct perfetto *perfetto, uint32_t lane,
 	counter.has_double_counter_value = true;
 	counter.double_counter_value = event->value;
 	put_event(perfetto, &counter, PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER,
-		  text_track(perfetto, lane, event->text, true), event->time_ns,
-		  NULL);
+		  text_track(perfetto, lane, event->text, true),
+		  event->time_ns);
 }
 
 static void put_other(struct perfetto *perfetto, uint32_t lane,
@@ -327,49 +460,49 @@ static void put_other(struct perfetto *perfetto, uint32_t lane,
 	put_named(perfetto, lane_uuid(lane), instant, event->time_ns, text);
 }
 
-/* An event that may carry the arguments or result of a call. */
-struct waiting {
-	bool is_there;
-	struct trace_event event;
-	uint32_t lane;
-};
-
-static void flush(struct perfetto *perfetto, struct waiting *enter,
-		  const char *arguments)
+/* Writes an enter, which waits until the next event shows its arguments or that it has
+ * none. */
+static void flush(struct perfetto *perfetto, const struct trace_event **enter,
+		  uint32_t lane, const char *arguments)
 {
-	if (enter->is_there)
-		put_enter(perfetto, enter->lane, &enter->event, arguments);
-	enter->is_there = false;
+	if (*enter)
+		put_enter(perfetto, lane, *enter, arguments);
+	*enter = NULL;
 }
 
 static void put_file(struct perfetto *perfetto, struct trace_reader *reader)
 {
-	struct waiting enter = { .is_there = false };
-	struct trace_event event;
-	bool is_new;
-	uint32_t lane;
+	struct trace_event events[2], *event = &events[0];
+	const struct trace_event *enter = NULL;
+	uint32_t lane, enter_lane = 0;
+	bool is_new, has_begun = false;
 
-	while (trace_next(reader, &event)) {
-		lane = lanes_number(perfetto->lanes, &event, &is_new);
-		flush(perfetto, &enter,
-		      event.kind == TRACE_ARGUMENTS ? event.text : NULL);
+	while (trace_next(reader, event)) {
+		lane = lanes_number(perfetto->lanes, event, &is_new);
+		if (!has_begun)
+			begin_sequence(perfetto, lane);
+		has_begun = true;
+		flush(perfetto, &enter, enter_lane,
+		      event->kind == TRACE_ARGUMENTS ? event->text : NULL);
 		if (is_new)
 			describe_lane(perfetto, lane);
-		if (event.kind == TRACE_ENTER) {
-			enter = (struct waiting){ true, event, lane };
-		} else if (event.kind == TRACE_LEAVE) {
-			put_leave(perfetto, lane, &event,
+		if (event->kind == TRACE_ENTER) {
+			enter = event;
+			enter_lane = lane;
+			event = event == events ? &events[1] : &events[0];
+		} else if (event->kind == TRACE_LEAVE) {
+			put_leave(perfetto, lane, event,
 				  perfetto->result.text[0] ?
 					  perfetto->result.text :
 					  NULL);
 			perfetto->result.text[0] = '\0';
-		} else if (event.kind == TRACE_RESULT) {
-			keep_for_later(&perfetto->result, event.text);
-		} else if (event.kind != TRACE_ARGUMENTS) {
-			put_other(perfetto, lane, &event);
+		} else if (event->kind == TRACE_RESULT) {
+			keep_for_later(&perfetto->result, event->text);
+		} else if (event->kind != TRACE_ARGUMENTS) {
+			put_other(perfetto, lane, event);
 		}
 	}
-	flush(perfetto, &enter, NULL);
+	flush(perfetto, &enter, enter_lane, NULL);
 }
 
 static void perfetto_print(FILE *out, struct lanes *lanes)
@@ -378,19 +511,19 @@ static void perfetto_print(FILE *out, struct lanes *lanes)
 	struct trace_reader *reader;
 	uint32_t i;
 
-	perfetto.is_named = allocate(lanes->model->function_count,
-				     sizeof(*perfetto.is_named));
+	perfetto.named = allocate(lanes->model->function_count,
+				  sizeof(*perfetto.named));
 	keep_for_later(&perfetto.result, "");
-	gzip_begin(&perfetto.gzip, out);
+	perfetto.gzip = gzip_begin(out);
 	for (i = 0; i < lanes->trace.file_count; i++) {
 		reader = trace_begin(&lanes->trace, i, &lanes->range);
 		put_file(&perfetto, reader);
 		trace_end(reader);
 	}
-	gzip_end(&perfetto.gzip);
+	gzip_end(perfetto.gzip);
 	names_free(&perfetto.tracks);
 	names_free(&perfetto.processes);
-	free(perfetto.is_named);
+	free(perfetto.named);
 	free(perfetto.packed);
 	free(perfetto.result.text);
 }

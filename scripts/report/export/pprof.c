@@ -49,7 +49,7 @@ enum { TYPE_BLOCKS, TYPE_BYTES, TYPE_LEFT_BLOCKS, TYPE_LEFT_BYTES, TYPES };
 struct writing {
 	struct model *model;
 	const struct options *options;
-	struct gzip gzip;
+	struct gzip *gzip;
 	uint8_t *packed;
 	size_t packed_room;
 	struct names strings;
@@ -82,7 +82,7 @@ static void write_piece(struct writing *writing, const Pprof__Profile *piece)
 				       1);
 	}
 	pprof__profile__pack(piece, writing->packed);
-	gzip_write(&writing->gzip, writing->packed, size);
+	gzip_write(writing->gzip, writing->packed, size);
 }
 
 /* The index of @text in the string table; 0 if @text is NULL. */
@@ -693,7 +693,7 @@ static void pprof_print(FILE *out, struct model *model,
 					    model->has_times ? CALL_TYPES :
 							       TYPE_TIME };
 
-	gzip_begin(&writing.gzip, out);
+	writing.gzip = gzip_begin(out);
 	string(&writing, "");
 	if (options->memory)
 		put_memory_head(&writing);
@@ -703,7 +703,7 @@ static void pprof_print(FILE *out, struct model *model,
 	put_samples(&writing);
 	put_comments(&writing);
 	put_strings(&writing);
-	gzip_end(&writing.gzip);
+	gzip_end(writing.gzip);
 	names_free(&writing.strings);
 	free(writing.packed);
 }

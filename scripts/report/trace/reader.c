@@ -118,7 +118,7 @@ static double to_ns(const struct trace_reader *reader, uint64_t time)
 
 /* Keeps the time of events from going back: records of a signal handler may
  * stand after a record that it interrupted. */
-static void set_time(struct trace_reader *reader, uint64_t time)
+static inline void set_time(struct trace_reader *reader, uint64_t time)
 {
 	double time_ns = to_ns(reader, time);
 
@@ -143,13 +143,18 @@ void reader_take_time(struct trace_reader *reader, uint64_t time)
 			     reader->at);
 }
 
-void reader_take_low_time(struct trace_reader *reader, uint32_t low)
+static inline void take_low_time(struct trace_reader *reader, uint32_t low)
 {
 	uint64_t time = (reader->time & ~(uint64_t)TIME_MASK) | low;
 
 	if (time < reader->time)
 		time += TIME_MASK + 1;
 	set_time(reader, time);
+}
+
+void reader_take_low_time(struct trace_reader *reader, uint32_t low)
+{
+	take_low_time(reader, low);
 }
 
 /* --- events --- */
@@ -515,7 +520,7 @@ static bool next_event(struct trace_reader *reader, struct trace_event *event)
 		at = reader_look(reader, 4);
 		memcpy(&head, at, sizeof(head));
 		if (head & SHIM_TRACE_LEAVE) {
-			reader_take_low_time(reader, head >> 1);
+			take_low_time(reader, head >> 1);
 			if (reader->track->count &&
 			    reader_innermost(reader)->result) {
 				put_result(reader);
@@ -530,7 +535,7 @@ static bool next_event(struct trace_reader *reader, struct trace_event *event)
 				     &reader->unmatched_offset, reader->at - 2);
 		} else if (head & SHIM_TRACE_ENTER) {
 			memcpy(&word, at, sizeof(word));
-			reader_take_low_time(reader, word >> 2 & TIME_MASK);
+			take_low_time(reader, word >> 2 & TIME_MASK);
 			reader->at += 4;
 			reader_open_call(reader, word >> 17);
 			reader_fill_enter(reader, event);
