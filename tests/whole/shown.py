@@ -179,6 +179,84 @@ def hooks_find_a_stack_on_which_vectors_can_be_stored():
             expect(int(content(path)) > 100, content(path))
 
 
+THROWS = r'''
+#include <shim/hooks.h>
+#include <cstring>
+#include <stdexcept>
+
+static int calls;
+
+static void enter(shim_function_or_client)
+{
+	if (++calls == 3)
+		throw std::runtime_error("out of a hook");
+}
+
+static void enter_slowly(shim_function_or_client function, shim_elt_info)
+{
+	enter(function);
+}
+
+SHIM_PROFILER_MODULE(throws)
+{
+	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+
+	if (strstr(description, "slow")) {
+		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+					    SHIM_ENABLE_FRAME_INFO);
+		shim_profiler_set_enter_leave_function_hooks3_with_info(
+			handle, enter_slowly, NULL, NULL);
+	} else {
+		shim_profiler_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
+	}
+	return SHIM_OK;
+}
+'''
+
+CATCHES = r'''
+#include <cstdio>
+
+static __attribute__((noinline)) int leaf(volatile int *n)
+{
+	return ++*n;
+}
+
+static __attribute__((noinline)) int calls_leaf(volatile int *n)
+{
+	return leaf(n) + 1;
+}
+
+int main()
+{
+	volatile int n = 0;
+
+	try {
+		calls_leaf(&n);
+	} catch (...) {
+		puts("caught");
+	}
+	printf("%d\n", n);
+}
+'''
+
+
+@test
+def an_exception_out_of_a_hook_continues_in_the_program():
+    modules = installed().compile_text(THROWS, 'throws', suffix='.cc')
+    source = os.path.join(new_directory('source'), 'catches.cc')
+    with open(source, 'w') as file:
+        file.write(CATCHES)
+    for family, optimize in shimtest.BUILDS:
+        program = compile(source, family, optimize, name='catches')
+        for how in ('fast', 'slow'):
+            done = load('throws:' + how, [program], path=modules)
+            # It depends on the compiler whether a call of a hook can throw.
+            if (done.status, done.stdout) != (0, 'caught\n0\n'):
+                expect_equal((done.status, done.stdout), (-signal.SIGABRT, ''),
+                             (family, optimize, how))
+                expect('what():  out of a hook' in done.stderr, done.stderr)
+
+
 # --- M-29: without debug information there is no file, line or column ---
 
 PLACES = r'''
