@@ -355,11 +355,13 @@ static bool has_grown(const struct history *history,
 		      const struct series *series)
 {
 	const struct store_runs *runs = &history->runs;
-	const struct change_point *last = &series->points[series->count - 1];
 	const char *name = series->name ? series->name : "the whole program";
+	const struct change_point *last;
 
-	if (!history->options->has_fail_above || !series->count ||
-	    last->at != runs->versions[runs->version_count - 1].first ||
+	if (!history->options->has_fail_above || !series->count)
+		return false;
+	last = &series->points[series->count - 1];
+	if (last->at != runs->versions[runs->version_count - 1].first ||
 	    growth(last) <= history->options->fail_above)
 		return false;
 	fprintf(stderr, "profrun: ");
