@@ -11,6 +11,7 @@
 #include "path/needs.h"
 
 #include <shim/mark.h>
+#include <shim/message.h>
 #include <shim/signals.h>
 
 #include <shim/banned.h>
@@ -33,6 +34,13 @@ static void on_marked(struct shim_profiler *profiler, uint32_t kind,
 		trace_counter(text, bits);
 	else
 		trace_text(kinds[kind], text, size);
+}
+
+static void on_messaged(struct shim_profiler *profiler,
+			const struct shim_message *message)
+{
+	(void)profiler;
+	trace_message(message);
 }
 
 static void on_trace_switched(struct shim_profiler *profiler, int is_on)
@@ -75,6 +83,7 @@ static bool start_trace(void)
 	path_add_client(trace_asks_arguments ? &trace_asking_client :
 					       &trace_client);
 	shim_profiler_on_marked(handle, on_marked);
+	shim_profiler_on_messaged(handle, on_messaged);
 	shim_profiler_on_trace_switched(handle, on_trace_switched);
 	/* There are no such events if no profiler enables them, as locks does. */
 	shim_profiler_on_lock_contention(handle, on_contention);

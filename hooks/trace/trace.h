@@ -31,6 +31,7 @@
 #include <shim/cpu.h>
 #include <shim/hooks.h>
 #include <shim/locks.h>
+#include <shim/message.h>
 #include <shim/record.h>
 
 /* Times are in clock units, halved on x86-64, because a nanosecond is precise
@@ -337,6 +338,8 @@ void trace_text(enum shim_trace_kind kind, const char *text, size_t size);
 /* Write the begin and the end of a wait for a lock. */
 void trace_wait_begins(const struct shim_lock *lock);
 void trace_wait_ends(const struct shim_lock *lock);
+/* Writes a message between processes. */
+void trace_message(const struct shim_message *message);
 /* Writes a counter; @value has the bits of a double. */
 void trace_counter(const char *name, uint64_t value);
 /* Writes @record, which has no time, to its reserved address if it has one. */

@@ -196,6 +196,36 @@ void trace_counter(const char *name, uint64_t value)
 	put_head(at, SHIM_TRACE_COUNTER, whole);
 }
 
+/* --- messages --- */
+
+void trace_message(const struct shim_message *message)
+{
+	struct shim_trace_message record = {
+		.kind = (uint8_t)message->kind,
+		.side = (uint8_t)message->side,
+		.tag = message->tag,
+		.communicator = message->communicator,
+		.size = message->size,
+		.rank = message->rank,
+		.peer = message->peer,
+		.order = message->order,
+		.sent = message->sent,
+		.received = message->received,
+	};
+	struct tree *tree;
+	struct trace *trace = trace_for_text(&tree);
+	char *at;
+
+	if (!trace)
+		return;
+	at = trace_take_timed(trace, sizeof(record), tree->current);
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, sizeof(record));
+	__builtin_memcpy(at + 2, (const char *)&record + 2, sizeof(record) - 2);
+	put_head(at, SHIM_TRACE_MESSAGE, sizeof(record));
+}
+
 /* --- waits for locks --- */
 
 static void put_wait(enum shim_trace_kind kind, const struct shim_lock *lock,

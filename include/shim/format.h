@@ -851,6 +851,7 @@ enum shim_trace_kind {
 	/* the same: a wait has ended.  It has been one of at least the minimum
 	 * duration */
 	SHIM_TRACE_WAIT,
+	SHIM_TRACE_MESSAGE, /* struct shim_trace_message: of the innermost open call */
 	SHIM_TRACE_UNFINISHED = 63,
 };
 
@@ -938,6 +939,19 @@ struct shim_trace_wait {
 	uint64_t waited; /* clock units, not divided; 0 at the begin */
 };
 
+/* A message between processes: the members of struct shim_message (<shim/message.h>). */
+struct shim_trace_message {
+	uint16_t head;
+	uint8_t kind; /* enum shim_message_kind */
+	uint8_t side;
+	int32_t tag;
+	uint64_t communicator;
+	uint32_t size, rank;
+	int32_t peer;
+	uint32_t order;
+	uint64_t sent, received;
+};
+
 /*
  * The values that the description lists.  A byte before each value says how it is
  * stored:
@@ -963,6 +977,7 @@ struct shim_trace_values {
 #define SHIM_VALUE_MISSING 0x40u
 
 SHIM_LAYOUT(struct shim_trace_wait, 24);
+SHIM_LAYOUT(struct shim_trace_message, 48);
 SHIM_LAYOUT(struct shim_trace_values, 4);
 SHIM_LAYOUT(struct shim_trace_block, 48);
 SHIM_LAYOUT(struct shim_trace_thread, 24);

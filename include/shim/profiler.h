@@ -97,6 +97,7 @@ struct shim_mapping;	     /* <shim/mappings.h> */
 struct shim_open_calls;	     /* <shim/stack.h> */
 struct shim_lock;	     /* <shim/locks.h> */
 struct shim_coverage_object; /* <shim/coverage.h> */
+struct shim_message;	     /* <shim/message.h> */
 
 /*
  * shim_profiler_load - load a module

@@ -1,5 +1,5 @@
 /*
- * Functions that a program calls: marks, the switch of tracing, and heap snapshots.  Each
+ * Functions that a program calls: marks, messages, the switch of tracing, and heap snapshots.  Each
  * raises an event, which a profiler answers.
  */
 #include "runtime/contract.h"
@@ -8,6 +8,7 @@
 #define SHIM_MARKS_ARE_HERE
 #include <shim/heap.h>
 #include <shim/mark.h>
+#include <shim/message.h>
 #include <shim/trace.h>
 
 #include <shim/banned.h>
@@ -19,6 +20,19 @@ enum shim_result shim_mark_emit(enum shim_mark_kind kind, const char *text,
 	if (!text || (unsigned)kind > SHIM_COUNTER)
 		return SHIM_E_INVALIDARG;
 	RAISE(marked, kind, text, bits);
+	return SHIM_OK;
+}
+
+enum shim_result shim_message_emit(const struct shim_message *message)
+{
+	ENTRY_ASYNC();
+	if (message && (message->kind < SHIM_MESSAGE_MEMBER ||
+			message->kind > SHIM_MESSAGE_COLLECTIVE))
+		return SHIM_E_INVALIDARG;
+	if (events_counts.messaged == 0)
+		return SHIM_S_FALSE;
+	if (message)
+		RAISE(messaged, message);
 	return SHIM_OK;
 }
 

@@ -5,12 +5,15 @@
  * compiled with -finstrument-functions, so a wrapper is recorded like any other function.
  *
  * OpenMPI and MPICH have different types for communicators, requests and so on: pointers
- * or int.  The wrappers look at no argument.  They pass the registers and the stack slots
- * on as they are, so they need no header of MPI, and serve both.
+ * or int.  The wrappers pass the registers and the stack slots on as they are, so they
+ * need no header of MPI, and serve both.  If a profiler records messages, the notes below
+ * tell it about them; only messages.c looks at what the arguments mean.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
+
+#include "edge/mpi/messages.h"
 
 #define OUR	     __attribute__((no_instrument_function))
 #define EXPORT	     __attribute__((visibility("default")))
@@ -41,11 +44,11 @@
 #define ARGUMENTS12 ARGUMENTS10, k, l
 
 /* The program may have loaded MPI where only its own symbols are searched. */
-static OUR void *find(const char *name)
+static OUR void *find(void *where, const char *name)
 {
 	static const char *const libraries[] = { "libmpi.so.40", "libmpi.so.12",
 						 "libmpich.so.12" };
-	void *found = dlsym(RTLD_NEXT, name), *library;
+	void *found = dlsym(where, name), *library;
 	size_t i;
 
 	for (i = 0; !found && i < sizeof(libraries) / sizeof(*libraries); i++) {
@@ -56,20 +59,230 @@ static OUR void *find(const char *name)
 	return found;
 }
 
+OUR void *mpi_find(const char *name)
+{
+	return find(RTLD_NEXT, name);
+}
+
+/* A program may have a copy, which is then the only one in use. */
+OUR void *mpi_find_object(const char *name)
+{
+	return find(RTLD_DEFAULT, name);
+}
+
+/*
+ * The notes: what to do before the call, where it may replace an argument, and after it
+ * went well (@r is 0).
+ */
+#define BEFORE_INIT
+#define AFTER_INIT  messages_begin();
+#define BEFORE_SEND messages_send(b, c, d, e, f);
+#define AFTER_SEND
+#define BEFORE_RECV messages_receive_begins(&receive, &g);
+#define AFTER_RECV  messages_received(&receive, f, g);
+#define BEFORE_IRECV
+#define AFTER_IRECV messages_receive_posted(d, f, g);
+#define BEFORE_SENDRECV \
+	messages_send(b, c, d, e, k); \
+	messages_receive_begins(&receive, &l);
+#define AFTER_SENDRECV messages_received(&receive, k, l);
+#define BEFORE_SENDRECV_REPLACE \
+	messages_send(b, c, d, e, h); \
+	messages_receive_begins(&receive, &i);
+#define AFTER_SENDRECV_REPLACE messages_received(&receive, h, i);
+#define BEFORE_MPROBE
+#define AFTER_MPROBE messages_probed(a, c, d);
+#define BEFORE_IMPROBE
+#define AFTER_IMPROBE \
+	if (*(int *)d) \
+		messages_probed(a, c, e);
+#define BEFORE_MRECV \
+	messages_receive_begins(&receive, &e); \
+	receive.message = messages_message(d);
+#define AFTER_MRECV   messages_probed_received(receive.message, e);
+#define BEFORE_IMRECV receive.message = messages_message(d);
+#define AFTER_IMRECV  messages_probed_posted(receive.message, e);
+#define BEFORE_WAIT   messages_completing(&done, 1, a, &b);
+#define AFTER_WAIT \
+	messages_completed(&done, 0, 1, b); \
+	messages_completion_ends(&done);
+#define BEFORE_WAITALL messages_completing(&done, a, b, &c);
+#define AFTER_WAITALL \
+	messages_completed(&done, 0, a, c); \
+	messages_completion_ends(&done);
+#define BEFORE_WAITANY messages_completing(&done, a, b, &d);
+#define AFTER_WAITANY \
+	messages_completed(&done, *(int *)c, *(int *)c + 1, d); \
+	messages_completion_ends(&done);
+#define BEFORE_WAITSOME messages_completing(&done, a, b, &e);
+#define AFTER_WAITSOME \
+	messages_completed_some(&done, *(int *)c, d, e); \
+	messages_completion_ends(&done);
+#define BEFORE_TEST messages_completing(&done, 1, a, &c);
+#define AFTER_TEST \
+	messages_completed(&done, 0, *(int *)b ? 1 : 0, c); \
+	messages_completion_ends(&done);
+#define BEFORE_TESTALL messages_completing(&done, a, b, &d);
+#define AFTER_TESTALL \
+	messages_completed(&done, 0, *(int *)c ? a : 0, d); \
+	messages_completion_ends(&done);
+#define BEFORE_TESTANY messages_completing(&done, a, b, &e);
+#define AFTER_TESTANY \
+	if (*(int *)d) \
+		messages_completed(&done, *(int *)c, *(int *)c + 1, e); \
+	messages_completion_ends(&done);
+#define BEFORE_START messages_started(1, a);
+#define AFTER_START
+#define BEFORE_STARTALL messages_started(a, b);
+#define AFTER_STARTALL
+#define BEFORE_REQUEST_FREE messages_request_free(a);
+#define AFTER_REQUEST_FREE
+#define BEFORE_SEND_INIT
+#define AFTER_SEND_INIT messages_send_init(b, c, d, e, f, g);
+#define BEFORE_RECV_INIT
+#define AFTER_RECV_INIT messages_receive_init(f, g);
+
+#define BEFORE_COMM_2
+#define AFTER_COMM_2 messages_new_communicator(b);
+#define BEFORE_COMM_3
+#define AFTER_COMM_3 messages_new_communicator(c);
+#define BEFORE_COMM_4
+#define AFTER_COMM_4 messages_new_communicator(d);
+#define BEFORE_COMM_5
+#define AFTER_COMM_5 messages_new_communicator(e);
+#define BEFORE_COMM_6
+#define AFTER_COMM_6 messages_new_communicator(f);
+#define BEFORE_COMM_9
+#define AFTER_COMM_9 messages_new_communicator(i);
+#define BEFORE_COMM_10
+#define AFTER_COMM_10	 messages_new_communicator(j);
+#define BEFORE_COMM_FREE messages_free_communicator(a);
+#define AFTER_COMM_FREE
+
+#define ALL(kind, comm, sent, received) \
+	messages_collective(SHIM_COLLECTIVE_##kind, comm, -1, sent, received)
+#define ROOTED(kind, comm, root, sent, received) \
+	messages_collective(SHIM_COLLECTIVE_##kind, comm, root, sent, received)
+#define IF_ROOT(comm, root, bytes)  (messages_is_root(comm, root) ? (bytes) : 0)
+#define IF_OTHER(comm, root, bytes) (messages_is_root(comm, root) ? 0 : (bytes))
+#define UNLESS_IN_PLACE(buffer, bytes, otherwise) \
+	(messages_is_in_place(buffer) ? (otherwise) : (bytes))
+#define BYTES	  messages_bytes
+#define BYTES_ALL messages_bytes_of_all
+#define BYTES_OF  messages_bytes_of
+#define BYTES_OWN messages_own_bytes
+#define BYTES_ONE messages_bytes_with_root
+
+#define BEFORE_BARRIER
+#define AFTER_BARRIER ALL(BARRIER, a, 0, 0);
+#define BEFORE_BCAST
+#define AFTER_BCAST \
+	ROOTED(BCAST, e, d, IF_ROOT(e, d, BYTES_ONE(b, c, e)), \
+	       IF_OTHER(e, d, BYTES_ONE(b, c, e)));
+#define BEFORE_GATHER
+#define AFTER_GATHER \
+	ROOTED(GATHER, h, g, UNLESS_IN_PLACE(a, BYTES_ONE(b, c, h), 0), \
+	       IF_ROOT(h, g, BYTES_ALL(e, f, h)));
+#define BEFORE_GATHERV
+#define AFTER_GATHERV \
+	ROOTED(GATHER, i, h, UNLESS_IN_PLACE(a, BYTES_ONE(b, c, i), 0), \
+	       IF_ROOT(i, h, BYTES_OF(e, g, i)));
+#define BEFORE_SCATTER
+#define AFTER_SCATTER \
+	ROOTED(SCATTER, h, g, IF_ROOT(h, g, BYTES_ALL(b, c, h)), \
+	       UNLESS_IN_PLACE(d, BYTES_ONE(e, f, h), 0));
+#define BEFORE_SCATTERV
+#define AFTER_SCATTERV \
+	ROOTED(SCATTER, i, h, IF_ROOT(i, h, BYTES_OF(b, d, i)), \
+	       UNLESS_IN_PLACE(e, BYTES_ONE(f, g, i), 0));
+#define BEFORE_ALLGATHER
+#define AFTER_ALLGATHER \
+	ALL(ALLGATHER, g, UNLESS_IN_PLACE(a, BYTES(b, c), BYTES(e, f)), \
+	    BYTES_ALL(e, f, g));
+#define BEFORE_ALLGATHERV
+#define AFTER_ALLGATHERV \
+	ALL(ALLGATHER, h, UNLESS_IN_PLACE(a, BYTES(b, c), BYTES_OWN(e, g, h)), \
+	    BYTES_OF(e, g, h));
+#define BEFORE_ALLTOALL
+#define AFTER_ALLTOALL \
+	ALL(ALLTOALL, g, \
+	    UNLESS_IN_PLACE(a, BYTES_ALL(b, c, g), BYTES_ALL(e, f, g)), \
+	    BYTES_ALL(e, f, g));
+#define BEFORE_ALLTOALLV
+#define AFTER_ALLTOALLV \
+	ALL(ALLTOALL, i, \
+	    UNLESS_IN_PLACE(a, BYTES_OF(b, d, i), BYTES_OF(f, h, i)), \
+	    BYTES_OF(f, h, i));
+#define BEFORE_ALLTOALLW
+#define AFTER_ALLTOALLW \
+	ALL(ALLTOALL, i, \
+	    UNLESS_IN_PLACE(a, messages_bytes_of_types(b, d, i), \
+			    messages_bytes_of_types(f, h, i)), \
+	    messages_bytes_of_types(f, h, i));
+#define BEFORE_REDUCE
+#define AFTER_REDUCE \
+	ROOTED(REDUCE, g, f, BYTES_ONE(c, d, g), \
+	       IF_ROOT(g, f, BYTES_ONE(c, d, g)));
+#define BEFORE_ALLREDUCE
+#define AFTER_ALLREDUCE ALL(ALLREDUCE, f, BYTES(c, d), BYTES(c, d));
+#define BEFORE_REDUCE_SCATTER
+#define AFTER_REDUCE_SCATTER \
+	ALL(REDUCE_SCATTER, f, BYTES_OF(c, d, f), BYTES_OWN(c, d, f));
+#define BEFORE_REDUCE_SCATTER_BLOCK
+#define AFTER_REDUCE_SCATTER_BLOCK \
+	ALL(REDUCE_SCATTER, f, BYTES_ALL(c, d, f), BYTES(c, d));
+#define BEFORE_SCAN
+#define AFTER_SCAN ALL(SCAN, f, BYTES(c, d), BYTES(c, d));
+#define BEFORE_EXSCAN
+#define AFTER_EXSCAN ALL(EXSCAN, f, BYTES(c, d), BYTES(c, d));
+
+/* What a note keeps between BEFORE and AFTER. */
+union kept {
+	struct receive receive;
+	struct completion completion;
+};
+
+#define receive kept.receive
+#define done	kept.completion
+
 /* Two threads may both find the function: it is the same. */
+#define FIND(name, count) \
+	static int (*real)(PARAMETERS##count); \
+	int (*call)(PARAMETERS##count) = __atomic_load_n(&real, \
+							 __ATOMIC_RELAXED); \
+\
+	if (!call) { \
+		call = (int (*)(PARAMETERS##count))mpi_find("PMPI_" #name); \
+		__atomic_store_n(&real, call, __ATOMIC_RELAXED); \
+	}
+
 #define MPI(name, count) \
 	EXPORT int MPI_##name(PARAMETERS##count); \
 	EXPORT int MPI_##name(PARAMETERS##count) \
 	{ \
-		static int (*real)(PARAMETERS##count); \
-		int (*call)(PARAMETERS##count) = __atomic_load_n( \
-			&real, __ATOMIC_RELAXED); \
-\
-		if (!call) { \
-			call = (int (*)(PARAMETERS##count))find( \
-				"PMPI_" #name); \
-			__atomic_store_n(&real, call, __ATOMIC_RELAXED); \
-		} \
+		FIND(name, count) \
 		return call ? call(ARGUMENTS##count) : FAILED; \
+	}
+
+#define NOTED(name, count, note) \
+	EXPORT int MPI_##name(PARAMETERS##count); \
+	EXPORT int MPI_##name(PARAMETERS##count) \
+	{ \
+		union kept kept; \
+		bool is_told = messages_wanted(); \
+		int r; \
+		FIND(name, count) \
+\
+		(void)kept; \
+		if (!call) \
+			return FAILED; \
+		if (is_told) { \
+			BEFORE_##note \
+		} \
+		r = call(ARGUMENTS##count); \
+		if (is_told && r == 0) { \
+			AFTER_##note \
+		} \
+		return r; \
 	}
 #include "functions.def"
