@@ -12,6 +12,7 @@ from browser import KEYS
 from pagetest import (main, open_page, page_of, reported, rows_of,
                       traced, window)
 from shimtest import compile, expect, expect_equal, record, test
+from telling import told
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
 
@@ -434,6 +435,50 @@ def ten_million_calls_can_be_dragged_at_the_frame_rate():
         if max(middle[1:]) < 1.3 * middle[0]:
             return
     expect(False, 'a drag has fewer frames: %s' % middle)
+
+
+LINES = """
+const done = arguments[arguments.length - 1];
+const prototype = CanvasRenderingContext2D.prototype;
+const before = prototype.lineTo;
+let count = 0;
+prototype.lineTo = function (...point) {
+    count++;
+    before.apply(this, point);
+};
+dispatchEvent(new Event('resize'));
+document.querySelector('#timeline').focus();
+requestAnimationFrame(() => requestAnimationFrame(() => {
+    prototype.lineTo = before;
+    done(count);
+}));
+"""
+
+
+@test
+def messages_are_lines_and_a_wait_leads_to_the_late_rank():
+    open_page(page_of(told()))
+    note = window.text('#merged')
+    expect('5 messages: a line leads from the call that sends' in note, note)
+    expect('4 waits for late ranks' in note, note)
+    window.wait('return document.querySelector("#legend").textContent'
+                '.includes("messages")')
+    expect_equal(window.ask('POST', '/execute/async',
+                            {'script': LINES, 'args': []}), 5, 'lines')
+    window.run('document.querySelector("#timeline").focus()')
+    press(KEYS['home'], KEYS['down'], KEYS['down'])
+    for _ in range(6):
+        facts, name = window.text('#call-facts'), window.text('#call-name')
+        if 'Waited' in facts:
+            break
+        press(KEYS['right'])
+    wanted = {'receive': 'for rank 0, which sends later',
+              'meet': 'for rank 0, which comes last',
+              'spread': 'for rank 0, which comes last',
+              'hand_over': 'for rank 1, which receives later'}
+    expect(name in wanted and wanted[name] in facts, (name, facts))
+    late = press('h')
+    expect(late in ('run_first', 'run_second'), (name, late))
 
 
 if __name__ == '__main__':

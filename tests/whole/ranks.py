@@ -499,7 +499,8 @@ def wrappers_have_the_parameters_of_mpi():
     shimtest.need('mpicc')
     with open(os.path.join(HERE, '..', '..', 'shim', 'edge', 'mpi',
                            'functions.def')) as file:
-        ours = dict(re.findall(r'^MPI\((\w+), (\d+)\)', file.read(), re.M))
+        ours = dict(re.findall(r'^(?:MPI|NOTED)\((\w+), (\d+)[,)]',
+                               file.read(), re.M))
     words = subprocess.run(['mpicc', '-E', '-xc', '-include', 'mpi.h',
                             '/dev/null'], capture_output=True, text=True)
     expect_equal(words.returncode, 0, words.stderr)

@@ -148,6 +148,7 @@ enum {
 	OPTION_EXCEPTIONS,
 	OPTION_COVERAGE,
 	OPTION_RANKS,
+	OPTION_MESSAGES,
 	OPTION_AGAINST,
 	OPTION_MAX_PATHS,
 	OPTION_MAX_CALLS,
@@ -370,6 +371,7 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_HISTOGRAM: options->histogram = text; break;
 	case OPTION_THREADS: options->threads = true; break;
 	case OPTION_RANKS: options->ranks = true; break;
+	case OPTION_MESSAGES: options->messages = true; break;
 	case OPTION_PROCESS:
 		options->pid = (uint32_t)parse_number("process", text, 1,
 						      INT32_MAX);

@@ -28,6 +28,7 @@
 #include "model/window.h"
 #include "read/recording.h"
 #include "trace/clocks.h"
+#include "trace/messages.h"
 #include "trace/trace.h"
 
 static bool is_stdout(const struct options *options)
@@ -124,6 +125,7 @@ static int export_trace(const struct options *options,
 	trace_clocks_tell(&lanes.trace);
 	model_find_functions(&model);
 	locks_find(&model);
+	trace_find_messages(&lanes.trace);
 	lanes.range = window_begin(&lanes.trace, &model, options, true);
 	lanes.range.doing = "exporting";
 	if (format->write_trace)

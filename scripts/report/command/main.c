@@ -32,6 +32,7 @@
 #include "export/json_info.h"
 #include "export/json_replay.h"
 #include "export/json_report.h"
+#include "export/json_messages.h"
 #include "export/json_ranks.h"
 #include "history/history.h"
 #include "jobs/merge_gmon.h"
@@ -40,6 +41,7 @@
 #include "model/choose.h"
 #include "model/coverage.h"
 #include "model/coverage_read.h"
+#include "model/late_ranks.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/reduce.h"
@@ -51,6 +53,7 @@
 #include "text/diff.h"
 #include "text/info.h"
 #include "text/layout.h"
+#include "text/messages.h"
 #include "text/ranks.h"
 #include "text/replay.h"
 #include "text/report.h"
@@ -118,6 +121,53 @@ static void add_ranks(FILE *out, const struct options *options,
 	ranks_print(&layout);
 }
 
+/* --- messages between ranks --- */
+
+static int report_messages(const struct options *options, const char *path)
+{
+	struct late_ranks ranks;
+	FILE *out;
+
+	if (options->ranks || options->threads || options->tree ||
+	    options->callers || options->callees || options->histogram ||
+	    !strcmp(options->format, "csv"))
+		die_usage("--messages has no --ranks, --threads, --tree, "
+			  "--callers, --callees, --histogram and no csv");
+	late_ranks_find(&ranks, path);
+	if (!ranks.messages)
+		die("%s: it has no messages (mpirun ... profrun -p trace)",
+		    path);
+	out = output_open(NULL);
+	if (!strcmp(options->format, "json")) {
+		messages_json(out, &ranks);
+	} else {
+		messages_print(out, &ranks, options);
+		messages_print_ranks(out, &ranks, options);
+	}
+	output_close();
+	late_ranks_free(&ranks);
+	return 0;
+}
+
+/* Below the report of a job, if its calls were traced. */
+static void add_messages(FILE *out, const struct options *options,
+			 const struct model *model, const char *path)
+{
+	struct options few = *options;
+	struct late_ranks ranks;
+
+	if (model->reduction || !trace_is_there(model->recording))
+		return;
+	if (options->limit < 0)
+		few.limit = RANK_ROWS;
+	late_ranks_find(&ranks, path);
+	if (ranks.messages) {
+		fputc('\n', out);
+		messages_print(out, &ranks, &few);
+	}
+	late_ranks_free(&ranks);
+}
+
 /* Builds the model of a large job without all of its trees in memory. */
 static bool build_reduced(struct model *model, struct recording *recording,
 			  const struct options *options, const char *path)
@@ -158,6 +208,8 @@ static int report(struct options *options, const char *path)
 		die_usage("--ranks has no --threads, --callers, --callees, "
 			  "--histogram and no csv");
 	path = path ? path : recording_find();
+	if (options->messages)
+		return report_messages(options, path);
 	if (!build_reduced(&model, &recording, options, path)) {
 		recording_open(&recording, path, options->pid);
 		if (shows_coverage(options, &recording))
@@ -184,6 +236,8 @@ static int report(struct options *options, const char *path)
 			   options);
 	if (recording.part_count > 1 && is_plain(options))
 		add_ranks(out, options, &model, path);
+	if (recording.part_count > 1 && is_plain(options))
+		add_messages(out, options, &model, path);
 	return finish(&model);
 }
 

@@ -15,6 +15,7 @@
 #include "export/format.h"
 #include "export/lanes.h"
 #include "trace/gaps.h"
+#include "trace/messages.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 
@@ -128,7 +129,7 @@ static void put_gap(struct chrome *chrome, const struct lane *lane,
 	json_key(&chrome->json, "dur");
 	json_thousandths(&chrome->json, ns);
 	add_name(chrome, trace_gap_text(event));
-	json_key_text(&chrome->json, "cat", "gap");
+	json_key_text(&chrome->json, "cat", event->text ? "message" : "gap");
 	end_event(chrome);
 }
 
@@ -205,8 +206,51 @@ static void put_event(struct chrome *chrome, const struct trace_event *event)
 	case TRACE_GAP: put_gap(chrome, lane, event); break;
 	case TRACE_WAIT: put_wait(chrome, lane, event); break;
 	case TRACE_THREAD:
+	case TRACE_MESSAGE:
 	case TRACE_THREAD_END: break;
 	}
+}
+
+/* A line from the call that sends to the call that receives. */
+static void put_flow_end(struct chrome *chrome, const struct lane *lane,
+			 const char *phase, uint32_t number, double time_ns)
+{
+	begin_event(chrome, phase, lane, time_ns);
+	add_name(chrome, "message");
+	json_key_text(&chrome->json, "cat", "message");
+	json_key_count(&chrome->json, "id", number + 1);
+}
+
+static void put_flow(struct chrome *chrome, const struct message *message,
+		     uint32_t number)
+{
+	const struct message_end *from = &message->from, *to = &message->to;
+	const struct lane *sender = lanes_find(chrome->lanes, from->thread,
+					       from->begin_ns);
+	const struct lane *receiver = lanes_find(chrome->lanes, to->thread,
+						 to->end_ns);
+	struct json *json = &chrome->json;
+
+	if (!sender || !receiver)
+		return;
+	put_flow_end(chrome, sender, "s", number, from->begin_ns);
+	json_key_object(json, "args");
+	json_key_count(json, "bytes", from->sent);
+	json_key_number(json, "tag", message->tag, 17);
+	json_close_object(json);
+	end_event(chrome);
+	put_flow_end(chrome, receiver, "f", number, to->end_ns);
+	json_key_text(json, "bp", "e");
+	end_event(chrome);
+}
+
+static void put_flows(struct chrome *chrome)
+{
+	const struct messages *messages = chrome->lanes->trace.messages;
+	uint32_t i;
+
+	for (i = 0; messages && i < messages->count; i++)
+		put_flow(chrome, &messages->all[i], i);
 }
 
 static void chrome_print(FILE *out, struct lanes *lanes)
@@ -227,6 +271,7 @@ static void chrome_print(FILE *out, struct lanes *lanes)
 			put_event(&chrome, &event);
 		trace_end(reader);
 	}
+	put_flows(&chrome);
 	end_open(&chrome);
 	json_line(json, 0);
 	json_close_array(json);

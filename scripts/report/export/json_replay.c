@@ -2,11 +2,15 @@
  * Writes the events of a trace as JSON, one line each.  Arguments come after the ENTER of
  * their call, a result before its LEAVE.
  */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include <shim/message.h>
+
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/messages.h"
 #include "export/json_replay.h"
 #include "model/check_names.h"
@@ -19,6 +23,7 @@
 #include "trace/clocks.h"
 #include "trace/gaps.h"
 #include "trace/merge.h"
+#include "trace/messages.h"
 #include "trace/trace.h"
 
 static const char *const kinds[] = {
@@ -37,6 +42,8 @@ static const char *const kinds[] = {
 	[TRACE_RESUME] = "on",
 	[TRACE_LOST] = "lost",
 	[TRACE_GAP] = "gap",
+	[TRACE_WAIT] = "wait",
+	[TRACE_MESSAGE] = "message",
 };
 
 struct replay {
@@ -63,6 +70,33 @@ static void put_call(struct replay *replay, const struct trace_event *event)
 		json_key_flag(json, "open", true);
 }
 
+static void put_message(struct json *json,
+			const struct shim_trace_message *message)
+{
+	static const char *const whats[] = {
+		[SHIM_MESSAGE_MEMBER] = "member",
+		[SHIM_MESSAGE_SEND] = "send",
+		[SHIM_MESSAGE_RECEIVE] = "receive",
+		[SHIM_MESSAGE_COLLECTIVE] = "collective",
+	};
+	bool is_known = message->kind >= SHIM_MESSAGE_MEMBER &&
+			message->kind <= SHIM_MESSAGE_COLLECTIVE;
+
+	json_key_text(json, "what", is_known ? whats[message->kind] : "other");
+	json_key_text(json, "communicator",
+		      keep_format("%" PRIx64, message->communicator));
+	json_key_count(json, "size", message->size);
+	json_key_count(json, "rank", message->rank);
+	if (message->kind == SHIM_MESSAGE_COLLECTIVE)
+		json_key_text(json, "operation",
+			      trace_collective_name(message->tag));
+	else if (message->kind != SHIM_MESSAGE_MEMBER)
+		json_key_number(json, "tag", message->tag, 17);
+	json_key_number(json, "peer", message->peer, 17);
+	json_key_count(json, "sent", message->sent);
+	json_key_count(json, "received", message->received);
+}
+
 static void put_rest(struct replay *replay, const struct trace_event *event)
 {
 	const struct trace_thread *thread =
@@ -87,6 +121,10 @@ static void put_rest(struct replay *replay, const struct trace_event *event)
 		json_key_text(json, "text", trace_gap_text(event));
 		json_key_number(json, "duration_ns", event->duration_ns, 17);
 		break;
+	case TRACE_WAIT:
+		json_key_number(json, "duration_ns", event->duration_ns, 17);
+		break;
+	case TRACE_MESSAGE: put_message(json, event->message); break;
 	case TRACE_PAUSE:
 	case TRACE_RESUME: break;
 	default: json_key_text(json, "text", event->text); break;
@@ -131,6 +169,7 @@ void json_replay_print(FILE *out, struct recording *recording,
 		    recording->path);
 	trace_clocks_tell(&trace);
 	model_find_functions(&model);
+	trace_find_messages(&trace);
 	range = window_begin(&trace, &model, options, true);
 	range.doing = "printing";
 	check_names(&model);

@@ -70,6 +70,18 @@ uint32_t lanes_number(struct lanes *lanes, const struct trace_event *event,
 	return lane;
 }
 
+const struct lane *lanes_find(const struct lanes *lanes, uint32_t thread,
+			      double time_ns)
+{
+	uint32_t lane = map_get(&lanes->by_key, (uint64_t)thread << 32);
+
+	return lane == NONE || time_ns < lanes->range.from_ns ||
+			       (lanes->range.to_ns > 0 &&
+				time_ns > lanes->range.to_ns) ?
+		       NULL :
+		       &lanes->all[lane];
+}
+
 const char *lanes_name(const struct lanes *lanes, const struct lane *lane)
 {
 	const struct trace_thread *thread = &lanes->trace.threads[lane->thread];

@@ -44,6 +44,9 @@ void keep_for_later(struct kept_text *kept, const char *text);
  * event. */
 uint32_t lanes_number(struct lanes *lanes, const struct trace_event *event,
 		      bool *is_new);
+/* The lane of a thread's own stack at a time that is exported; NULL: none. */
+const struct lane *lanes_find(const struct lanes *lanes, uint32_t thread,
+			      double time_ns);
 uint32_t lanes_pid(const struct lanes *lanes, uint32_t process);
 /* Example: "lua", "lua (rank.2)". */
 const char *lanes_process_name(const struct lanes *lanes, uint32_t process);

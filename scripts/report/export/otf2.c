@@ -4,7 +4,8 @@
  * a node of the system tree.  Calls are enters and leaves of regions, and so are
  * waits and times without a processor; counters are metrics.  Marks and ranges are
  * parameters of the calls around them, which all readers show, and markers, which
- * Vampir draws; they are no regions, because ranges need not nest.  Definitions are written when they are met
+ * Vampir draws; they are no regions, because ranges need not nest.  Messages are MPI
+ * records (otf2_messages.c).  Definitions are written when they are met
  * first, those of locations at the end, when their events are counted.
  */
 #include <inttypes.h>
@@ -25,11 +26,13 @@
 #include "export/format.h"
 #include "export/lanes.h"
 #include "export/otf2_archive.h"
+#include "export/otf2_messages.h"
 #include "model/functions.h"
 #include "model/model.h"
 #include "read/process.h"
 #include "read/recording.h"
 #include "trace/gaps.h"
+#include "trace/messages.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 
@@ -57,6 +60,7 @@ struct location {
 
 struct otf2 {
 	struct otf2_archive archive;
+	struct otf2_messages messages;
 	struct lanes *lanes;
 	struct location *locations;
 	uint32_t location_count, location_room;
@@ -281,6 +285,10 @@ static void put_enter(struct otf2 *otf2, struct location *location,
 	check(otf2, OTF2_EvtWriter_Enter(location->writer, otf2->attributes,
 					 next_time(location, event->time_ns),
 					 region));
+	if (!trace_is_collective(otf2->lanes->trace.messages, event))
+		return;
+	otf2_messages_enter(&otf2->messages, location->writer,
+			    next_time(location, event->time_ns));
 }
 
 static void put_leave(struct otf2 *otf2, struct location *location,
@@ -362,6 +370,16 @@ static void end_range(struct otf2 *otf2, uint32_t number,
 		(location->range_count - (i - 1)) * sizeof(*location->ranges));
 }
 
+static void put_message(struct otf2 *otf2, uint32_t number,
+			const struct trace_event *event)
+{
+	struct location *location = &otf2->locations[number];
+
+	if (otf2_messages_take(&otf2->messages, event, number))
+		otf2_messages_put(&otf2->messages, location->writer, event,
+				  next_time(location, event->time_ns));
+}
+
 static void put_other(struct otf2 *otf2, uint32_t number,
 		      const struct trace_event *event)
 {
@@ -383,6 +401,7 @@ static void put_other(struct otf2 *otf2, uint32_t number,
 	case TRACE_RANGE_BEGIN: begin_range(otf2, location, event); return;
 	case TRACE_RANGE_END: end_range(otf2, number, event); return;
 	case TRACE_COUNTER: put_counter(otf2, location, event); return;
+	case TRACE_MESSAGE: put_message(otf2, number, event); return;
 	case TRACE_PAUSE:
 		switch_recording(otf2, location, event, OTF2_MEASUREMENT_OFF);
 		return;
@@ -408,7 +427,7 @@ static void put_other(struct otf2 *otf2, uint32_t number,
 
 /* --- locations --- */
 
-static void open_location(struct otf2 *otf2, uint32_t lane)
+static struct location *new_location(struct otf2 *otf2, uint32_t lane)
 {
 	uint32_t number = otf2->location_count;
 	struct location *location;
@@ -420,7 +439,13 @@ static void open_location(struct otf2 *otf2, uint32_t lane)
 						     number);
 	if (!location->writer)
 		otf2_give_up(&otf2->archive);
-	otf2->of_lane[lane] = number;
+	return location;
+}
+
+static void open_location(struct otf2 *otf2, uint32_t lane)
+{
+	otf2->of_lane[lane] = otf2->location_count;
+	new_location(otf2, lane);
 }
 
 static uint32_t location_of(struct otf2 *otf2, const struct trace_event *event)
@@ -598,6 +623,30 @@ static void define_group(struct otf2 *otf2, uint32_t number,
 		add_property(otf2, group, "command", command);
 }
 
+/* The location of ranks that have told nothing: they are members of communicators. */
+static uint32_t add_nobody(struct otf2 *otf2)
+{
+	struct location *location;
+
+	if (!otf2_messages_need_nobody(&otf2->messages))
+		return NONE;
+	location = new_location(otf2, NONE);
+	check(otf2, OTF2_Archive_CloseEvtWriter(otf2->archive.archive,
+						location->writer));
+	location->writer = NULL;
+	location->name = "ranks that have told nothing";
+	return otf2->location_count - 1;
+}
+
+static void define_nobody(struct otf2 *otf2, OTF2_LocationGroupRef group)
+{
+	check(otf2, OTF2_GlobalDefWriter_WriteLocationGroup(
+			    otf2->archive.definitions, group,
+			    text_of(otf2, "no recording"),
+			    OTF2_LOCATION_GROUP_TYPE_PROCESS, 0,
+			    OTF2_UNDEFINED_LOCATION_GROUP));
+}
+
 struct ranked {
 	uint64_t rank; /* UINT64_MAX: unknown */
 	uint32_t process;
@@ -619,6 +668,7 @@ static void define_locations(struct otf2 *otf2)
 	uint32_t all = lanes->recording->process_count, count = 0, i;
 	struct ranked *ranked = allocate(all, sizeof(*ranked));
 	uint32_t *groups = allocate(all, sizeof(*groups));
+	uint32_t nobody = add_nobody(otf2), *order;
 	struct names hosts = { 0 };
 
 	for (i = 0; i < lanes->lane_count; i++)
@@ -640,14 +690,25 @@ static void define_locations(struct otf2 *otf2)
 		groups[ranked[i].process] = i;
 		define_group(otf2, ranked[i].process, i, &hosts);
 	}
-	for (i = 0; i < otf2->location_count; i++)
-		check(otf2, OTF2_GlobalDefWriter_WriteLocation(
-				    otf2->archive.definitions, i,
-				    text_of(otf2, otf2->locations[i].name),
-				    OTF2_LOCATION_TYPE_CPU_THREAD,
-				    otf2->locations[i].events,
-				    groups[lanes->all[otf2->locations[i].lane]
-						   .process]));
+	if (nobody != NONE)
+		define_nobody(otf2, count);
+	for (i = 0; i < otf2->location_count; i++) {
+		uint32_t lane = otf2->locations[i].lane;
+
+		check(otf2,
+		      OTF2_GlobalDefWriter_WriteLocation(
+			      otf2->archive.definitions, i,
+			      text_of(otf2, otf2->locations[i].name),
+			      OTF2_LOCATION_TYPE_CPU_THREAD,
+			      otf2->locations[i].events,
+			      lane == NONE ? count :
+					     groups[lanes->all[lane].process]));
+	}
+	order = allocate(count, sizeof(*order));
+	for (i = 0; i < count; i++)
+		order[i] = ranked[i].process;
+	otf2_messages_define(&otf2->messages, order, count, nobody);
+	free(order);
 	names_free(&hosts);
 	free(groups);
 	free(ranked);
@@ -660,6 +721,7 @@ static void otf2_write(const char *path, struct lanes *lanes)
 	uint32_t i;
 
 	otf2_archive_begin(&otf2.archive, directory_begin(path));
+	otf2_messages_begin(&otf2.messages, &otf2.archive, &lanes->trace);
 	otf2.of_function = allocate(lanes->model->function_count,
 				    sizeof(*otf2.of_function));
 	for (i = 0; i < lanes->model->function_count; i++)
@@ -678,6 +740,7 @@ static void otf2_write(const char *path, struct lanes *lanes)
 	define_clock(&otf2);
 	otf2_archive_end(&otf2.archive, otf2.location_count);
 	directory_end();
+	otf2_messages_end(&otf2.messages);
 	OTF2_AttributeList_Delete(otf2.attributes);
 	map_free(&otf2.of_text);
 	map_free(&otf2.callpaths);

@@ -28,6 +28,7 @@
 #include "export/format.h"
 #include "export/lanes.h"
 #include "trace/gaps.h"
+#include "trace/messages.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "perfetto.pb-c.h"
@@ -505,6 +506,52 @@ static void put_file(struct perfetto *perfetto, struct trace_reader *reader)
 	flush(perfetto, &enter, enter_lane, NULL);
 }
 
+/* One end of a line from the call that sends to the call that receives. */
+static void put_flow_end(struct perfetto *perfetto, const struct lane *lane,
+			 double time_ns, const char *text, uint64_t number,
+			 bool is_last)
+{
+	Perfetto__TrackEvent event = PERFETTO__TRACK_EVENT__INIT;
+	char *name = clean(text);
+
+	event.name = name;
+	event.n_flow_ids = !is_last;
+	event.n_terminating_flow_ids = is_last;
+	event.flow_ids = event.terminating_flow_ids = &number;
+	put_event(perfetto, &event, PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT,
+		  lane_uuid((uint32_t)(lane - perfetto->lanes->all)), time_ns);
+	free(name);
+}
+
+static void put_flow(struct perfetto *perfetto, const struct message *message,
+		     uint64_t number)
+{
+	const struct message_end *from = &message->from, *to = &message->to;
+	const struct lane *sender = lanes_find(perfetto->lanes, from->thread,
+					       from->begin_ns);
+	const struct lane *receiver = lanes_find(perfetto->lanes, to->thread,
+						 to->end_ns);
+	char text[100];
+
+	if (!sender || !receiver)
+		return;
+	snprintf(text, sizeof(text), "send %" PRIu64 " bytes, tag %d",
+		 from->sent, message->tag);
+	put_flow_end(perfetto, sender, from->begin_ns, text, number, false);
+	snprintf(text, sizeof(text), "received %" PRIu64 " bytes, tag %d",
+		 to->received, message->tag);
+	put_flow_end(perfetto, receiver, to->end_ns, text, number, true);
+}
+
+static void put_flows(struct perfetto *perfetto)
+{
+	const struct messages *messages = perfetto->lanes->trace.messages;
+	uint32_t i;
+
+	for (i = 0; messages && i < messages->count; i++)
+		put_flow(perfetto, &messages->all[i], i + 1);
+}
+
 static void perfetto_print(FILE *out, struct lanes *lanes)
 {
 	struct perfetto perfetto = { .lanes = lanes };
@@ -520,6 +567,7 @@ static void perfetto_print(FILE *out, struct lanes *lanes)
 		put_file(&perfetto, reader);
 		trace_end(reader);
 	}
+	put_flows(&perfetto);
 	gzip_end(perfetto.gzip);
 	names_free(&perfetto.tracks);
 	names_free(&perfetto.processes);

@@ -65,6 +65,7 @@ struct options {
 	struct selection selection;
 	bool threads;
 	bool ranks;
+	bool messages; /* show messages between ranks */
 	uint32_t pid;
 	const char *format; /* text, json, csv; of diff: github, junit */
 	double min_percent;

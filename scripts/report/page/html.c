@@ -198,8 +198,18 @@ static void put_gap(struct json *json, const struct timeline_gap *gap)
 	json_close_array(json);
 }
 
+/* Who was late, how, and in which thread. */
+static void put_late(struct json *json, const struct trace_event *wait)
+{
+	json_text(json, trace_gap_text(wait) + strlen("waits for "));
+	json_null(json);
+	json_count(json, 0);
+	json_count(json, 0);
+	json_count(json, wait->holder);
+}
+
 /* Thread, track, depth, end, duration, kind, lock, holder, and whether the wait was in
- * vain (1) or did not end (2). */
+ * vain (1) or did not end (2); of a wait for another process, its thread follows. */
 static void put_wait(struct json *json, const struct timeline *timeline,
 		     const struct trace_event *wait)
 {
@@ -213,11 +223,44 @@ static void put_wait(struct json *json, const struct timeline *timeline,
 	json_count(json, wait->depth);
 	json_count(json, whole(wait->time_ns));
 	json_count(json, whole(wait->duration_ns));
+	if (wait->kind == TRACE_GAP) {
+		put_late(json, wait);
+		json_close_array(json);
+		return;
+	}
 	json_text(json, locks_kind(wait->cause));
 	json_text(json, locks_name(&timeline->model, thread->process,
 				   wait->address, name, sizeof(name)));
 	json_count(json, wait->holder);
 	json_count(json, wait->is_open ? 2 : wait->is_failed);
+	json_close_array(json);
+}
+
+/* Thread and time of sending and receiving, bytes and tag. */
+static void put_message(struct json *json,
+			const struct timeline_message *message)
+{
+	json_array(json);
+	json_count(json, message->from_thread);
+	json_count(json, whole(message->from_ns));
+	json_count(json, message->to_thread);
+	json_count(json, whole(message->to_ns));
+	json_count(json, message->bytes);
+	json_number(json, message->tag, 17);
+	json_close_array(json);
+}
+
+static void put_messages(struct json *json, const struct timeline *timeline)
+{
+	uint32_t i;
+
+	json_line(json, 0);
+	json_key_count(json, "messages_left_out", timeline->messages_left_out);
+	json_key_array(json, "messages");
+	for (i = 0; i < timeline->message_count; i++) {
+		json_line(json, 0);
+		put_message(json, &timeline->messages[i]);
+	}
 	json_close_array(json);
 }
 
@@ -276,6 +319,7 @@ static void put_timeline(struct json *json, const struct timeline *timeline)
 	}
 	json_close_array(json);
 	json_line(json, 0);
+	put_messages(json, timeline);
 	json_key_count(json, "values_left_out", timeline->values_left_out);
 	json_key_array(json, "values");
 	for (i = 0; i < timeline->values_count; i++) {

@@ -34,7 +34,10 @@ function inView() {
         if (timeline.hasRuns)
             others.set('short calls together', css('--merged'));
         if (timeline.hasWaits)
-            others.set('waits for a lock', css('--wait'));
+            others.set(times.waits.some(wait => wait.length > 9) ? 'waits' :
+                'waits for a lock', css('--wait'));
+        if (timeline.messages)
+            others.set('messages', css('--message'));
     }
     if (flame.marks)
         others.set('found', css('--found'));

@@ -25,13 +25,15 @@
 #include "page/columns.h"
 #include "page/timeline.h"
 #include "read/recording.h"
+#include "trace/messages.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 
-#define MARKS_MAX  20000
-#define GAPS_MAX   20000
-#define WAITS_MAX  20000
-#define VALUES_MAX 100000
+#define MARKS_MAX    20000
+#define GAPS_MAX     20000
+#define WAITS_MAX    20000
+#define MESSAGES_MAX 20000
+#define VALUES_MAX   100000
 /* steps per factor of 2 at which durations are distinguished */
 #define OCTAVE 16
 #define STEPS  (64 * OCTAVE)
@@ -349,6 +351,20 @@ static void add_wait(struct timeline *timeline, const struct trace_event *event)
 	timeline->waits[timeline->wait_count++] = *event;
 }
 
+/* A wait for another process is one, too; its text is kept by the trace. */
+static void add_gap_or_wait(struct timeline *timeline,
+			    const struct trace_event *event)
+{
+	struct trace_event wait = *event;
+
+	if (!event->text) {
+		add_gap(timeline, event);
+		return;
+	}
+	wait.time_ns += wait.duration_ns;
+	add_wait(timeline, &wait);
+}
+
 static void add_event(struct timeline *timeline,
 		      const struct trace_event *event, void *context)
 {
@@ -367,10 +383,49 @@ static void add_event(struct timeline *timeline,
 	case TRACE_PAUSE:
 	case TRACE_RESUME:
 	case TRACE_LOST: add_mark(timeline, event); break;
-	case TRACE_GAP: add_gap(timeline, event); break;
+	case TRACE_GAP: add_gap_or_wait(timeline, event); break;
 	case TRACE_WAIT: add_wait(timeline, event); break;
 	default: break;
 	}
+}
+
+static int compare_messages(const void *left, const void *right)
+{
+	const struct timeline_message *a = left, *b = right;
+	double x = a->to_ns - a->from_ns, y = b->to_ns - b->from_ns;
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+}
+
+static void add_messages(struct timeline *timeline)
+{
+	const struct messages *messages = timeline->trace.messages;
+	uint32_t i;
+
+	if (!messages || !messages->count)
+		return;
+	timeline->messages = allocate(messages->count,
+				      sizeof(*timeline->messages));
+	for (i = 0; i < messages->count; i++) {
+		const struct message *message = &messages->all[i];
+
+		timeline->messages[i] = (struct timeline_message){
+			.from_thread = message->from.thread,
+			.to_thread = message->to.thread,
+			.from_ns = message->from.begin_ns,
+			.to_ns = message->to.end_ns,
+			.bytes = message->from.sent,
+			.tag = message->tag,
+		};
+	}
+	qsort(timeline->messages, messages->count, sizeof(*timeline->messages),
+	      compare_messages);
+	timeline->message_count = messages->count;
+	if (timeline->message_count > MESSAGES_MAX)
+		timeline->message_count = MESSAGES_MAX;
+	timeline->messages_left_out = messages->count - timeline->message_count;
 }
 
 static void end_lane(struct timeline *timeline, struct timeline_lane *lane)
@@ -401,6 +456,8 @@ bool timeline_read(struct timeline *timeline, const char *path,
 	timeline->model.recording = &timeline->recording;
 	model_find_functions(&timeline->model);
 	locks_find(&timeline->model);
+	trace_find_messages(&timeline->trace);
+	add_messages(timeline);
 	range.hidden = shown_find_hidden(&timeline->model, selection);
 	range.within = shown_find_focus(&timeline->model, selection);
 	range.merges_recursion = selection->merges_recursion;

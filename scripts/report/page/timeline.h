@@ -47,6 +47,14 @@ struct timeline_gap {
 	double time_ns, duration_ns;
 };
 
+/* A message between processes. */
+struct timeline_message {
+	uint32_t from_thread, to_thread;
+	double from_ns, to_ns;
+	uint64_t bytes;
+	int32_t tag;
+};
+
 /* Arguments and result of a call that is a piece of its own. */
 struct timeline_values {
 	uint32_t lane, piece;
@@ -69,6 +77,10 @@ struct timeline {
 	struct trace_event *waits; /* their texts are not used */
 	uint32_t wait_count, wait_room;
 	uint64_t waits_left_out; /* number of shorter waits */
+	struct timeline_message
+		*messages; /* those that took the longest first */
+	uint32_t message_count;
+	uint64_t messages_left_out; /* that took less time */
 	struct timeline_values *values;
 	uint32_t values_count, values_room;
 	uint64_t values_left_out;

@@ -35,6 +35,7 @@ class TimelineDrawing extends Lanes {
         context.globalAlpha = 1;
         for (const flow of flows)
             drawFlow(this, flow);
+        drawMessages(this);
         this.outline(this.pointed, 1);
         if (document.activeElement === this.canvas || this.isExported)
             this.outline(this.focused, 2);

@@ -16,6 +16,7 @@ function readTimes() {
 
     addMarks(times.lanes, times.marks, times.gaps);
     addWaits(times.lanes, times.waits);
+    addMessages(times);
     for (const lane of times.lanes)
         lane.title = laneTitle(lane, several);
     timeline = new Timeline(byId('lanes'), byId('timeline'), {
@@ -56,7 +57,8 @@ function showNotes() {
         (times.values_left_out ? ` The arguments and results of ${
             humanCount(times.values_left_out)} calls are left out.` : '') +
         (times.marks_left_out ? ` ${humanCount(times.marks_left_out)} marks ` +
-        'are left out.' : '') + gapsText() + waitsNote() + (constant.length ?
+        'are left out.' : '') + gapsText() + waitsNote() +
+        messagesNote() + (constant.length ?
         ` Not shown, as they do not change: ${constant.map(each =>
             `${each.name} = ${each.text(each.points[0].value)}`)
             .join(', ')}.` : '');
@@ -135,6 +137,7 @@ function showTimes() {
         found: css('--found'), merged: css('--merged'), bad: css('--bad'),
         accent: css('--accent'), part: css('--part-color'),
         curve: css('--curve'), shape: css('--shape'), wait: css('--wait'),
+        message: css('--message'),
         marks: flame.marks && numbers.map(number => flame.marks[number]),
     };
 

@@ -1,11 +1,17 @@
-// Waits for locks on the timeline: a bar in the row of the call that waits, and a
-// line from its begin to the call of the thread that held the lock then.
+// Waits for locks, and for other processes, on the timeline: a bar in the row of the
+// call that waits, and a line from its begin to the call of the thread that held the
+// lock then, or that was late.
 
 const BAR = 5;                  // height of a wait's bar
 const FLOW_LEAST = 4;           // pixels; shorter waits have no line
 const FLOWS_MOST = 300;         // lines in a picture
 
 const IN_VAIN = 1, STILL = 2;
+
+// The lane of the thread with a number of the trace; null: it is not shown.
+function laneOfThread(lanes, thread) {
+    return lanes.find(lane => lane.thread === thread && !lane.track) || null;
+}
 
 // The lane on which task @tid had calls at @time; NONE: it is not in the trace.
 function laneOfTask(lanes, { process }, tid, time) {
@@ -26,30 +32,30 @@ function addWaits(lanes, waits) {
 
     for (const lane of lanes)
         lane.waits = [];
-    for (const [thread, track, depth, to, took, kind, lock, tid, how] of waits) {
+    for (const [thread, track, depth, to, took, kind, lock, tid, how, late] of
+        waits) {
         const lane = byLane.get(`${thread} ${track}`);
 
         if (!lane)
             continue;
         const from = to - took;
 
-        lane.waits.push({ from, to, depth, kind, lock: visible(lock), tid, how,
-            holder: tid ? laneOfTask(lanes, lane, tid, from) : null });
+        lane.waits.push({ from, to, depth, kind, tid, how,
+            lock: lock === null ? null : visible(lock),
+            holder: late !== undefined ? laneOfThread(lanes, late) :
+                tid ? laneOfTask(lanes, lane, tid, from) : null });
     }
     for (const lane of lanes)
         lane.waits.sort((a, b) => a.from - b.from);
 }
 
-// The innermost call of the holder when @wait began, as a place on the
-// timeline; null: it is unknown or not shown.
-function holderOf(picture, wait) {
-    const lane = picture.lanes.indexOf(wait.holder);
+// The innermost call of lane number @lane at @time, as a place on the timeline; null:
+// there is none.
+function innermostAt(picture, lane, time) {
     let depth = -1, piece = -1;
 
-    if (lane < 0)
-        return null;
-    for (const row of wait.holder.rows) {
-        const next = row.at(wait.from);
+    for (const row of picture.lanes[lane].rows) {
+        const next = row.at(time);
 
         if (next < 0)
             break;
@@ -57,6 +63,13 @@ function holderOf(picture, wait) {
         depth++;
     }
     return depth < 0 ? null : { lane, depth, piece };
+}
+
+// The innermost call of the holder when @wait began; null: it is unknown or not shown.
+function holderOf(picture, wait) {
+    const lane = picture.lanes.indexOf(wait.holder);
+
+    return lane < 0 ? null : innermostAt(picture, lane, wait.from);
 }
 
 // The waits of a call itself, without those of the calls in it.
@@ -76,6 +89,8 @@ function waitsOf(lane, at) {
 function waitText(wait) {
     const { tid, holder } = wait;
 
+    if (wait.lock === null)
+        return `${humanNs(wait.to - wait.from)} for ${visible(wait.kind)}`;
     return `${humanNs(wait.to - wait.from)} ${['', 'in vain ',
         'until the end '][wait.how]}for ${wait.kind} ${wait.lock}${tid ?
         `, held by ${holder ? threadName(holder) : `thread ${tid}`}` : ''}`;
@@ -93,11 +108,16 @@ function addWaitFacts(list, waits) {
 
 function waitsNote() {
     const { waits, waits_left_out: left } = times;
+    const ranks = waits.some(wait => wait.length > 9);
+    const locks = waits.some(wait => wait.length === 9);
 
-    return waits.length ? ` ${humanCount(waits.length)} waits for locks` +
+    return waits.length ? ` ${humanCount(waits.length)} waits for ${
+        [locks && 'locks', ranks && 'late ranks'].filter(Boolean)
+            .join(' and ')}` +
         `${left ? ` (and ${humanCount(left)} shorter ones, not shown)` : ''}: ` +
         'a bar in the call that waits; the line leads from its begin to the ' +
-        'call of the thread that held the lock then (h).' : '';
+        `call of the thread that ${locks ? 'held the lock then' : 'was late'
+        } (h).` : '';
 }
 
 // --- drawing ---

@@ -31,6 +31,7 @@
 #include "trace/clocks.h"
 #include "trace/gaps.h"
 #include "trace/merge.h"
+#include "trace/messages.h"
 #include "trace/trace.h"
 
 #define INDENT_MAX 60
@@ -319,6 +320,9 @@ static void print_event(struct replay *replay, const struct trace_event *event)
 	case TRACE_LOST: print_lost(replay, event); break;
 	case TRACE_GAP: print_gap(replay, event); break;
 	case TRACE_WAIT: print_wait(replay, event); break;
+	case TRACE_MESSAGE:
+		print_note(replay, event, "", trace_message_text(event));
+		break;
 	}
 }
 
@@ -358,6 +362,7 @@ void replay_print(FILE *out, struct recording *recording,
 	trace_clocks_tell(&trace);
 	model_find_functions(&model);
 	locks_find(&model);
+	trace_find_messages(&trace);
 	replay.layout = layout_on(out, options, &model);
 	replay.table = table_begin(&replay.layout, columns);
 	replay.has_processes = recording->process_count > 1;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <shim/format.h>
 
 #include "base/map.h"
 #include "base/memory.h"
@@ -17,6 +18,7 @@
 
 struct waiting {
 	struct trace_event event;
+	struct shim_trace_message message;
 	bool is_dropped;
 };
 
@@ -29,7 +31,9 @@ struct trace_filter {
 	struct map entered;
 	uint32_t thread; /* the thread of @entered */
 	bool is_over;
-	char *text; /* text of the last event passed on */
+	/* those of the last event passed on */
+	char *text;
+	struct shim_trace_message message;
 };
 
 struct trace_filter *trace_filter_begin(double min_ns)
@@ -82,7 +86,9 @@ static void append_event(struct trace_filter *filter,
 	}
 	GROW(filter->waiting, filter->count, filter->room);
 	waiting = &filter->waiting[filter->count++];
-	*waiting = (struct waiting){ *event, false };
+	*waiting = (struct waiting){ .event = *event };
+	if (event->message)
+		waiting->message = *event->message;
 	if (event->text) {
 		size_t size = strlen(event->text) + 1;
 		char *copy = allocate(size, 1);
@@ -172,6 +178,9 @@ bool trace_filter_next(struct trace_filter *filter, struct trace_reader *reader,
 			if (first->is_dropped)
 				continue;
 			*event = first->event;
+			filter->message = first->message;
+			if (event->message)
+				event->message = &filter->message;
 			return true;
 		}
 		if (filter->is_over)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -184,6 +185,19 @@ void trace_gaps_open(struct trace *trace)
 	link_gaps(trace);
 }
 
+void trace_gaps_add(struct trace *trace, const struct trace_gap *gaps,
+		    uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		GROW(trace->gaps, trace->gap_count, trace->gap_room);
+		trace->gaps[trace->gap_count++] = gaps[i];
+	}
+	sort(trace);
+	link_gaps(trace);
+}
+
 static bool is_gap_of(const struct trace *trace, uint32_t gap,
 		      const struct process *process, uint32_t tid)
 {
@@ -299,6 +313,8 @@ bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 			.time_ns = from,
 			.duration_ns = to - from,
 			.cause = next->kind,
+			.text = next->late,
+			.holder = next->late_thread,
 		};
 		return true;
 	}
@@ -307,6 +323,17 @@ bool trace_gaps_next(struct trace_gaps *gaps, const struct trace *trace,
 
 const char *trace_gap_text(const struct trace_event *gap)
 {
-	return gap->cause == SHIM_SWITCH_WAITS ? "no processor: waits" :
-						 "no processor: preempted";
+	static char text[100];
+	const char *reason = gap->cause == GAP_LATE_SENDER ?
+				     "which sends later" :
+			     gap->cause == GAP_LATE_RECEIVER ?
+				     "which receives later" :
+				     "which comes last";
+
+	if (gap->cause == SHIM_SWITCH_WAITS)
+		return "no processor: waits";
+	if (gap->cause == SHIM_SWITCH_PREEMPTED)
+		return "no processor: preempted";
+	snprintf(text, sizeof(text), "waits for %s, %s", gap->text, reason);
+	return text;
 }

@@ -66,6 +66,7 @@ struct trace_reader {
 	struct shim_trace_wait wait;
 	double wait_ns; /* when it began; -1: no wait began */
 	char text[TEXT_SIZE];
+	struct shim_trace_message message;
 	char **results; /* texts of the events in the queue */
 	uint32_t result_count, result_room;
 

@@ -188,6 +188,12 @@ static void take_wait(struct trace_reader *reader, const unsigned char *at,
 	event->duration_ns = fmin(waited, reader->time_ns);
 }
 
+static void take_message(struct trace_reader *reader, const unsigned char *at)
+{
+	memcpy(&reader->message, at, sizeof(reader->message));
+	reader_put(reader, TRACE_MESSAGE)->message = &reader->message;
+}
+
 static uint32_t least_size(uint32_t kind)
 {
 	switch (kind) {
@@ -202,6 +208,7 @@ static uint32_t least_size(uint32_t kind)
 	case SHIM_TRACE_COUNTER: return sizeof(struct shim_trace_counter);
 	case SHIM_TRACE_WAIT_BEGIN:
 	case SHIM_TRACE_WAIT: return sizeof(struct shim_trace_wait);
+	case SHIM_TRACE_MESSAGE: return sizeof(struct shim_trace_message);
 	case SHIM_TRACE_ARGUMENTS_RAW:
 	case SHIM_TRACE_RESULT_RAW: return sizeof(struct shim_trace_values);
 	default: return 2;
@@ -276,6 +283,7 @@ static void take_special(struct trace_reader *reader, uint32_t kind,
 	case SHIM_TRACE_COUNTER: take_counter(reader, at, size); break;
 	case SHIM_TRACE_WAIT_BEGIN: take_wait(reader, at, false); break;
 	case SHIM_TRACE_WAIT: take_wait(reader, at, true); break;
+	case SHIM_TRACE_MESSAGE: take_message(reader, at); break;
 	default: break;
 	}
 }

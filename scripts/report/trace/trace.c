@@ -25,6 +25,7 @@
 #include "read/recording.h"
 #include "trace/clocks.h"
 #include "trace/gaps.h"
+#include "trace/messages.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "trace/values.h"
@@ -476,6 +477,7 @@ void trace_close(struct trace *trace)
 	free(trace->files);
 	free(trace->threads);
 	free(trace->gaps);
+	trace_messages_free(trace->messages);
 	trace_clocks_close(trace);
 	map_free(&trace->by_ordinal);
 	*trace = (struct trace){ .recording = NULL };

@@ -75,6 +75,9 @@ enum trace_kind {
 	TRACE_GAP,
 	/* the thread has waited @duration_ns for the lock at @address */
 	TRACE_WAIT,
+	/* @message: the innermost open call begins to send, has received, or has
+	 * taken part in a collective operation */
+	TRACE_MESSAGE,
 };
 
 /* A thread of a process, numbered in the order of discovery. */
@@ -116,7 +119,9 @@ struct trace_event {
 	/* LOST: enum shim_lost; GAP: enum shim_switch_kind; WAIT: enum
 	 * shim_lock_kind */
 	uint32_t cause;
-	/* WAIT: the task that held the lock when the wait began; 0: unknown */
+	/* WAIT: the task that held the lock when the wait began; 0: unknown.
+	 * GAP with a text: the thread that was late, a number in
+	 * trace->threads */
 	uint32_t holder;
 	uint64_t address;
 	uint64_t count;
@@ -124,6 +129,8 @@ struct trace_event {
 	/* NUL-terminated, valid until the next event; escape it before
 	 * printing */
 	const char *text;
+	/* MESSAGE; valid until the next event */
+	const struct shim_trace_message *message;
 };
 
 /* A file, which holds one thread after another. */
@@ -165,6 +172,7 @@ struct trace {
 	/* gaps and system counters, by thread and time; see trace/gaps.c */
 	struct trace_gap *gaps;
 	uint32_t gap_count, gap_room;
+	struct messages *messages; /* trace_find_messages(), or NULL */
 };
 
 /* Which events to read; {0}: all.  A call that was open before the range is
