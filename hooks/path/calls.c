@@ -26,6 +26,7 @@
 #include "path/opening.h"
 
 #include "path/layout.h"
+#include "path/older.h"
 #include "path/throttled.h"
 
 #include <stddef.h>
@@ -103,7 +104,8 @@ static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
 	uint64_t frame;
 
 	if (!tree || tree_hot.shared)
-		tree = tree_get(sp);
+		tree = tree_get_for(
+			&(struct first_event){ .sp = sp, .entered = function });
 	if (!tree_find_place(&at, tree, sp)) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
@@ -192,7 +194,7 @@ static bool leave_lost(uintptr_t sp)
 	if (tree_hot.shared)
 		return false;
 	if (!tree)
-		return true;
+		return !tree_is_older();
 	if (tree->lost_depth < 2 || !contains(tree->stack, sp))
 		return false;
 	tree->lost_depth--;
@@ -217,6 +219,9 @@ static void leave_in_any_state(uint64_t function, const void *site,
 
 	if (tree_hot.shared)
 		tree = tree_of_task(shim_thread_id());
+	else if (!tree && tree_is_older())
+		tree = tree_get_for(
+			&(struct first_event){ .sp = sp, .left = function });
 	if (!tree_find_place(&at, tree, sp))
 		return; /* its enter was lost, and counted */
 	tree = at.tree;

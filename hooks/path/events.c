@@ -5,6 +5,7 @@
  */
 #include "path/opening.h"
 #include "path/events.h"
+#include "path/older.h"
 #include "path/threads.h"
 #include "path/throttled.h"
 
@@ -311,9 +312,25 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	}
 }
 
+struct unloaded {
+	uintptr_t low, high;
+	uint64_t generation;
+};
+
+static void mark_unloaded(struct shim_node *node, void *argument)
+{
+	const struct unloaded *unloaded = argument;
+
+	if (address_of(node) >= unloaded->low &&
+	    address_of(node) < unloaded->high)
+		node->function |= unloaded->generation << 48;
+}
+
 static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 			      uintptr_t high, uint32_t generation)
 {
+	struct unloaded unloaded = { low, high, generation };
+
 	(void)profiler;
 	CALL_CLIENTS(image_gone, low, high, generation);
 	throttled_image_gone(low, high, generation);
@@ -322,13 +339,11 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 		struct table *table = tree->table;
 
 		for (uint64_t i = 0; i < 1ull << (64 - table->shift); i++) {
-			struct shim_node *node = table->slot[i];
-
-			if (node && address_of(node) >= low &&
-			    address_of(node) < high)
-				node->function |= (uint64_t)generation << 48;
+			if (table->slot[i])
+				mark_unloaded(table->slot[i], &unloaded);
 		}
 	}
+	older_each(mark_unloaded, &unloaded);
 }
 
 static void on_system_closing(struct shim_profiler *profiler)

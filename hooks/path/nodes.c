@@ -146,8 +146,11 @@ static COLD bool describe_group(struct tree *tree, uint16_t group)
 	return false;
 }
 
-COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
-				 uint64_t function, uint16_t group)
+/* @is_older: the node stands for one call and is not in the table (older.c). */
+static COLD struct shim_node *make_node(struct tree *tree,
+					struct shim_node *parent,
+					uint64_t function, uint16_t group,
+					bool is_older)
 {
 	uint64_t hits = 0;
 	struct shim_node *node;
@@ -177,13 +180,28 @@ COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 	node->parent = (uint64_t)parent;
 	node->coarse = tree_mode == COUNTS ? 2 : tree_is_cpu;
 	node->hits = (uint32_t)hits;
+	node->is_older = is_older;
 	__atomic_store_n(&node->function,
 			 function | (hits & PATH_SLOW ? SHIM_NODE_EXACT : 0),
 			 __ATOMIC_RELEASE);
 	throttled_node_made(tree, node);
+	if (is_older)
+		return node;
 	insert_node(tree->table, node);
 	grow_cache(tree);
 	return node;
+}
+
+COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
+				 uint64_t function, uint16_t group)
+{
+	return make_node(tree, parent, function, group, false);
+}
+
+COLD struct shim_node *
+node_make_older(struct tree *tree, struct shim_node *parent, uint64_t function)
+{
+	return make_node(tree, parent, function, 0, true);
 }
 
 /* --- ending calls --- */

@@ -26,6 +26,9 @@ struct table *tree_make_table(uint64_t shift);
  * memory, and sets lost_cause. */
 COLD struct shim_node *node_make(struct tree *tree, struct shim_node *parent,
 				 uint64_t function, uint16_t group);
+/* Makes a node for a call that was open when shim was attached; no search finds it. */
+COLD struct shim_node *
+node_make_older(struct tree *tree, struct shim_node *parent, uint64_t function);
 
 /* Gives @node the extra node of calltree:exact; its last call took @duration.  A path's
  * first call needs none, because the path's time is its duration. */

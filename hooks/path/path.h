@@ -13,6 +13,7 @@
  *     throttled.c     functions that are off at their call sites
  *     throttled_calls.c  their calls: sites are switched, or counted
  *     strip.c         removal of their open calls
+ *     older.c         calls that were open when shim was attached
  *     open_calls.c    the open calls, for the unwinder
  *     path_unwind.c   paths in code without instrumentation
  *     names.c         names of functions

@@ -3,6 +3,7 @@
  * event.
  */
 #include "path/cpu_time.h"
+#include "path/older.h"
 #include "path/opening.h"
 #include "path/threads.h"
 #include "path/throttled.h"
@@ -301,6 +302,7 @@ static struct tree *make_tree(uint32_t tid, uintptr_t sp, enum shim_lost *cause)
 void tree_forget_all(void)
 {
 	trees = trees_checked = unfinished = NULL;
+	older_forget_all();
 }
 
 /* The next tree in a round through all of them, or NULL. */
@@ -353,6 +355,13 @@ struct tree *tree_of_task(uint32_t tid)
 
 COLD struct tree *tree_get(uintptr_t sp)
 {
+	const struct first_event event = { .sp = sp };
+
+	return tree_get_for(&event);
+}
+
+COLD struct tree *tree_get_for(const struct first_event *event)
+{
 	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
 					      tree_hot.tree;
 	uint64_t signals;
@@ -367,15 +376,17 @@ COLD struct tree *tree_get(uintptr_t sp)
 	tid = shim_thread_id();
 	tree_hot.cause = SHIM_LOST_FORBIDDEN;
 	if (tid) {
-		tree = reuse_tree(tid, sp);
+		tree = reuse_tree(tid, event->sp);
 		if (!tree)
-			tree = make_tree(tid, sp, &tree_hot.cause);
+			tree = make_tree(tid, event->sp, &tree_hot.cause);
 	}
 	if (tree) {
 		tree_publish(tree, tree->stack, tree->current);
 		if (!tree_hot.shared) {
 			tree->hot = &tree_hot;
 			shim_thread_watch();
+			if (shim_has_open_before())
+				tree_open_older(tree, event);
 		}
 	} else {
 		tree_hot.retry_clock = now() + 20000 * tree_long_clock;

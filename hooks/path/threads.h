@@ -33,6 +33,9 @@ void tree_forget_all(void);
 /* Returns the calling task's tree, and makes it if necessary.  NULL if the call is
  * lost. */
 COLD struct tree *tree_get(uintptr_t sp);
+/* The same, for an event of a call (older.h). */
+struct first_event;
+COLD struct tree *tree_get_for(const struct first_event *event);
 
 /* The tree, stack and innermost call of an event.  They are kept in this copy because a
  * signal handler may change the tree's fields at any moment. */

@@ -115,4 +115,27 @@ shim_clock_follow_tick(const volatile uint64_t **all,
  * read it.  Async. */
 __attribute__((visibility("hidden"))) bool shim_clock_cpu(uint64_t *time);
 
+/*
+ * After `profrun attach`: the calls that were open before.
+ *
+ * shim_has_open_before - whether the calling thread ran at the last attach, and has not
+ * listed its calls yet
+ * shim_list_open_before - the calls of the calling thread that are open now and may have
+ * been open at the attach, innermost first: those of functions with calls of hooks that
+ * the filter admits.  Inlined functions are missing.  Stores up to @room of them in @calls,
+ * and the time of the attach in *@clock.  Returns their number; 0 after the first call of a
+ * thread.
+ *
+ * The second takes the lock of the runtime.  Contract: async.
+ */
+struct shim_open_before {
+	shim_function function;
+	uintptr_t sp; /* the stack pointer of its frame */
+};
+
+__attribute__((visibility("hidden"))) bool shim_has_open_before(void);
+__attribute__((visibility("hidden"))) uint32_t
+shim_list_open_before(struct shim_open_before *calls, uint32_t room,
+		      uint64_t *clock);
+
 #endif

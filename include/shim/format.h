@@ -364,7 +364,10 @@ struct shim_node {
 	uint32_t hits;
 	/* 1: some calls were timed by the coarse clock; 2: calls were not timed */
 	uint8_t coarse;
-	uint8_t unused;
+	/* 1: the node stands for one call that was open when `profrun attach` began to
+	 * record: @calls is 0, and the call's time begins there.  Other calls of the path
+	 * have a node of their own. */
+	uint8_t is_older;
 	/* The number of a struct shim_group_node that comes earlier in this file: the
 	 * calls are those of the group.  0: all calls. */
 	uint16_t group;

@@ -13,6 +13,7 @@
 #include "runtime/config.h"
 #include "runtime/record.h"
 #include "runtime/state.h"
+#include "sampling/open_before.h"
 #include "sampling/sample.h"
 
 #include <shim/attach.h>
@@ -34,6 +35,7 @@ static enum shim_result start(const char *settings)
 {
 	if (!lookup_attach())
 		return SHIM_E_FAIL;
+	open_before_note();
 	if (state_call_locked(prepare, (void *)settings) < 0)
 		return SHIM_E_OUTOFMEMORY;
 	edge_start();

@@ -30,10 +30,8 @@ static bool begin_at_copy(struct unwind *walk, struct thread *self,
 	return walk->known != 0;
 }
 
-/* Begins the walk at @context, at the interrupted context of a sample, or at the
- * caller. */
-static bool begin_walk(struct unwind *walk, struct thread *self,
-		       const void *context)
+bool snapshot_begin(struct unwind *walk, struct thread *self,
+		    const void *context)
 {
 	if (self && self->sample_context &&
 	    (!context || context == self->sample_context)) {
@@ -175,7 +173,7 @@ static enum shim_result list_stack(const void *context, enum wanted wanted,
 
 	if (!output_is_valid(count, addresses))
 		return SHIM_E_INVALIDARG;
-	if (!begin_walk(&job.walk, job.self, context))
+	if (!snapshot_begin(&job.walk, job.self, context))
 		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
 	result = events_call_apart(job.self, list_frames, &job);
 	if (total)
@@ -203,7 +201,7 @@ enum shim_result shim_stack_calls(const void *context, uintptr_t end,
 	ENTRY_ASYNC();
 	if (!output_is_valid(count, addresses))
 		return SHIM_E_INVALIDARG;
-	if (!begin_walk(&job.walk, job.self, context))
+	if (!snapshot_begin(&job.walk, job.self, context))
 		return context ? SHIM_E_INVALIDARG : SHIM_E_NOTIMPL;
 	result = events_call_apart(job.self, list_calls_to_end, &job);
 	if (total)
@@ -404,7 +402,7 @@ enum shim_result shim_stack_snapshot(shim_thread thread,
 		return snapshot_other_thread(self, thread, &job);
 	if (!self)
 		return SHIM_OK;
-	if (!begin_walk(&job.walk, self, context))
+	if (!snapshot_begin(&job.walk, self, context))
 		return SHIM_E_FAIL;
 	if (context && !is_code(job.walk.registers[WALK_IP]))
 		return SHIM_E_STACKSNAPSHOT_UNMANAGED_CTX;

@@ -32,6 +32,11 @@ struct snapshot_request {
 	struct snapshot_frame frames[SHIM_STACK_DEPTH_MAX];
 };
 
+/* Begins a walk of the calling thread's stack at @context, at the interrupted context of a
+ * sample, or at the caller of shim.  False if that is not possible. */
+bool snapshot_begin(struct unwind *walk, struct thread *self,
+		    const void *context);
+
 /* Gets the open calls of the calling thread above the frame at which @walk has stopped,
  * from the profilers that track them.  True if the last call has no caller. */
 #define SNAPSHOT_CALLERS_MAX 128

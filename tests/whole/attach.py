@@ -2,6 +2,7 @@
 
 tests/programs/attached.c checks its own values, and counts system calls that failed with
 EINTR."""
+import json
 import os
 import re
 import shutil
@@ -71,17 +72,21 @@ class Program:
     def calls(self, wait=False):
         """{function: calls}, of all processes.  @wait: there may be none yet."""
         found = {}
+        for path, count in self.paths(wait).items():
+            name = path.split(';')[-1]
+            found[name] = found.get(name, 0) + count
+        return found
+
+    def paths(self, wait=False):
+        """{path: calls}."""
         done = subprocess.run([PROFRUN, 'export', 'folded', '--value', 'calls',
                                self.directory], capture_output=True, text=True,
                               timeout=60)
         if wait and 'no call was recorded' in done.stderr:
-            return found
+            return {}
         expect_equal(done.returncode, 0, done.stderr)
-        for line in done.stdout.splitlines():
-            path, count = line.rsplit(' ', 1)
-            name = path.split(';')[-1]
-            found[name] = found.get(name, 0) + int(count)
-        return found
+        return {path: int(count) for path, count in
+                (line.rsplit(' ', 1) for line in done.stdout.splitlines())}
 
 
 def profrun(*words, status=0, **more):
@@ -128,6 +133,56 @@ def calls_are_recorded_from_the_attach_to_the_detach():
             expect(abs(first['leaf'] - 2 * first['middle']) <= 6, first)
             expect('detached' in program.report(), program.report())
             program.ends_well(family)
+
+
+@test
+def calls_that_were_open_have_their_nodes_and_are_callers_of_later_ones():
+    older = {'main': 1, 'work': 1, 'serve': 5, 'watch': 1, 'await': 1}
+    for family, profile in (('gcc', 'calltree'), ('clang', 'calltree'),
+                            ('gcc', 'calltree:exact'), ('gcc', 'calltree:counts'),
+                            ('gcc', 'calltree:clock=cpu'), ('gcc', 'calltree:budget=50'),
+                            ('gcc', 'trace'), ('gcc', 'memory;calltree')):
+        with Program('attached_open.c', family=family) as program:
+            program.attach(*[word for name in profile.split(';') for word in ('-p', name)])
+            program.until_called('request', 100, profile)
+            program.ends_well((family, profile))
+            report = json.loads(program.report('--format', 'json'))
+            paths = program.paths()
+        what = family, profile, paths
+        expect_equal((report['orphans'], report['unwound']), (0, 0), what)
+        serving = 'main;serve;serve;serve'
+        expect(paths.pop(serving + ';request') > 50, what)
+        expect(paths.pop('work;serve;serve;request') > 50, what)
+        expect_equal(paths, {'main;serve': 1, 'main;serve;serve': 1, serving: 1}, what)
+        if profile == 'trace':
+            continue
+        found = {function['name']: function['open_before']
+                 for function in report['functions'] if function['open_before']}
+        expect_equal(report['open_before'], sum(found.values()), what)
+        found.pop('request', None)      # in a moment of luck
+        expect_equal(found, older, what)
+        for function in report['functions']:
+            if function['name'] in ('main', 'work') and profile in (
+                    'calltree', 'calltree:exact'):
+                expect(function['total_ns'] > 0.5 * report['duration_ns'] and
+                       function['calls'] == 0 and function['mean_ns'] is None, what)
+
+
+@test
+def calls_that_were_open_are_marked_in_texts_and_tables():
+    with Program('attached_open.c') as program:
+        program.attach('-F', 'all,-M:work')
+        program.until_called('request', 100, 'requests')
+        program.ends_well()
+        expect(re.search('([89]|10) calls were open before the attach', program.report()),
+               program.report())
+        tree = program.report('--tree')
+        for pattern in r' 0 +main \[.*\] \(open before\)', r' 1 +serve .* \(\+1 open before\)':
+            expect(re.search(pattern, tree), (pattern, tree))
+        # A filter leaves them out, too.
+        expect(' work [' not in tree, tree)
+        csv = program.report('--format', 'csv')
+        expect(re.search(r',open_before\r?\n', csv) and re.search(r'\nmain,.*,1\r?\n', csv), csv)
 
 
 @test

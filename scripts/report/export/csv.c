@@ -62,7 +62,7 @@ static void put_row(FILE *out, struct function *function,
 	put_ns(out, sums->self_raw, known);
 	put_ns(out, sums->total, known);
 	put_ns(out, sqrt(sums->total_variance), known);
-	put_ns(out, mean_ns(sums), known && sums->calls > sums->untimed);
+	put_ns(out, mean_ns(sums), known && mean_is_known(sums));
 	put_ns(out, sums->min, sums->has_range);
 	put_ns(out, sums->max, sums->has_range);
 	if (memory)
@@ -75,6 +75,8 @@ static void put_row(FILE *out, struct function *function,
 		csv_calls(out, &calls);
 	if (model->has_waited)
 		put_ns(out, sums->waited, sums->has_waited);
+	if (model->older)
+		put_count(out, sums->older, true);
 	fputs("\r\n", out);
 }
 
@@ -124,7 +126,7 @@ static void put_threads(FILE *out, struct model *model,
 
 	part_sums_begin(&part, model);
 	for (i = 0; i < model->thread_count; i++) {
-		if (!model->threads[i].calls)
+		if (!model->threads[i].calls && !model->threads[i].older)
 			continue;
 		part_sums_of(&part, model, model->threads[i].path);
 		order = row_order_part(model, &part, options, &count);
@@ -158,6 +160,8 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		csv_calls(out, NULL);
 	if (model->has_waited)
 		fputs(",waited_ns", out);
+	if (model->older)
+		fputs(",open_before", out);
 	fputs("\r\n", out);
 	if (options->threads)
 		put_threads(out, model, options);

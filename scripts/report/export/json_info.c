@@ -130,6 +130,7 @@ static uint32_t put_threads(struct json *json, const struct model *model,
 			      thread->name[0] ? thread->name : NULL);
 		json_key_count(json, counted_name(model), thread->calls);
 		json_key_count(json, "open", thread->open);
+		json_key_count(json, "open_before", thread->older);
 		put_lost(json, thread->lost);
 		json_close_object(json);
 	}
@@ -221,6 +222,7 @@ void json_info_print(FILE *out, const struct model *model)
 	json_key_count(&json, counted_name(model), model->calls);
 	json_key_count(&json, "functions", model->function_count);
 	json_key_count(&json, "open", model->open);
+	json_key_count(&json, "open_before", model->older);
 	put_lost(&json, model->lost_causes);
 	json_key_object(&json, "lost_others");
 	for (i = 0; i < SHIM_LOST_KINDS; i++)
@@ -263,6 +265,7 @@ void json_info_print_sums(FILE *out, const struct model *model)
 	json_key_count(&json, "paths", paths);
 	json_key_count(&json, "functions", functions);
 	json_key_count(&json, "open", model->open);
+	json_key_count(&json, "open_before", model->older);
 	put_lost(&json, model->lost_causes);
 	put_ns(&json, "own_cost_ns",
 	       budget ? budget->hooks_ns + budget->own_ns :

@@ -187,6 +187,7 @@ static void put_times(struct json *json, const struct sums *sums, double all)
 
 	json_calls(json, &calls, sums_are_counted(sums));
 	json_key_count(json, "open", sums->open);
+	json_key_count(json, "open_before", sums->older);
 	json_key_count(json, "untimed", sums->untimed);
 	put_ns(json, "self_ns", sums->self, known);
 	put_ns(json, "self_error_ns", sqrt(sums->self_variance), known);
@@ -197,8 +198,7 @@ static void put_times(struct json *json, const struct sums *sums, double all)
 	put_ns(json, "waited_ns", sums->waited, sums->has_waited);
 	put_ns(json, "waited_below_ns", waited_bound(sums),
 	       waited_bound(sums) > 0);
-	put_ns(json, "mean_ns", mean_ns(sums),
-	       known && sums->calls > sums->untimed);
+	put_ns(json, "mean_ns", mean_ns(sums), known && mean_is_known(sums));
 	json_bounds(json, known ? self_bound(sums, all) : 0,
 		    known ? total_bound(sums, all) : 0);
 }
@@ -333,11 +333,12 @@ static void put_threads(struct json *json, const struct model *model,
 			      thread->name[0] ? thread->name : NULL);
 		json_calls(json, &calls, true);
 		json_key_count(json, "open", thread->open);
+		json_key_count(json, "open_before", thread->older);
 		put_ns(json, "self_ns",
 		       model->raw ? thread->self_raw : thread->self,
 		       thread->calls > thread->untimed || model->budget);
 		put_lost(json, thread->lost);
-		if (model->by_thread && thread->calls) {
+		if (model->by_thread && (thread->calls || thread->older)) {
 			part_sums_of(&part, model, thread->path);
 			put_thread_functions(json, model, &part, places);
 		}
@@ -373,6 +374,7 @@ static void put_path(struct json *json, const struct model *model,
 	json_key_count(json, "function", places[path->function]);
 	json_calls(json, &calls, path_is_counted(path));
 	json_key_count(json, "open", path->open);
+	json_key_count(json, "open_before", path->older);
 	put_ns(json, "self_ns", shown_self(path->self, path->total), known);
 	put_ns(json, "self_error_ns", sqrt(path->self_variance), known);
 	put_ns(json, "self_raw_ns", path->self_raw, known);
@@ -501,6 +503,7 @@ static void put_head(struct json *json, const struct model *model)
 		json_key_null(json, "wait_status");
 	json_calls(json, &calls, true);
 	json_key_count(json, "open", model->open);
+	json_key_count(json, "open_before", model->older);
 	put_ns(json, "time_ns", model->time, model->has_times);
 	put_ns(json, "time_raw_ns", model->time_raw, model->has_times);
 	json_key_flag(json, "cost_subtracted", !model->raw);

@@ -654,6 +654,12 @@ static void comment_losses(struct writing *writing, struct comments *comments)
 		comment(writing, comments,
 			keep_format("%" PRIu64 " calls were open at the end",
 				    model->open));
+	if (model->older)
+		comment(writing, comments,
+			keep_format("%" PRIu64
+				    " calls were open before the attach: not "
+				    "counted, and timed from there on",
+				    model->older));
 	if (model->unwound || model->orphans)
 		comment(writing, comments,
 			keep_format("%" PRIu64

@@ -81,12 +81,12 @@ static double both_errors(double common, double variance)
 
 bool path_is_counted(const struct path *path)
 {
-	return path->calls || path->open || !path->is_sampled;
+	return path->calls || path->open || path->older || !path->is_sampled;
 }
 
 bool sums_are_counted(const struct sums *sums)
 {
-	return sums->calls || sums->open || !sums->is_sampled;
+	return sums->calls || sums->open || sums->older || !sums->is_sampled;
 }
 
 struct count count_of_path(const struct path *path)

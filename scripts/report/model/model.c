@@ -370,6 +370,11 @@ static void add_node(struct build *build, const struct entry *entry)
 	path->calls += node.calls;
 	thread->calls += node.calls;
 	model->calls += node.calls;
+	if (node.is_older) {
+		path->older++;
+		thread->older++;
+		model->older++;
+	}
 	if (node.frame) {
 		path->open++;
 		thread->open++;

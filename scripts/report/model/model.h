@@ -33,8 +33,10 @@ struct missing {
 
 /* Added up over some paths. */
 struct sums {
-	uint64_t calls;	  /* including @missing */
-	uint64_t open;	  /* calls that were open at the end */
+	uint64_t calls; /* including @missing */
+	uint64_t open;	/* calls that were open at the end */
+	uint64_t
+		older; /* calls that were open before an attach; not in @calls */
 	uint64_t untimed; /* calls that were not timed */
 	struct missing missing;
 	bool is_sampled; /* samples found it, or a callee of it */
@@ -97,7 +99,7 @@ struct path {
 	uint32_t place;
 	uint32_t function;	 /* NONE: path 0, and threads' roots */
 	uint32_t child, sibling; /* NONE: none */
-	uint32_t open;
+	uint32_t open, older;	 /* as those of sums */
 	uint32_t thread;	 /* only with by_thread */
 	uint64_t calls, untimed; /* including @missing */
 	struct missing missing;
@@ -139,7 +141,7 @@ struct path {
 struct thread {
 	uint32_t process, tid;
 	const char *name; /* "": unknown */
-	uint64_t calls, untimed, open;
+	uint64_t calls, untimed, open, older;
 	struct missing missing; /* of the calls */
 	double self, self_raw;
 	uint64_t lost[SHIM_LOST_CAUSES];
@@ -173,7 +175,7 @@ struct model {
 	uint32_t histogram_count, histogram_room;
 	bool has_times, has_ranges, has_extras, has_errors, has_waited;
 	struct budget *budget; /* see budget.h; NULL: no process had a budget */
-	uint64_t calls, open, lost, orphans, unwound;
+	uint64_t calls, open, older, lost, orphans, unwound;
 	uint64_t damaged;	  /* records of call trees; a lower bound */
 	uint64_t open_until_when; /* of @open: calls whose end is unknown */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];

@@ -58,6 +58,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	gathering->sums[row].self_most += path->self_most;
 	gathering->sums[row].untimed += path->untimed;
 	gathering->sums[row].open += path->open;
+	gathering->sums[row].older += path->older;
 	gathering->sums[row].self += path->self;
 	if (gathering->active[row]++ > 0)
 		return true;

@@ -133,6 +133,7 @@ static void add_self(struct self_seen *sum, const struct self_seen *self)
 static void add_path(struct path *sum, const struct path *path)
 {
 	sum->open += path->open;
+	sum->older += path->older;
 	sum->calls += path->calls;
 	sum->untimed += path->untimed;
 	sum->total += path->total;
@@ -189,6 +190,7 @@ static void add_sums(struct reduced_sums *sums, const struct reduced_sums *more)
 	sums->tick = fmax(sums->tick, more->tick);
 	sums->calls += more->calls;
 	sums->open += more->open;
+	sums->older += more->older;
 	sums->lost += more->lost;
 	sums->orphans += more->orphans;
 	sums->unwound += more->unwound;
@@ -439,6 +441,7 @@ static void add_model(struct reduction *reduction, struct model *model,
 	struct reduced_sums sums = {
 		.calls = model->calls,
 		.open = model->open,
+		.older = model->older,
 		.lost = model->lost,
 		.orphans = model->orphans,
 		.unwound = model->unwound,
@@ -785,6 +788,7 @@ void reduction_build(struct model *model, const struct reduction *reduction,
 	model->bucket_ns = sums->bucket_ns;
 	model->calls = sums->calls;
 	model->open = sums->open;
+	model->older = sums->older;
 	model->lost = sums->lost;
 	model->orphans = sums->orphans;
 	model->unwound = sums->unwound;

@@ -72,7 +72,7 @@ struct reduced_thread {
 /* Sums of the whole model. */
 struct reduced_sums {
 	double bucket_ns, tick;
-	uint64_t calls, open, lost, orphans, unwound, damaged;
+	uint64_t calls, open, older, lost, orphans, unwound, damaged;
 	uint64_t open_until_when;
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];

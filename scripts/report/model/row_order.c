@@ -32,11 +32,16 @@ enum sort effective_sort(const struct model *model,
 	return is_of_calls ? options->sort : SORT_SELF;
 }
 
+bool mean_is_known(const struct sums *sums)
+{
+	return sums->calls > sums->untimed && sums->older == 0;
+}
+
 double mean_ns(const struct sums *sums)
 {
 	uint64_t calls = sums->calls - sums->untimed;
 
-	return calls ? sums->total / (double)calls : 0;
+	return mean_is_known(sums) ? sums->total / (double)calls : 0;
 }
 
 static double sort_key(const struct sums *sums, enum sort sort)

@@ -20,6 +20,9 @@ uint32_t *row_order_part(const struct model *model,
 			 const struct options *options, uint32_t *count);
 enum sort effective_sort(const struct model *model,
 			 const struct options *options);
+/* The mean length of a call; 0 if it is unknown, as when the total has time of calls that are
+ * not counted. */
 double mean_ns(const struct sums *sums);
+bool mean_is_known(const struct sums *sums);
 
 #endif

@@ -304,6 +304,7 @@ static void add_calls(struct path *to, const struct path *path)
 {
 	to->calls += path->calls;
 	to->open += path->open;
+	to->older += path->older;
 	to->untimed += path->untimed;
 	add_missing(&to->missing, &path->missing);
 	to->min = fmin(to->min, path->min);

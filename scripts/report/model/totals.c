@@ -194,7 +194,7 @@ void add_missing(struct missing *sum, const struct missing *missing)
 
 bool sums_are_there(const struct sums *sums)
 {
-	return sums->calls || sums->open || sums->is_sampled;
+	return sums->calls || sums->open || sums->older || sums->is_sampled;
 }
 
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
@@ -215,6 +215,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	if (!summing->model->is_sampled || part->active[path->function] == 0)
 		sums->calls += path->calls;
 	sums->open += path->open;
+	sums->older += path->older;
 	sums->untimed += path->untimed;
 	add_missing(&sums->missing, &path->missing);
 	sums->is_sampled |= path->is_sampled;

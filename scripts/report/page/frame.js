@@ -45,7 +45,8 @@ function frameFacts(path) {
         fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
             callsText(view.calls[path],
                 view.certainty ? view.certainty[path] : 0));
-    if (unit === 'ns' && source.kind === 'calls' && known && timed > 0)
+    if (unit === 'ns' && source.kind === 'calls' && known && timed > 0 &&
+        !view.older[path])
         fact(list, 'Mean', boundedNs(view.total[path] / timed,
             view.totalBelow[path] / timed));
     if (unit === 'ns' && view.min && view.min[path] && view.max[path])
@@ -53,6 +54,8 @@ function frameFacts(path) {
             humanNs(view.max[path] - 1));
     if (view.open[path])
         fact(list, 'Open', humanCount(view.open[path]));
+    if (view.older[path])
+        fact(list, 'Open before the attach', humanCount(view.older[path]));
     return list;
 }
 

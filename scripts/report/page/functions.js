@@ -101,7 +101,7 @@ function timeColumns(source, rows) {
             sampled ? 'in which it was on the stack' : 'how often called'),
         ...sampled ? [] : [{
             ...timeColumn('mean', 'Mean', 'total by calls'),
-            text: row => row.timed && row.calls > row.untimed ?
+            text: row => row.timed && row.hasMean ?
                 boundedNs(row.mean, row.meanBelow) : '-',
         }],
         ...source.ranges ? [

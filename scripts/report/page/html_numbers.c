@@ -52,7 +52,7 @@ static double *weigh_paths(const struct model *model)
 						     weights[i]);
 			continue;
 		}
-		weights[i] += (double)path->calls + path->open;
+		weights[i] += (double)path->calls + path->open + path->older;
 		if (model->has_memory)
 			weights[i] += (double)model->memory[i].allocations;
 		weights[path->parent] += weights[i];
@@ -196,6 +196,7 @@ static void put_paths(struct source *source, const struct walking *walking)
 	COLUMN(columns, i, count, source->places[paths[order[i]].function]);
 	COLUMN(columns, i, count, paths[order[i]].calls);
 	COLUMN(columns, i, count, paths[order[i]].open);
+	COLUMN(columns, i, count, paths[order[i]].older);
 	COLUMN(columns, i, count, paths[order[i]].untimed);
 	if (model->budget)
 		COLUMN(columns, i, count, path_certainty(&paths[order[i]]));
@@ -287,6 +288,7 @@ static void put_sums(struct source *source, const struct part_sums *part,
 	COLUMN(columns, i, count, source->places[rows[i]]);
 	COLUMN(columns, i, count, sums[rows[i]].calls);
 	COLUMN(columns, i, count, sums[rows[i]].open);
+	COLUMN(columns, i, count, sums[rows[i]].older);
 	COLUMN(columns, i, count, sums[rows[i]].untimed);
 	if (source->model->budget) {
 		COLUMN(columns, i, count, sums_certainty(&sums[rows[i]]));
@@ -416,7 +418,8 @@ void html_fill_source(struct html *html, struct source *source)
 	if (!model->by_thread)
 		add_view(source, &part, NONE, 0);
 	for (i = 0; i < model->thread_count && model->by_thread; i++)
-		if (model->threads[i].calls || model->threads[i].open)
+		if (model->threads[i].calls || model->threads[i].open ||
+		    model->threads[i].older)
 			add_view(source, &part, i, model->threads[i].path);
 	part_sums_end(&part);
 }

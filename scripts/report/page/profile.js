@@ -67,6 +67,7 @@ class View {
         this.readTree(columns);
         this.calls = columns.take(new Float64Array(this.count));
         this.open = columns.take(new Uint32Array(this.count));
+        this.older = columns.take(new Uint32Array(this.count));
         this.untimed = columns.take(new Float64Array(this.count));
         if (source.estimates)
             this.certainty = columns.take(new Uint8Array(this.count));
@@ -128,7 +129,7 @@ class View {
     readSums(source, columns) {
         const rows = Array.from({ length: columns.number() }, () => ({}));
 
-        for (const key of ['function', 'calls', 'open', 'untimed',
+        for (const key of ['function', 'calls', 'open', 'older', 'untimed',
             ...source.estimates ? ['certainty', 'callsError'] : [], 'self',
             'total', 'selfError', 'totalError', 'selfBelow', 'totalBelow'])
             for (const row of rows)
@@ -139,9 +140,10 @@ class View {
         this.readDurations(source, columns, rows);
         for (const row of rows) {
             row.timed = !(row.untimed > 0 && row.untimed >= row.calls);
-            row.mean = row.calls > row.untimed ?
+            row.hasMean = row.calls > row.untimed && !row.older;
+            row.mean = row.hasMean ?
                 row.total / (row.calls - row.untimed) : 0;
-            row.meanBelow = row.calls > row.untimed ?
+            row.meanBelow = row.hasMean ?
                 row.totalBelow / (row.calls - row.untimed) : 0;
         }
         this.sums = rows;
@@ -171,7 +173,7 @@ class View {
     isTimed(path) {
         return this.certainty !== undefined ||
             this.calls[path] > this.untimed[path] ||
-            (this.open[path] > 0 && !this.untimed[path]);
+            (this.open[path] + this.older[path] > 0 && !this.untimed[path]);
     }
 }
 

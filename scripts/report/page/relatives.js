@@ -63,7 +63,7 @@ function functionFacts(source, view, number) {
         fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
             callsExactly(row.calls, row.certainty, row.callsError));
     if (row && row.timed && source.times && source.kind !== 'samples' &&
-        row.calls > row.untimed)
+        row.hasMean)
         time('Mean', row.mean, 0, row.meanBelow);
     if (row && row.min >= 0)
         time('Shortest', row.min);
@@ -71,6 +71,8 @@ function functionFacts(source, view, number) {
         time('Longest', row.max);
     if (row && row.open)
         fact(list, 'Open at the end', humanCount(row.open));
+    if (row && row.older)
+        fact(list, 'Open before the attach', humanCount(row.older));
     return list;
 }
 

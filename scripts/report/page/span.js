@@ -104,8 +104,8 @@ function sumsOfSpan(view, tree) {
         tree.width);
 
     return sums.map(row => ({
-        ...row, function: row.row, open: 0, untimed: 0, selfError: 0,
-        totalError: 0, callsError: 0, timed: true, mean: row.total / row.calls,
+        ...row, function: row.row, open: 0, older: 0, untimed: 0, selfError: 0,
+        totalError: 0, callsError: 0, timed: true, hasMean: true, mean: row.total / row.calls,
         meanBelow: 0, ...tree.durations(row.row),
     }));
 }
@@ -120,7 +120,7 @@ function viewOfSpan(tree, thread) {
         self[view.parent[i]] -= total[i];
     self[0] = 0;
     Object.assign(view, {
-        thread, total, exactSelf: self, open: zeros, untimed: zeros,
+        thread, total, exactSelf: self, open: zeros, older: zeros, untimed: zeros,
         self: self.map((own, i) => shownSelf(own, total[i])),
         selfBelow: zeros, totalBelow: zeros,
         calls: Float64Array.from(places, place => tree.calls[place] || 0),

@@ -84,6 +84,10 @@ static void add_numbers(struct page *page)
 	if (sums->open)
 		add_text(page, keep_format("%s calls were open at the end",
 					   human_count(text, sums->open)));
+	if (sums->older)
+		add_text(page,
+			 keep_format("%s calls were open before the attach",
+				     human_count(text, sums->older)));
 	if (model->has_memory &&
 	    model->function_memory[page->function].allocations)
 		add_text(page,

@@ -56,7 +56,7 @@ void cell_mean(struct row *row, const struct model *model,
 		 model->is_sampled ?
 			 "" :
 			 time_text(text, mean_ns(sums),
-				   !is_untimed(sums) && sums->calls > 0),
+				   !is_untimed(sums) && mean_is_known(sums)),
 		 TIME_WIDTH);
 }
 

@@ -267,6 +267,17 @@ static void print_open(const struct layout *layout)
 	fputc('\n', layout->out);
 }
 
+static void print_older(const struct layout *layout)
+{
+	char older[SHORT_TEXT];
+
+	if (layout->model->older)
+		fprintf(layout->out,
+			"  %s calls were open before the attach: they are not "
+			"counted, and timed from there on\n",
+			human_count(older, layout->model->older));
+}
+
 static void print_unrecorded(const struct layout *layout)
 {
 	const struct recording *recording = layout->model->recording;
@@ -301,6 +312,7 @@ static void print_calls(const struct layout *layout)
 			human_count(functions, function_count));
 	print_lost(layout);
 	print_open(layout);
+	print_older(layout);
 	print_unrecorded(layout);
 	hidden_print(layout);
 	filter_print(layout);
@@ -487,7 +499,7 @@ static const char *mean_text(char text[SHORT_TEXT], const struct sums *sums,
 	double calls = (double)(sums->calls - sums->untimed);
 
 	return bounded_text(text, mean_ns(sums), calls > 0 ? bound / calls : 0,
-			    !is_untimed(sums) && sums->calls > 0);
+			    !is_untimed(sums) && mean_is_known(sums));
 }
 
 static void print_row(struct flat *flat, struct function *function,

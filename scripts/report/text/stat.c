@@ -27,7 +27,8 @@ static uint32_t count_threads(const struct model *model)
 	uint32_t i, count = 0;
 
 	for (i = 0; i < model->thread_count; i++)
-		count += model->threads[i].calls || model->threads[i].open;
+		count += model->threads[i].calls || model->threads[i].open ||
+			 model->threads[i].older;
 	return count;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "model/model.h"
@@ -124,12 +125,19 @@ void table_end_row(struct table *table)
 	table->is_in_rest = false;
 }
 
-void table_name(struct table *table, struct function *function)
+void table_noted_name(struct table *table, struct function *function,
+		      const char *note)
 {
 	if (!table->is_in_rest)
 		table_rest(table, 0);
-	put_name(table->layout, function, table->used);
+	put_name(table->layout, function, table->used + strlen(note));
+	fputs(note, table->layout->out);
 	table_end_row(table);
+}
+
+void table_name(struct table *table, struct function *function)
+{
+	table_noted_name(table, function, "");
 }
 
 /* The columns that the line has left for text. */

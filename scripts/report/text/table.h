@@ -63,6 +63,9 @@ void table_rest(struct table *table, size_t indent);
 void table_end_row(struct table *table);
 /* Prints the rest of the row, cut to the line, and ends the row. */
 void table_name(struct table *table, struct function *function);
+/* The same, with a note behind the name. */
+void table_noted_name(struct table *table, struct function *function,
+		      const char *note);
 void table_text(struct table *table, const char *text);
 /* The form of the name that --names asks for. */
 void table_names(struct table *table, const char *full, const char *brief,

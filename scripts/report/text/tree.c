@@ -224,16 +224,33 @@ static size_t indent(const struct printing *printing)
 	return 2 * (size_t)(printing->level_count - 1);
 }
 
+/* What is said of calls that were open before an attach, which no column counts. */
+static const char *older_note(char note[64], const struct path *path)
+{
+	char count[SHORT_TEXT];
+
+	note[0] = '\0';
+	if (path->older > 1 || (path->older && path->calls))
+		snprintf(note, 64, " (+%s open before)",
+			 human_count(count, path->older));
+	else if (path->older)
+		strcpy(note, " (open before)");
+	return note;
+}
+
 static void print_path(struct printing *printing, uint32_t number)
 {
 	const struct layout *layout = printing->layout;
 	struct model *model = layout->model;
 	const struct path *path = &model->paths[number];
+	char note[64];
 
 	print_columns(printing, number);
 	if (path->function != NONE) {
 		table_rest(&printing->table, indent(printing));
-		table_name(&printing->table, &model->functions[path->function]);
+		table_noted_name(&printing->table,
+				 &model->functions[path->function],
+				 older_note(note, path));
 		return;
 	}
 	table_rest(&printing->table, 0);

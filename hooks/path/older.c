@@ -1,0 +1,165 @@
+/*
+ * Calls that were open when shim was attached to a running program.  At the first event of
+ * a thread that ran then, its tree gets them from the stack, so that the next calls have
+ * their callers, and the leaves of these calls their nodes.
+ *
+ * Such a node does not count its call, which had begun before the recording.  It stands
+ * for this call only: another call of the same path makes a second node, so no average
+ * contains the time since the attach.
+ */
+#include "path/older.h"
+
+#include "path/nodes.h"
+#include "path/opening.h"
+#include "path/threads.h"
+
+#include <shim/builtin.h>
+#include <shim/stack.h>
+
+#include <shim/banned.h>
+
+/* The nodes of a thread, which are in no table. */
+struct older_nodes {
+	struct older_nodes *next;
+	uint32_t count;
+	struct shim_node *nodes[];
+};
+
+static struct older_nodes *lists;
+
+bool tree_is_older(void)
+{
+	return tree_hot.retry_clock == 0 && shim_has_open_before();
+}
+
+static void add_list(struct older_nodes *list)
+{
+	list->next = __atomic_load_n(&lists, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&lists, &list->next, list, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+void older_each(void (*each)(struct shim_node *node, void *argument),
+		void *argument)
+{
+	for (struct older_nodes *list =
+		     __atomic_load_n(&lists, __ATOMIC_ACQUIRE);
+	     list; list = list->next)
+		for (uint32_t i = 0; i < list->count; i++)
+			each(list->nodes[i], argument);
+}
+
+void older_forget_all(void)
+{
+	lists = NULL;
+}
+
+/* Opens @function's call in @tree, unless there is no memory. */
+static struct shim_node *open_older(struct tree *tree, struct shim_node *parent,
+				    uint64_t function, uintptr_t sp,
+				    uint64_t clock)
+{
+	struct shim_node *node = node_make_older(tree, parent, function);
+
+	if (!node)
+		return NULL;
+	open_call(node, frame_of(sp, tree->main_stack.low));
+	node->calls = 0;
+	if (!tree_is_traced && !tree_is_cpu && tree_mode != COUNTS)
+		node->start = clock;
+	return node;
+}
+
+struct before {
+	uint64_t clock; /* of the attach */
+	uint32_t count;
+	struct shim_open_before *calls;
+};
+
+/* Whether the call that begins with @event is the innermost frame itself. */
+static bool is_entered(const struct first_event *event,
+		       const struct before *before)
+{
+	return event->entered && before->count > 0 &&
+	       before->calls[0].function == event->entered;
+}
+
+/* A jump to the leave hook has left the frame; an inlined function has none. */
+static bool is_missing(const struct first_event *event,
+		       const struct before *before)
+{
+	return event->left &&
+	       (before->count == 0 || before->calls[0].function != event->left);
+}
+
+static struct shim_node *open_all(struct tree *tree,
+				  const struct first_event *event,
+				  const struct before *before,
+				  struct older_nodes *list)
+{
+	struct shim_node *node = tree->current, *next = node;
+
+	for (uint32_t i = before->count;
+	     next && i-- > is_entered(event, before);)
+		if (contains(&tree->main_stack, before->calls[i].sp)) {
+			next = open_older(tree, node, before->calls[i].function,
+					  before->calls[i].sp, before->clock);
+			if (next)
+				list->nodes[list->count++] = node = next;
+		}
+	if (next && is_missing(event, before)) {
+		next = open_older(tree, node, event->left, event->sp,
+				  before->clock);
+		if (next)
+			list->nodes[list->count++] = node = next;
+	}
+	return node;
+}
+
+/* The time since the attach belongs to the innermost call. */
+static void charge(struct shim_node *innermost, uint64_t clock)
+{
+	if (tree_is_traced || tree_is_cpu || tree_mode != COARSE)
+		return;
+	tree_hot.last = clock;
+	tree_begin_own(innermost);
+}
+
+static void open_in(struct tree *tree, const struct first_event *event,
+		    const struct before *before)
+{
+	struct older_nodes *list = shim_memory_map(
+		sizeof(*list) + (before->count + 1) * sizeof(*list->nodes));
+
+	if (!list)
+		return;
+	if (tree->trace)
+		path_writer->copying(tree);
+	else
+		tree->root->start = before->clock;
+	tree->current = open_all(tree, event, before, list);
+	if (tree->trace)
+		path_writer->copied(tree);
+	tree_publish(tree, tree->stack, tree->current);
+	charge(tree->current, before->clock);
+	add_list(list);
+}
+
+void tree_open_older(struct tree *tree, const struct first_event *event)
+{
+	const struct shim_meta *meta = shim_record_meta();
+	size_t size = SHIM_STACK_DEPTH_MAX * sizeof(struct shim_open_before);
+	struct before before = { .calls = shim_memory_map(size) };
+
+	if (!before.calls)
+		return;
+	before.count = shim_list_open_before(before.calls, SHIM_STACK_DEPTH_MAX,
+					     &before.clock);
+	/* The recording begins a moment after the attach. */
+	if (meta && before.clock < meta->first_clock)
+		before.clock = meta->first_clock;
+	if (before.count > 0 || event->left)
+		open_in(tree, event, &before);
+	shim_memory_discard(before.calls, size);
+}

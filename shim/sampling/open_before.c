@@ -1,0 +1,140 @@
+/*
+ * The calls that were open when shim was attached to a running program, for profilers that
+ * follow calls: the instrumented functions on the stack of a thread at its first event.
+ * The hooks have missed their enters, and will see their leaves.
+ *
+ * Functions without hooks are left out, as they are from the tree of calls: no hook would
+ * tell when they end.
+ */
+#include "sampling/open_before.h"
+
+#include "dispatch/call_sites.h"
+#include "dispatch/callspec.h"
+#include "inspect/info.h"
+#include "os/clock.h"
+#include "os/sys.h"
+#include "os/tasks.h"
+#include "runtime/config.h"
+#include "runtime/events.h"
+#include "runtime/state.h"
+#include "sampling/snapshot.h"
+
+#include <shim/builtin.h>
+
+#include <shim/banned.h>
+
+/* The threads that ran at the last attach and have not been asked yet.  A new list replaces
+ * the old one, which stays mapped: a thread may be reading it. */
+struct older {
+	uint64_t clock;
+	uint32_t count, room;
+	uint32_t tids[];
+};
+
+static struct older *older;
+
+/* More threads than that get no open calls. */
+#define OLDER_MAX 65536
+
+static bool add_task(uint32_t tid, void *argument)
+{
+	struct older *list = argument;
+
+	if (list->count == list->room)
+		return false;
+	if (!thread_is_own(tid))
+		list->tids[list->count++] = tid;
+	return true;
+}
+
+void open_before_note(void)
+{
+	size_t size = sizeof(struct older) + OLDER_MAX * sizeof(uint32_t);
+	struct older *list;
+	void *memory;
+
+	/* The pages are touched as far as there are threads. */
+	if (sys_map(size, &memory) < 0)
+		return;
+	list = memory;
+	list->room = OLDER_MAX;
+	list->clock = clock_read();
+	tasks_each(add_task, list);
+	__atomic_store_n(&older, list, __ATOMIC_RELEASE);
+}
+
+/* The place of the calling thread in the list, or NULL. */
+static uint32_t *own_place(struct older *list)
+{
+	uint32_t tid = (uint32_t)sys_gettid();
+
+	for (uint32_t i = 0; list && i < list->count; i++)
+		if (list->tids[i] == tid)
+			return &list->tids[i];
+	return NULL;
+}
+
+bool shim_has_open_before(void)
+{
+	return own_place(__atomic_load_n(&older, __ATOMIC_ACQUIRE)) != NULL;
+}
+
+struct listing {
+	struct unwind walk;
+	struct shim_open_before *calls;
+	uint32_t count, room;
+};
+
+static int is_hooked(void *function)
+{
+	return call_sites_has(*(const shim_function *)function);
+}
+
+static bool is_recorded(shim_function function)
+{
+	return function != 0 && state_call_locked(is_hooked, &function) == 1 &&
+	       (config.filter[0] == '\0' ||
+		callspec_filter(NULL, function) !=
+			SHIM_CALL_INSTRUMENTATION_NONE);
+}
+
+static int list_calls(void *argument)
+{
+	struct listing *listing = argument;
+	struct unwind *walk = &listing->walk;
+	bool goes_on = true;
+
+	for (uint32_t i = 0; goes_on && i < SHIM_STACK_DEPTH_MAX &&
+			     listing->count < listing->room;
+	     i++) {
+		uintptr_t sp = walk->registers[WALK_SP];
+		shim_function function;
+
+		goes_on = unwind_step(walk);
+		function = walk->function ? info_whole(walk->function) : 0;
+		if (!is_recorded(function))
+			continue;
+		listing->calls[listing->count++] = (struct shim_open_before){
+			function, sp
+		};
+	}
+	return 0;
+}
+
+uint32_t shim_list_open_before(struct shim_open_before *calls, uint32_t room,
+			       uint64_t *clock)
+{
+	struct older *list = __atomic_load_n(&older, __ATOMIC_ACQUIRE);
+	struct listing listing = { .calls = calls, .room = room };
+	struct thread *self = thread_get();
+	uint32_t *place = own_place(list);
+
+	if (!place)
+		return 0;
+	/* Later threads may get the same number. */
+	*place = 0;
+	*clock = list->clock;
+	if (snapshot_begin(&listing.walk, self, NULL))
+		events_call_apart(self, list_calls, &listing);
+	return listing.count;
+}
