@@ -11,6 +11,7 @@
  * finds inlined functions and lines.
  */
 #include "options/start.h"
+#include "sampling/python.h"
 
 #include <shim/cpu.h>
 #include <shim/record.h>
@@ -37,6 +38,9 @@ struct samples {
 	struct shim_sampled_node **table; /* of all paths: open addressing */
 	uint64_t room, used;
 	uintptr_t stack[DEPTH_MAX];
+	/* of an interpreter: @stack with functions of its language */
+	struct python_thread *python;
+	uintptr_t mixed[DEPTH_MAX];
 };
 
 static struct samples *all;
@@ -236,6 +240,7 @@ static struct samples *get_samples(uint32_t weight)
 /* --- events --- */
 
 static struct shim_sampled_node *add_stack(struct samples *samples,
+					   const uintptr_t *stack,
 					   uint32_t count, bool is_whole)
 {
 	uint64_t parent = (uint64_t)samples->root;
@@ -248,7 +253,7 @@ static struct shim_sampled_node *add_stack(struct samples *samples,
 		parent = (uint64_t)node;
 	}
 	while (count-- > 0) {
-		uint64_t address = samples->stack[count] & SHIM_NODE_ADDRESS;
+		uint64_t address = stack[count] & SHIM_NODE_ADDRESS;
 
 		node = find_child(samples, parent,
 				  address ? address : SHIM_SAMPLE_UNKNOWN);
@@ -259,12 +264,18 @@ static struct shim_sampled_node *add_stack(struct samples *samples,
 	return node;
 }
 
+static void *allocate_for_python(void *samples, size_t size)
+{
+	return allocate(samples, size);
+}
+
 static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 			  const void *context, uint32_t weight)
 {
 	struct samples *samples = get_samples(weight);
 	struct shim_sampled_node *node;
-	uint32_t count = 0;
+	const uintptr_t *stack;
+	uint32_t count = 0, mixed = 0;
 	bool is_whole;
 
 	(void)profiler;
@@ -278,7 +289,16 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	}
 	if (count > DEPTH_MAX)
 		count = DEPTH_MAX;
-	node = add_stack(samples, count, is_whole);
+	stack = samples->stack;
+	if (python_is_there())
+		mixed = python_mix(&samples->python, allocate_for_python,
+				   samples, stack, count, samples->mixed,
+				   DEPTH_MAX);
+	if (mixed > 0) {
+		stack = samples->mixed;
+		count = mixed;
+	}
+	node = add_stack(samples, stack, count, is_whole);
 	if (!node) {
 		samples->root->lost[samples->cause] += weight;
 		return;
@@ -361,6 +381,7 @@ static bool start_sampling(void)
 	}
 	if (unwinder != SHIM_UNWINDER_OWN)
 		shim_stack_set_unwinder(unwinder);
+	python_begin();
 	period_ns = 1000000000u / frequency_hz;
 	shim_profiler_on_sample_hit(handle, on_sample_hit);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);

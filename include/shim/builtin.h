@@ -10,6 +10,7 @@
 
 #include <shim/hooks.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct shim_builtin {
@@ -92,6 +93,11 @@ struct shim_profiler_handle;
  * lock of the runtime.  Contract: init. */
 __attribute__((visibility("hidden"))) void
 shim_lend_samples(struct shim_profiler_handle *handle, void (*taken)(void));
+
+/* The first definition of a symbol in the objects that were loaded at the start, and its
+ * size; or NULL.  Contract: init. */
+__attribute__((visibility("hidden"))) void *shim_symbol_find(const char *name,
+							     size_t *size);
 
 /* For pchist: starts default profiling of monitor(3), for programs that do not call
  * monitor(3). */

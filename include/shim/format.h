@@ -332,6 +332,7 @@ struct shim_file {
 #define SHIM_NODE_SAMPLED   0xfff3000000000000ull
 #define SHIM_NODE_THROTTLED 0xfff2000000000000ull
 #define SHIM_NODE_COUNTERS  0xfff1000000000000ull
+#define SHIM_NODE_CODE	    0xfff0000000000000ull
 /* Mask: all its bits are set in these kinds, and never in a function word. */
 #define SHIM_NODE_SPECIAL 0xff00000000000000ull
 /* Flag of a function word: the calls are timed exactly now, or in doubt (bit 0 of
@@ -521,6 +522,23 @@ struct shim_sample_root {
 };
 
 SHIM_LAYOUT(struct shim_sample_root, 128);
+
+/*
+ * sampling: a function of an interpreter (Python), for nodes with these addresses, which
+ * no code has: @address + n is line @first_line + n.  Two may name the same function.
+ */
+#define SHIM_CODE_NAME 160 /* most bytes of a name */
+
+struct shim_code_node {
+	uint64_t function; /* SHIM_NODE_CODE */
+	uint64_t address;
+	uint32_t lines; /* the addresses end there */
+	uint32_t first_line;
+	uint32_t name_size, file_size; /* bytes of @text, without a NUL */
+	char text[480]; /* the name, then the file's; their ends */
+};
+
+SHIM_LAYOUT(struct shim_code_node, 512);
 
 #define SHIM_BUCKETS 40
 

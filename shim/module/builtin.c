@@ -4,6 +4,7 @@
  */
 #include "module/builtin.h"
 
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
@@ -70,6 +71,11 @@ uint64_t shim_thread_time_ns(void)
 	uint64_t time_ns;
 
 	return sys_time_ns(3, &time_ns) < 0 ? 0 : time_ns;
+}
+
+void *shim_symbol_find(const char *name, size_t *size)
+{
+	return lookup_first_sized(name, size);
 }
 
 const char *shim_budget_setting(void)

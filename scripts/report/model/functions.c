@@ -211,10 +211,15 @@ static uint32_t add_outside(struct search *search, const struct site *site)
 		       add_function(search, &search->unknown, address, NONE);
 }
 
-static struct frame_place place_of(const struct jit_line *line)
+static struct frame_place place_of(const struct jit_map *map,
+				   const struct jit_code *code,
+				   uint64_t address)
 {
-	return line ? (struct frame_place){ line->file, line->line } :
-		      (struct frame_place){ NULL, 0 };
+	struct jit_line line;
+
+	return jit_map_line(map, code, address, &line) ?
+		       (struct frame_place){ line.file, line.line } :
+		       (struct frame_place){ NULL, 0 };
 }
 
 /* The address that the code at @address gets, by its number; code of the same name and
@@ -231,8 +236,8 @@ static uint64_t find_made(struct search *search, const struct jit_map *map,
 		return 0;
 	made = (struct frame_made){
 		.name = code->name,
-		.begin = place_of(jit_map_line(map, code, code->begin)),
-		.place = place_of(jit_map_line(map, code, address)),
+		.begin = place_of(map, code, code->begin),
+		.place = place_of(map, code, address),
 	};
 	number = names_add(&search->made,
 			   keep_format("%s/%s/%d/%s/%d", made.name,

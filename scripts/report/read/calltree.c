@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -264,7 +265,35 @@ static uint64_t node_size(uint64_t function)
 		return sizeof(struct shim_throttled_node);
 	if (function == SHIM_NODE_COUNTERS)
 		return sizeof(struct shim_counters_node);
+	if (function == SHIM_NODE_CODE)
+		return sizeof(struct shim_code_node);
 	return 0;
+}
+
+/* A function of an interpreter.  Equal names of files have one address. */
+static void add_code(struct scan *scan, struct process *process,
+		     const unsigned char *at)
+{
+	struct shim_code_node node;
+	uint32_t file;
+
+	memcpy(&node, at, sizeof(node));
+	if (node.name_size > sizeof(node.text) ||
+	    node.file_size > sizeof(node.text) - node.name_size ||
+	    node.lines == 0 || node.lines > INT_MAX ||
+	    node.address + node.lines < node.address ||
+	    node.first_line > INT_MAX - node.lines)
+		return;
+	file = names_add(&scan->recording->code_files,
+			 keep_text(node.text + node.name_size, node.file_size));
+	jit_map_add(&process->jit_map,
+		    &(struct jit_code){
+			    .begin = node.address,
+			    .end = node.address + node.lines,
+			    .name = keep_text(node.text, node.name_size),
+			    .file = scan->recording->code_files.text[file],
+			    .line = (int)node.first_line,
+		    });
 }
 
 static void add_memory(struct scan *scan, uint64_t offset)
@@ -397,6 +426,10 @@ static uint64_t scan_node(struct scan *scan, uint64_t function, uint64_t offset,
 	}
 	if (function == SHIM_NODE_COUNTERS) {
 		scan->file->counters = offset;
+		return size;
+	}
+	if (function == SHIM_NODE_CODE) {
+		add_code(scan, process, at);
 		return size;
 	}
 	if (function == SHIM_NODE_SAMPLED) {

@@ -101,9 +101,12 @@ static void read_map(struct jit_map *map, int directory, const char *name)
 
 void jit_map_read(struct jit_map *map, int directory, const char *path)
 {
-	*map = (struct jit_map){ .code = NULL };
 	read_map(map, directory, keep_format("%s/jit-map", path));
 	jit_dump_read(map, directory, keep_format("%s/jit-dump", path));
+}
+
+void jit_map_sort(struct jit_map *map)
+{
 	if (map->count)
 		qsort(map->code, map->count, sizeof(*map->code), compare_code);
 }
@@ -127,13 +130,19 @@ const struct jit_code *jit_map_find(const struct jit_map *map, uint64_t address)
 	return found;
 }
 
-const struct jit_line *jit_map_line(const struct jit_map *map,
-				    const struct jit_code *code,
-				    uint64_t address)
+bool jit_map_line(const struct jit_map *map, const struct jit_code *code,
+		  uint64_t address, struct jit_line *line)
 {
 	const struct jit_line *lines = map->lines + code->first_line;
 	uint32_t low = 0, high = code->line_count, middle;
 
+	if (code->file) {
+		*line = (struct jit_line){
+			.file = code->file,
+			.line = code->line + (int)(address - code->begin),
+		};
+		return true;
+	}
 	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (lines[middle].offset <= address - code->begin)
@@ -141,5 +150,7 @@ const struct jit_line *jit_map_line(const struct jit_map *map,
 		else
 			high = middle;
 	}
-	return low ? &lines[low - 1] : NULL;
+	if (low)
+		*line = lines[low - 1];
+	return low > 0;
 }

@@ -2,6 +2,7 @@
 #ifndef REPORT_READ_JIT_MAP_H
 #define REPORT_READ_JIT_MAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Where code in the source begins. */
@@ -16,6 +17,9 @@ struct jit_code {
 	const char *name;
 	uint32_t order;			 /* in which code was made */
 	uint32_t first_line, line_count; /* in the map's, by offset */
+	/* not NULL: each address is a line of this file, from @line on */
+	const char *file;
+	int line;
 };
 
 struct jit_map {
@@ -33,9 +37,10 @@ void jit_map_add(struct jit_map *map, const struct jit_code *code);
 /* The code at @address: that which was made last; NULL: none. */
 const struct jit_code *jit_map_find(const struct jit_map *map,
 				    uint64_t address);
-/* The line of @address in @code, or NULL. */
-const struct jit_line *jit_map_line(const struct jit_map *map,
-				    const struct jit_code *code,
-				    uint64_t address);
+/* Orders the code, after the last was added. */
+void jit_map_sort(struct jit_map *map);
+/* The line of @address in @code; false: it is unknown. */
+bool jit_map_line(const struct jit_map *map, const struct jit_code *code,
+		  uint64_t address, struct jit_line *line);
 
 #endif

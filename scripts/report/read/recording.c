@@ -410,6 +410,7 @@ static void read_part(struct recording *recording, const char *name,
 		jit_map_read(&recording->processes[i].jit_map, fd,
 			     keep_format("%s/%s", recording->path,
 					 recording->processes[i].name));
+		jit_map_sort(&recording->processes[i].jit_map);
 		find_end(part, &recording->processes[i], last);
 		close(fd);
 	}
@@ -534,6 +535,7 @@ void recording_free(struct recording *recording)
 	free(recording->parts);
 	free(recording->sites);
 	names_free(&recording->groups);
+	names_free(&recording->code_files);
 }
 
 const char *recording_find(void)

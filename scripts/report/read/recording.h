@@ -54,7 +54,8 @@ struct recording {
 	int wait_status; /* the first status that is not 0 */
 	struct site *sites;
 	uint32_t site_count, site_room;
-	struct names groups; /* "kind=NUMBER" */
+	struct names groups;	 /* "kind=NUMBER" */
+	struct names code_files; /* of functions of interpreters */
 	struct trace_damage trace_damage;
 	bool is_read_again; /* another model will be built from it */
 };
