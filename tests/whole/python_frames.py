@@ -35,7 +35,7 @@ class Sorter:
 def raises(depth):
     if depth:
         return raises(depth - 1)
-    raise ValueError(leaf(300))
+    raise ValueError(leaf(10000))
 
 def work(rounds, results):
     for _ in range(rounds):
