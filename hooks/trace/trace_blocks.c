@@ -40,28 +40,29 @@ void trace_unmute(struct trace *trace)
 
 /* --- open calls --- */
 
-/* Stores the numbers of the calls from @innermost up, outermost first, in @numbers,
- * which has room for SHIM_TRACE_STACK_MAX. */
-static uint32_t list_open(struct shim_node *innermost, uint32_t *numbers,
-			  bool *more)
+/* Stores the numbers of the calls from @innermost up, outermost first, in @stack, which
+ * has room for SHIM_TRACE_STACK_MAX.  Returns their count. */
+static uint32_t list_open(struct shim_node *innermost,
+			  struct shim_trace_stack *stack)
 {
 	uint32_t count = 0;
 
+	stack->more = 0;
 	for (struct shim_node *node = innermost; !is_root(node);
 	     node = parent_of(node)) {
 		if (!is_listed(node))
 			continue;
 		if (count == SHIM_TRACE_STACK_MAX) {
-			*more = true;
+			stack->more = 1;
 			break;
 		}
-		numbers[count++] = node_number(node);
+		stack->function[count++] = node_number(node);
 	}
 	for (uint32_t i = 0; i < count / 2; i++) {
-		uint32_t number = numbers[i];
+		uint32_t number = stack->function[i];
 
-		numbers[i] = numbers[count - 1 - i];
-		numbers[count - 1 - i] = number;
+		stack->function[i] = stack->function[count - 1 - i];
+		stack->function[count - 1 - i] = number;
 	}
 	return count;
 }
@@ -70,12 +71,10 @@ static uint32_t list_open(struct shim_node *innermost, uint32_t *numbers,
 uint32_t trace_put_stack(char *at, struct shim_node *innermost)
 {
 	struct shim_trace_stack *stack = (struct shim_trace_stack *)at;
-	bool more = false;
-	uint32_t count = list_open(innermost, stack->function, &more);
+	uint32_t count = list_open(innermost, stack);
 	uint32_t size = (uint32_t)sizeof(*stack) +
 			count * (uint32_t)sizeof(stack->function[0]);
 
-	stack->more = more;
 	stack->size = (uint16_t)(size / 2);
 	__atomic_store_n(&stack->head, SHIM_TRACE_HEAD(SHIM_TRACE_STACK, 0),
 			 __ATOMIC_RELEASE);

@@ -921,19 +921,22 @@ struct shim_trace_block {
 	char name[16]; /* the thread's, NUL-padded */
 };
 
+/* Records begin at even addresses. */
+#define SHIM_TRACE_RECORD __attribute__((packed, aligned(2)))
+
 struct shim_trace_thread {
 	uint16_t head;
 	uint16_t unused;
 	uint32_t tid;
 	char name[16];
-};
+} SHIM_TRACE_RECORD;
 
 struct shim_trace_stack {
 	uint16_t head;
 	uint16_t size;	     /* in units of 2 bytes */
 	uint32_t more;	     /* 1: further outer calls are open */
 	uint32_t function[]; /* numbers */
-};
+} SHIM_TRACE_RECORD;
 
 #define SHIM_TRACE_STACK_MAX 1000 /* numbers */
 
@@ -941,7 +944,7 @@ struct shim_trace_lost {
 	uint16_t head;
 	uint16_t cause; /* enum shim_lost */
 	uint32_t calls; /* saturates */
-};
+} SHIM_TRACE_RECORD;
 
 struct shim_trace_counter {
 	uint16_t head;
