@@ -148,6 +148,8 @@ static void set_hooks(void)
 	shim_profiler_set_restart_hooks(handle, SHIM_SITE_HOOK(again[0]),
 					SHIM_SITE_HOOK(again[1]));
 	shim_profiler_set_chained_hooks(handle, at[0], at[1]);
+	shim_profiler_set_mark_hooks(handle,
+				     looks_back ? NULL : tree_mark_hooks());
 	shim_profiler_set_raw_leave_hooks(handle);
 	for (const struct path_client **client = path_clients; *client;
 	     client++)

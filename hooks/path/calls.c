@@ -384,6 +384,8 @@ IS_AT(hot, current, LAYOUT_HOT_CURRENT);
 IS_AT(hot, below, LAYOUT_HOT_BELOW);
 IS_AT(hot, cache_mask, LAYOUT_HOT_CACHE_MASK);
 IS_AT(hot, cache, LAYOUT_HOT_CACHE);
+IS_AT(hot, tick, LAYOUT_HOT_TICK);
+IS_AT(hot, last, LAYOUT_HOT_LAST);
 IS_AT(shim_node, function, LAYOUT_NODE_FUNCTION);
 IS_AT(shim_node, parent, LAYOUT_NODE_PARENT);
 IS_AT(shim_node, calls, LAYOUT_NODE_CALLS);
@@ -433,6 +435,39 @@ const shim_site_hook tree_hooks[4][2] = {
 	[COARSE] = { coarse_enter, coarse_leave },
 	[EXACT] = { tree_exact_enter, tree_exact_leave },
 };
+
+/* --- hooks that marks reach directly --- */
+
+#ifdef HAS_ASSEMBLY /* marks_x86_64.S */
+void tree_enter_ticked(struct shim_node *parent)
+{
+	node_ticked(parent, tree_hot.last, *tree_hot.tick);
+}
+
+void tree_leave_ticked(struct shim_node *node)
+{
+	leave_ticked(node, tree_hot.last, tree_hot.last, *tree_hot.tick);
+}
+
+static const struct shim_mark_hooks mark_hooks[4] = {
+	[COUNTS] = { tree_counts_sled_enter, tree_counts_sled_leave,
+		     tree_counts_entry, tree_counts_returned },
+	[COARSE] = { tree_coarse_sled_enter, tree_coarse_sled_leave,
+		     tree_coarse_entry, tree_coarse_returned },
+};
+
+const struct shim_mark_hooks *tree_mark_hooks(void)
+{
+	return path_writer || !mark_hooks[tree_mode].entry ?
+		       NULL :
+		       &mark_hooks[tree_mode];
+}
+#else
+const struct shim_mark_hooks *tree_mark_hooks(void)
+{
+	return NULL;
+}
+#endif
 
 /* --- after a restart, and beside other profilers --- */
 

@@ -4,6 +4,8 @@
 
 #include "path/path.h"
 
+#include <shim/builtin.h>
+
 /* The fast paths of calltree:counts and calltree:exact. */
 void tree_counts_enter(shim_function function, const void *site);
 void tree_exact_enter(shim_function function, const void *site);
@@ -11,6 +13,24 @@ void tree_exact_leave(shim_function function, const void *site);
 
 /* The C part of tree_exact_leave. */
 void tree_exact_leave_any(shim_function function, const void *site);
+
+/* Those that marks of functions reach directly (marks_x86_64.S). */
+void tree_counts_sled_enter(void);
+void tree_counts_sled_leave(void);
+void tree_counts_entry(void);
+void tree_counts_returned(void);
+void tree_coarse_sled_enter(void);
+void tree_coarse_sled_leave(void);
+void tree_coarse_entry(void);
+void tree_coarse_returned(void);
+
+/* The clock has ticked during such a hook: the call of a child of @parent has been opened;
+ * the call of @node has been closed. */
+void tree_enter_ticked(struct shim_node *parent);
+void tree_leave_ticked(struct shim_node *node);
+
+/* The hooks that marks reach directly, or NULL: of the mode without a writer. */
+const struct shim_mark_hooks *tree_mark_hooks(void);
 
 /* The slow path of a hook.  (Calls in groups never match on the fast path, because the
  * functions of their nodes have SHIM_NODE_EXACT.)  @clock is the time that the hook has

@@ -9,6 +9,8 @@
 #define LAYOUT_HOT_BELOW      8
 #define LAYOUT_HOT_CACHE_MASK 16
 #define LAYOUT_HOT_CACHE      24
+#define LAYOUT_HOT_TICK	      32
+#define LAYOUT_HOT_LAST	      40
 #define LAYOUT_HOT_TRACE      56
 
 #define LAYOUT_NODE_FUNCTION 0

@@ -74,6 +74,28 @@ shim_profiler_count_calls(struct shim_profiler_handle *handle, uint32_t count,
 __attribute__((visibility("hidden"))) uint64_t **shim_thread_counters(void);
 __attribute__((visibility("hidden"))) int shim_is_counter(uintptr_t address);
 
+/*
+ * Hooks that marks of functions (-fxray-instrument, -fpatchable-function-entry and others)
+ * reach directly, while the handle is the only one with hooks; otherwise, and after hooks
+ * were off, marks reach its frame hooks (shim_profiler_set_chained_hooks).  Assembly, whose
+ * conventions are those of <shim/mark_hooks.inc>: at the sleds of an entry and of a return;
+ * at a mark that is only at an entry, and when such a function has returned.
+ *
+ * shim_profiler_set_mark_hooks - set them; NULL: none
+ *
+ * @hooks is kept.  Returns SHIM_OK; SHIM_E_CALL_ONLY_FROM_INIT; SHIM_E_INVALIDARG for a
+ * wrong @handle.  Contract: init.
+ */
+struct shim_mark_hooks {
+	void (*sled_enter)(void);
+	void (*sled_leave)(void);
+	void (*entry)(void);
+	void (*returned)(void);
+};
+__attribute__((visibility("hidden"))) enum shim_result
+shim_profiler_set_mark_hooks(struct shim_profiler_handle *handle,
+			     const struct shim_mark_hooks *hooks);
+
 /* The processor time of the calling thread in nanoseconds; 0 if unknown.  A system
  * call. */
 __attribute__((visibility("hidden"))) uint64_t shim_thread_time_ns(void);

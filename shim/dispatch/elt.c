@@ -207,6 +207,16 @@ shim_profiler_set_chained_hooks(struct shim_profiler_handle *handle,
 }
 
 enum shim_result
+shim_profiler_set_mark_hooks(struct shim_profiler_handle *handle,
+			     const struct shim_mark_hooks *hooks)
+{
+	ENTRY_INIT_OF(handle);
+	handle->marks = hooks;
+	plan_changed();
+	return SHIM_OK;
+}
+
+enum shim_result
 shim_profiler_set_raw_leave_hooks(struct shim_profiler_handle *handle)
 {
 	ENTRY_INIT_OF(handle);

@@ -368,6 +368,7 @@ static void route_marks(const struct plan *plan)
 	    entry->handle->frame[1]) {
 		route.enter = entry->handle->frame[0];
 		route.leave = entry->handle->frame[1];
+		route.marks = entry->handle->marks;
 	}
 	NOTIFY(calls_routed, &route);
 }
@@ -380,8 +381,10 @@ static void install_restart_hooks(void)
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h)) {
 		for (int i = 0; i < 2; i++)
-			if (h->fast[i] && h->restarted[i])
+			if (h->fast[i] && h->restarted[i]) {
 				h->fast[i] = h->restarted[i];
+				h->marks = NULL;
+			}
 	}
 	RAISE_TO(AUDIENCE_BUILTIN, calls_started);
 }

@@ -80,6 +80,8 @@ struct plan_route {
 	/* The hooks of the only profiler, which use general registers only; NULL: the calls
 	 * run the plan. */
 	shim_frame_hook enter, leave;
+	/* Its hooks for what marks reach directly, or NULL. */
+	const struct shim_mark_hooks *marks;
 };
 
 /* The table points at other hooks.  State lock held. */

@@ -31,6 +31,8 @@ enum handle_data {
 	HANDLE_DATA_LEAVE_FRAME = 8, /* without the result */
 };
 
+struct shim_mark_hooks;
+
 struct shim_profiler_handle {
 	struct shim_profiler *profiler;
 	struct shim_profiler_handle *next;
@@ -53,7 +55,8 @@ struct shim_profiler_handle {
 	/* ELT hooks of one generation (elt.c) */
 	shim_function_hook fast[3];
 	shim_frame_hook frame[2];
-	shim_deferred_hook deferred;	 /* of a fast enter hook, or NULL */
+	const struct shim_mark_hooks *marks; /* or NULL */
+	shim_deferred_hook deferred;	     /* of a fast enter hook, or NULL */
 	shim_function_hook restarted[2]; /* fast hooks after hooks were off */
 	shim_function_hook_with_info slow[3];
 	void (*elt2[3])(void);

@@ -9,8 +9,6 @@
 
 #define ENTRY_SIZE 5
 #define THUNK_SIZE 32
-#define THUNK_SLOTS \
-	32 /* what thunks jump through is this far before the first */
 
 /* Whether shim can patch entries on this processor. */
 bool entry_is_known(void);
@@ -34,9 +32,9 @@ enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk);
 void entry_switch(unsigned char *code, bool on);
 
-/* Thunk number @number, which tells returns.S the function, and the address of the code after
- * the mark. */
-void thunk_put(unsigned char *thunks, uint32_t number, uintptr_t function,
+/* A thunk, which jumps to where *@slot points, and tells this code the function, and the
+ * address of the code after the mark. */
+void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 	       uintptr_t resume);
 
 #endif

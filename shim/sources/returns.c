@@ -11,6 +11,7 @@
 #include "runtime/log.h"
 
 #include <errno.h>
+#include <shim/builtin.h>
 #include <shim/cpu.h>
 #include <shim/record.h>
 
@@ -23,7 +24,8 @@
 #define HIDDEN	    __attribute__((visibility("hidden")))
 
 /* arch/.../returns.S */
-void returns_enter(void);
+void shim_entry(void);
+void shim_returned(void);
 void returns_nothing(shim_function function, const void *site, uintptr_t frame);
 void returns_plan_enter(shim_function function, const void *site,
 			uintptr_t frame);
@@ -35,6 +37,9 @@ void returns_plan_tailcall(shim_function function, const void *site,
 /* The hooks of enter, leave and tail call. */
 HIDDEN shim_frame_hook returns_hooks[3] = { returns_nothing, returns_nothing,
 					    returns_nothing };
+
+/* What arch_returned jumps to. */
+HIDDEN void (*returns_leave)(void) = shim_returned;
 
 /* An address in the chunk of the stack whose mirror this thread knows to be mapped. */
 HIDDEN __thread uintptr_t returns_window;
@@ -187,11 +192,15 @@ void returns_route(const struct plan_route *route)
 				 route->enter  ? direct[event] :
 						 plan[event],
 				 __ATOMIC_RELEASE);
+	__atomic_store_n(&returns_leave,
+			 route->is_on && route->marks ? route->marks->returned :
+							shim_returned,
+			 __ATOMIC_RELEASE);
 }
 
-uintptr_t returns_entry(void)
+void (*returns_entry(const struct plan_route *route))(void)
 {
-	return (uintptr_t)returns_enter;
+	return route->is_on && route->marks ? route->marks->entry : shim_entry;
 }
 
 #else
@@ -217,9 +226,10 @@ void returns_route(const struct plan_route *route)
 	(void)route;
 }
 
-uintptr_t returns_entry(void)
+void (*returns_entry(const struct plan_route *route))(void)
 {
-	return 0;
+	(void)route;
+	return NULL;
 }
 
 #endif

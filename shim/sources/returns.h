@@ -40,7 +40,7 @@ bool returns_are_possible(void);
 /* Lets the functions that are entered and left from now on call hooks of @route. */
 void returns_route(const struct plan_route *route);
 
-/* The code that thunks jump to. */
-uintptr_t returns_entry(void);
+/* The code that thunks jump to for @route. */
+void (*returns_entry(const struct plan_route *route))(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include "runtime/state.h"
 #include "sources/returns.h"
 
+#include <shim/builtin.h>
 #include <sys/mman.h>
 
 #include <shim/banned.h>
@@ -17,12 +18,15 @@
 #define SIZE	  ((size_t)2 * PAGE)
 #define PARTS_MAX 64
 
+#define ROUTE_ENTRY MARK_EVENTS
+#define ROUTE_SLOTS (MARK_EVENTS + 1)
+
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /* arch/.../sources.S */
 void sources_nothing(void);
-void sources_direct_enter(void);
-void sources_direct_leave(void);
+void shim_sled_enter(void);
+void shim_sled_leave(void);
 void sources_direct_tailcall(void);
 void sources_plan_enter(void);
 void sources_plan_leave(void);
@@ -36,14 +40,15 @@ typedef void (*stub)(void);
 
 static const stub nothing[MARK_EVENTS] = { sources_nothing, sources_nothing,
 					   sources_nothing };
-static const stub direct[MARK_EVENTS] = { sources_direct_enter,
-					  sources_direct_leave,
+static const stub direct[MARK_EVENTS] = { shim_sled_enter, shim_sled_leave,
 					  sources_direct_tailcall };
 static const stub planned[MARK_EVENTS] = { sources_plan_enter,
 					   sources_plan_leave,
 					   sources_plan_tailcall };
 
-static const stub *current = nothing;
+/* What the code near images jumps to: for each event, and what thunks jump to. */
+static stub current[ROUTE_SLOTS] = { sources_nothing, sources_nothing,
+				     sources_nothing };
 static uintptr_t parts[PARTS_MAX];
 static unsigned part_count;
 
@@ -55,8 +60,8 @@ static stub *slots_of(uintptr_t part)
 /* The leave hook comes first, as in hook_table_point. */
 static void fill_slots(uintptr_t part)
 {
-	for (unsigned event = MARK_EVENTS; event-- > 0;)
-		__atomic_store_n(&slots_of(part)[event], current[event],
+	for (unsigned slot = ROUTE_SLOTS; slot-- > 0;)
+		__atomic_store_n(&slots_of(part)[slot], current[slot],
 				 __ATOMIC_RELEASE);
 }
 
@@ -70,6 +75,21 @@ static void set_hooks(const struct plan_route *route)
 				 __ATOMIC_RELEASE);
 }
 
+static void choose_stubs(const struct plan_route *route)
+{
+	const stub *stubs = !route->is_on ? nothing :
+			    route->enter  ? direct :
+					    planned;
+
+	for (unsigned event = 0; event < MARK_EVENTS; event++)
+		current[event] = stubs[event];
+	current[ROUTE_ENTRY] = returns_entry(route);
+	if (route->is_on && route->marks) {
+		current[PLAN_ENTER] = route->marks->sled_enter;
+		current[PLAN_LEAVE] = route->marks->sled_leave;
+	}
+}
+
 void route_set(const struct plan_route *route)
 {
 	ASSERT_LOCKED();
@@ -78,10 +98,10 @@ void route_set(const struct plan_route *route)
 	/* Hooks stay set: a thread may be in a stub that calls them next. */
 	if (route->enter)
 		set_hooks(route);
-	current = !route->is_on ? nothing : route->enter ? direct : planned;
+	choose_stubs(route);
+	returns_route(route);
 	for (unsigned i = 0; i < part_count; i++)
 		fill_slots(parts[i]);
-	returns_route(route);
 }
 
 static uintptr_t make_part(const struct source_image *image)
@@ -106,6 +126,11 @@ static uintptr_t make_part(const struct source_image *image)
 	}
 	parts[part_count++] = at;
 	return at;
+}
+
+const void *route_entry(const struct source_image *image)
+{
+	return &slots_of(image->stubs)[ROUTE_ENTRY];
 }
 
 uintptr_t route_near(const struct source_image *image)

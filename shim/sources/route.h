@@ -15,4 +15,7 @@ void route_set(const struct plan_route *route);
  * memory executable. */
 uintptr_t route_near(const struct source_image *image);
 
+/* Where code near the image finds what thunks jump to (thunks.h). */
+const void *route_entry(const struct source_image *image);
+
 #endif

@@ -1,12 +1,12 @@
 /*
- * Thunks are written before their memory becomes executable, and never changed.  The word
- * that they jump through is before them.
+ * Thunks are written before their memory becomes executable, and never changed.
  */
 #include "sources/thunks.h"
 
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
+#include "sources/route.h"
 
 #include <sys/mman.h>
 
@@ -16,7 +16,7 @@
 
 static size_t size_of(const struct source_image *image)
 {
-	size_t size = THUNK_SLOTS + (size_t)image->count * THUNK_SIZE;
+	size_t size = (size_t)image->count * THUNK_SIZE;
 
 	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
@@ -29,25 +29,24 @@ bool thunks_make(struct source_image *image)
 	ASSERT_LOCKED();
 	if (!at)
 		return false;
-	/* Private: a fork child has other plans. */
+	/* Both are less than 1 GiB below the image (near_map), so thunks reach the slot. */
 	if (!near_reaches(at, size, image->start, image->end) ||
 	    sys_map_over((void *)at, size) < 0) {
 		sys_unmap((void *)at, size);
 		return false;
 	}
-	*(uintptr_t *)at = returns_entry();
 	for (uint32_t i = 0; i < image->count; i++) {
 		const struct source_mark *mark = &image->marks[i];
 
-		thunk_put((unsigned char *)at + THUNK_SLOTS, i,
-			  mark_function(image, mark),
+		thunk_put((unsigned char *)at + (uintptr_t)i * THUNK_SIZE,
+			  route_entry(image), mark_function(image, mark),
 			  mark_address(image, mark) + mark->length);
 	}
 	if (sys_protect((void *)at, size, PROT_READ | PROT_EXEC) < 0) {
 		sys_unmap((void *)at, size);
 		return false;
 	}
-	image->thunks = at + THUNK_SLOTS;
+	image->thunks = at;
 	return true;
 }
 
@@ -55,6 +54,6 @@ void thunks_drop(struct source_image *image)
 {
 	if (!image->thunks)
 		return;
-	sys_unmap((void *)(image->thunks - THUNK_SLOTS), size_of(image));
+	sys_unmap((void *)image->thunks, size_of(image));
 	image->thunks = 0;
 }

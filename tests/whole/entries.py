@@ -99,5 +99,19 @@ def calls_of_fentry_are_replaced():
         expect(any('catcher' in path for path in calls(result)), str(more))
 
 
+@test
+def registers_that_a_convention_preserves_are_kept():
+    program = compile('preserved.c', 'clang', '-O2',
+                      ['-fpatchable-function-entry=5'], name='preserved-entries',
+                      instrument=False)
+    for profile in ['calltree', 'calltree:counts', 'calltree:exact', 'trace',
+                    'calltree;exceptions:unwind']:
+        result = record([program], profile)
+        expect_equal((result.status, result.stdout), (0, 'kept\ncalls 12\n'),
+                     profile)
+        expect_equal(sum(shimtest.calls_of(shimtest.json_of(
+            result.output)).values()), 12, profile)
+
+
 if __name__ == '__main__':
     shimtest.main()

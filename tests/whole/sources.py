@@ -220,6 +220,16 @@ def a_budget_switches_sleds_off():
     expect('functions switched off or counted: 0' not in about, about)
 
 
+@test
+def registers_that_a_convention_preserves_are_kept():
+    program = xray('preserved.c', '-O2')
+    for profile in ['calltree', 'calltree:counts', 'calltree:exact', 'trace',
+                    'calltree;exceptions:unwind']:
+        result = record([program], profile)
+        expect_equal((result.status, result.stdout), (0, 'kept\ncalls 12\n'),
+                     profile)
+
+
 # --- switching ---
 
 @test

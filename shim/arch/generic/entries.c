@@ -48,8 +48,8 @@ void entry_switch(unsigned char *code, bool on)
 	(void)code, (void)on;
 }
 
-void thunk_put(unsigned char *thunks, uint32_t number, uintptr_t function,
+void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 	       uintptr_t resume)
 {
-	(void)thunks, (void)number, (void)function, (void)resume;
+	(void)code, (void)slot, (void)function, (void)resume;
 }

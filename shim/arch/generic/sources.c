@@ -4,8 +4,8 @@
 #include <shim/banned.h>
 
 void sources_nothing(void);
-void sources_direct_enter(void);
-void sources_direct_leave(void);
+void shim_sled_enter(void);
+void shim_sled_leave(void);
 void sources_direct_tailcall(void);
 void sources_plan_enter(void);
 void sources_plan_leave(void);
@@ -17,8 +17,8 @@ void sources_plan_tailcall(void);
 	}
 
 NEVER_CALLED(sources_nothing)
-NEVER_CALLED(sources_direct_enter)
-NEVER_CALLED(sources_direct_leave)
+NEVER_CALLED(shim_sled_enter)
+NEVER_CALLED(shim_sled_leave)
 NEVER_CALLED(sources_direct_tailcall)
 NEVER_CALLED(sources_plan_enter)
 NEVER_CALLED(sources_plan_leave)

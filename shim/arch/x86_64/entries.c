@@ -115,19 +115,18 @@ void entry_switch(unsigned char *code, bool on)
 
 /*
  *      0  lea 0(start of the thunk), %r11
- *      7  jmp *(THUNK_SLOTS before the first thunk)
+ *      7  jmp *slot(%rip)
  *     16  function
  *     24  resume
  */
-void thunk_put(unsigned char *thunks, uint32_t number, uintptr_t function,
+void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 	       uintptr_t resume)
 {
 	static const unsigned char start[16] = { 0x4c, 0x8d, 0x1d, 0xf9,
 						 0xff, 0xff, 0xff, 0xff,
 						 0x25, 0,    0,	   0,
 						 0,    0xcc, 0xcc, 0xcc };
-	unsigned char *code = thunks + (uint64_t)number * THUNK_SIZE;
-	int32_t distance = (int32_t)(thunks - THUNK_SLOTS - (code + 13));
+	int32_t distance = (int32_t)((const unsigned char *)slot - (code + 13));
 
 	for (unsigned i = 0; i < sizeof(start); i++)
 		code[i] = start[i];

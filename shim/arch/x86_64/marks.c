@@ -3,7 +3,7 @@
  *
  *               at an entry and a tail call          at a return
  *     off       eb 09  jmp over   9 bytes of nop     c3  ret    10 bytes of nop
- *     on        68 ...  push $(distance << 8 | 9)    68 ...  push $(distance << 8)
+ *     on        68 ...  push $(-distance << 8 | 9)   68 ...  push $(-distance << 8)
  *               e8 ...  call stub                    e8 ...  call stub
  *               90      nop                          c3      ret
  *
@@ -72,10 +72,10 @@ bool xray_prepare(unsigned event, unsigned char *code, uintptr_t address,
 	int64_t depth = (int64_t)(address + CALL_END - function);
 	int64_t distance = (int64_t)(stub - (address + CALL_END));
 
-	if (depth >= 1 << 23 || depth < -(1 << 23) || distance > INT32_MAX ||
+	if (depth > 1 << 23 || depth <= -(1 << 23) || distance > INT32_MAX ||
 	    distance < INT32_MIN)
 		return false;
-	put_word(code + 1, depth * 256 | (event == EVENT_LEAVE ? 0 : OVER));
+	put_word(code + 1, -depth * 256 | (event == EVENT_LEAVE ? 0 : OVER));
 	code[5] = CALL;
 	put_word(code + 6, distance);
 	code[10] = event == EVENT_LEAVE ? RETURN : NOP;

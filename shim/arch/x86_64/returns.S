@@ -1,6 +1,6 @@
 /*
  * Entries of functions whose ends have no mark (shim/sources/returns.h).  An entry is
- * patched to jump to its thunk, which jumps to returns_enter:
+ * patched to jump to its thunk, which jumps to shim_entry:
  *
  *     r11     the thunk: the function is at 16(r11), the code after the entry at 24(r11)
  *     (rsp)   the function's return address; rsp is its slot
@@ -16,64 +16,30 @@
  * site.  No compiler expects r11 to be preserved at the start of a function.  All other
  * registers are.
  */
+#include "shim/mark_hooks.inc"
+
 #include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
 
 	.text
 
-	.macro	PUSH_ALL registers:vararg
-	.irp	register, \registers
-	push	%\register
-	.cfi_adjust_cfa_offset 8
-	.endr
-	.endm
-
-	.macro	POP_ALL registers:vararg
-	.irp	register, \registers
-	pop	%\register
-	.cfi_adjust_cfa_offset -8
-	.endr
-	.endm
-
-/* The place of a slot in the mirror: ARCH_RETURNS_MIRROR. */
-	.macro	MIRROR register
-	shl	$19, %\register
-	shr	$18, %\register
-	btc	$44, %\register
-	.endm
-
-/*
- * arch_returned looks like a function that has been called from the function's caller, and
- * whose frame begins a word above the stack pointer of that caller: unwinders tell frames
- * apart by their beginnings.
- *
- * DW_CFA_expression(rip): minus 16, shl 19, shr 18, xor 1 << 44
- * DW_CFA_val_expression(rsp): minus 8
- */
-	.macro	CFI_RETURN_IN_MIRROR
-	.cfi_adjust_cfa_offset 8
-	.cfi_escape 0x10, 16, 13, 0x40, 0x1c, 0x08, 19, 0x24, 0x08, 18, 0x25, \
-		0x31, 0x08, 44, 0x24, 0x27
-	.cfi_escape 0x16, 7, 2, 0x38, 0x1c
-	.endm
-
 	.macro	RESTORE_ENTRY
-	POP_ALL	r11, r10, r9, r8, rdi, rsi, rdx, rcx
+	MARK_POP	r11, r10, r9, r8, rdi, rsi, rdx, rcx
 	add	$8, %rsp
 	.cfi_adjust_cfa_offset -8
-	POP_ALL	rax
+	MARK_POP	rax
 	.endm
 
 	.p2align 6
-	.globl	returns_enter
-	.hidden	returns_enter
-	.type	returns_enter, @function
-returns_enter:
+	.globl	shim_entry
+	.hidden	shim_entry
+	.type	shim_entry, @function
+shim_entry:
 	.cfi_startproc
 	_CET_ENDBR
-	PUSH_ALL rax
+	MARK_PUSH rax
 	push	24(%r11)
 	.cfi_adjust_cfa_offset 8
-	PUSH_ALL rcx, rdx, rsi, rdi, r8, r9, r10, r11
+	MARK_PUSH rcx, rdx, rsi, rdi, r8, r9, r10, r11
 	mov	returns_window@gottpoff(%rip), %rax
 	mov	80(%rsp), %rsi
 	lea	80(%rsp), %rcx
@@ -93,11 +59,16 @@ returns_enter:
 	.cfi_remember_state
 	RESTORE_ENTRY
 
-	/* The call is written in bytes, because unwinders look at the byte before a
-	 * return address, and must find the rule of arch_returned there. */
+	/* rsp is the slot, and r11 the thunk.  The call is written in bytes, because
+	 * unwinders look at the byte before a return address, and must find the rule of
+	 * arch_returned there. */
+	.globl	shim_entry_replace
+	.hidden	shim_entry_replace
+shim_entry_replace:
 	add	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	.byte	0xe8			/* call 5f */
+	.cfi_adjust_cfa_offset 8
 	CFI_RETURN_IN_MIRROR
 	.long	5f - arch_returned
 
@@ -106,12 +77,17 @@ returns_enter:
 	.globl	arch_returned
 	.hidden	arch_returned
 arch_returned:
+	jmp	*returns_leave(%rip)
+	.globl	shim_returned
+	.hidden	shim_returned
+shim_returned:
+	_CET_ENDBR
 	lea	-8(%rsp), %rsp
 	.cfi_adjust_cfa_offset 8
-	PUSH_ALL rax
+	MARK_PUSH rax
 	sub	$8, %rsp
 	.cfi_adjust_cfa_offset 8
-	PUSH_ALL rdx, rcx, rsi, rdi, r8, r9, r10
+	MARK_PUSH rdx, rcx, rsi, rdi, r8, r9, r10
 	lea	72(%rsp), %rcx
 	lea	64(%rsp), %rdx
 	MIRROR	rcx
@@ -120,10 +96,10 @@ arch_returned:
 	mov	%rsi, 72(%rsp)
 	mov	%rsi, 56(%rsp)
 	call	*returns_hooks+8(%rip)
-	POP_ALL	r10, r9, r8, rdi, rsi, rcx, rdx
+	MARK_POP	r10, r9, r8, rdi, rsi, rcx, rdx
 	add	$8, %rsp
 	.cfi_adjust_cfa_offset -8
-	POP_ALL	rax
+	MARK_POP	rax
 	ret
 
 5:	.cfi_def_cfa_offset 8
@@ -167,7 +143,7 @@ arch_returned:
 	call	*returns_hooks(%rip)	/* without its end */
 	jmp	2b
 	.cfi_endproc
-	.size	returns_enter, .-returns_enter
+	.size	shim_entry, .-shim_entry
 
 /* The hook if no profiler wants calls. */
 	.p2align 4

@@ -3,7 +3,7 @@
  * is in the middle of code that expects that nothing happens there, so unlike a call of
  * a hook, a stub keeps all registers that the code may use.  A mark is
  *
- *     push $(the distance from the function to the end of the call << 8)
+ *     push $(the distance from the end of the call to the function << 8)
  *     call stub
  *
  * and a stub begins with
@@ -61,8 +61,9 @@
 	END	sources_nothing
 
 /*
- * One profiler, whose hooks use general registers only.  Before and after a function
- * runs, its flags are nobody's.  @size: of the registers that are pushed, which makes the
+ * One profiler, whose hooks use general registers only; also calls that its hooks for marks
+ * cannot handle (<shim/mark_hooks.inc>).  Before and after a function runs, its flags are
+ * nobody's.  @size: of the registers that are pushed, which makes the
  * stack pointer a multiple of 16.
  */
 	.macro	CALL_DIRECT event, size
@@ -71,7 +72,7 @@
 	mov	16+\size(%rsp), %rsi
 	lea	8+\size(%rsp), %rdx
 	sar	$8, %rax
-	sub	%rax, %rdi
+	add	%rax, %rdi
 	call	*sources_hooks+8*\event(%rip)
 	.endm
 
@@ -84,17 +85,12 @@
 	END	\name
 	.endm
 
-	DIRECT	sources_direct_enter, 0
+	DIRECT	shim_sled_enter, 0
 	/* The arguments of the next function are in registers. */
 	DIRECT	sources_direct_tailcall, 2
 
-	/* The function's result. */
-	STUB	sources_direct_leave
-	SAVE	rcx, rdx, rax
-	CALL_DIRECT 1, 24
-	RESTORE	rax, rdx, rcx
-	ret	$8
-	END	sources_direct_leave
+	/* Some calling conventions preserve most registers. */
+	DIRECT	shim_sled_leave, 1
 
 	.macro	VECTORS instruction, register, step, store
 	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
@@ -134,7 +130,7 @@
 	mov	144(%rbp), %rax
 	mov	152(%rbp), %rsi
 	sar	$8, %rax
-	sub	%rax, %rdi
+	add	%rax, %rdi
 	mov	%rdi, 120(%rbp)
 	mov	%rsi, 128(%rbp)
 	movl	$\event, 8(%rbp)

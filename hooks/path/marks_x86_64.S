@@ -1,0 +1,187 @@
+/*
+ * The hooks of calltree:counts and of the coarse clock that marks of functions reach
+ * directly: enter() and leave() for COUNTS and COARSE.  The number of registers that a hook
+ * saves, of jumps, and of lines of the instruction cache limits its speed.  (fib of
+ * tests/bench, ns a call, coarse: 4.7 so, 5.2 with a jump between the mark's code and the
+ * hook, 6.2 with a call.)
+ */
+#include "path/layout.h"
+#include "shim/mark_hooks.inc"
+
+#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
+
+	.text
+
+	.macro	HOOK name, begin
+	.p2align 6
+	.globl	\name
+	.hidden	\name
+	.type	\name, @function
+\name:
+	\begin
+	_CET_ENDBR
+	.endm
+
+	.macro	END name
+	.cfi_endproc
+	.size	\name, .-\name
+	.endm
+
+/* Jumps to \otherwise if the clock has ticked since the last hook. */
+	.macro	CHECK_TICK hot, scratch, otherwise
+	mov	%fs:LAYOUT_HOT_TICK(%\hot), %\scratch
+	mov	(%\scratch), %\scratch
+	cmp	%fs:LAYOUT_HOT_LAST(%\hot), %\scratch
+	jne	\otherwise
+	.endm
+
+/*
+ * rdx: the function; \hot: tree_hot; \frame and \site: offsets of rsp.  Clobbers rax (the
+ * node), rcx (the frame) and rdx (its parent).  Labels: 8 for a call that any hook must
+ * handle, 7 if the clock has ticked during the hook, which continues at 6.
+ */
+	.macro	ENTER clock, hot, frame, site
+	.ifc	\clock, coarse
+	CHECK_TICK \hot, rax, 8f
+	.endif
+	lea	\frame(%rsp), %rcx
+	sub	%fs:LAYOUT_HOT_BELOW(%\hot), %rcx
+	lea	(%rdx, %rcx), %eax
+	xor	\site(%rsp), %eax
+	and	%fs:LAYOUT_HOT_CACHE_MASK(%\hot), %rax	/* before the cache */
+	add	%fs:LAYOUT_HOT_CACHE(%\hot), %rax
+	mov	(%rax), %rax
+	cmp	%rdx, LAYOUT_NODE_FUNCTION(%rax)
+	jne	8f
+	mov	LAYOUT_NODE_PARENT(%rax), %rdx
+	cmp	%fs:LAYOUT_HOT_CURRENT(%\hot), %rdx
+	jne	8f
+	cmp	%rcx, LAYOUT_NODE_FRAME(%rdx)
+	jb	8f
+	mov	%rax, %fs:LAYOUT_HOT_CURRENT(%\hot)	/* calls of a signal handler are below it */
+	mov	%rcx, LAYOUT_NODE_FRAME(%rax)
+	incq	LAYOUT_NODE_CALLS(%rax)
+	.ifc	\clock, coarse
+	mov	%fs:LAYOUT_HOT_TICK(%\hot), %rcx
+	mov	(%rcx), %rcx
+	mov	%rcx, LAYOUT_NODE_START(%rax)
+	cmp	%fs:LAYOUT_HOT_LAST(%\hot), %rcx
+	jne	7f
+6:
+	.endif
+	.endm
+
+/* rdx: the function; \hot: tree_hot.  Clobbers rax, rcx (the node) and rdx. */
+	.macro	LEAVE clock, hot
+	mov	%fs:LAYOUT_HOT_CURRENT(%\hot), %rcx
+	mov	LAYOUT_NODE_PARENT(%rcx), %rax		/* first: parent_of() */
+	cmp	%rdx, LAYOUT_NODE_FUNCTION(%rcx)
+	jne	8f
+	.ifc	\clock, coarse
+	mov	%fs:LAYOUT_HOT_TICK(%\hot), %rdx
+	mov	(%rdx), %rdx
+	cmp	%rdx, LAYOUT_NODE_START(%rcx)
+	jne	8f
+	.endif
+	mov	%rax, %fs:LAYOUT_HOT_CURRENT(%\hot)
+	movq	$0, LAYOUT_NODE_FRAME(%rcx)
+	.ifc	\clock, coarse
+	CHECK_TICK \hot, rax, 7f
+6:
+	.endif
+	.endm
+
+	.macro	HOOKS clock
+	HOOK	tree_\clock\()_sled_enter, SLED_BEGIN
+	MARK_PUSH rax, rcx, rdx
+	mov	tree_hot@gottpoff(%rip), %r11
+	SLED_FUNCTION rdx, 24
+	ENTER	\clock, r11, 24, 40
+	.cfi_remember_state
+	MARK_POP rdx, rcx, rax
+	ret	$8
+	.cfi_restore_state
+8:	.cfi_remember_state
+	MARK_POP rdx, rcx, rax
+	jmp	shim_sled_enter
+	.cfi_restore_state
+	.ifc	\clock, coarse
+7:	MARK_PUSH rsi, rdi, r8, r9, r10
+	mov	%rdx, %rdi
+	call	tree_enter_ticked
+	MARK_POP r10, r9, r8, rdi, rsi
+	jmp	6b
+	.endif
+	END	tree_\clock\()_sled_enter
+
+	HOOK	tree_\clock\()_sled_leave, SLED_BEGIN
+	MARK_PUSH rax, rcx, rdx
+	mov	tree_hot@gottpoff(%rip), %r11
+	SLED_FUNCTION rdx, 24
+	LEAVE	\clock, r11
+	.cfi_remember_state
+	MARK_POP rdx, rcx, rax
+	ret	$8
+	.cfi_restore_state
+8:	.cfi_remember_state
+	MARK_POP rdx, rcx, rax
+	jmp	shim_sled_leave
+	.cfi_restore_state
+	.ifc	\clock, coarse
+7:	MARK_PUSH rsi, rdi, r8, r9, r10
+	mov	%rcx, %rdi
+	call	tree_leave_ticked
+	MARK_POP r10, r9, r8, rdi, rsi
+	jmp	6b
+	.endif
+	END	tree_\clock\()_sled_leave
+
+	HOOK	tree_\clock\()_entry, .cfi_startproc
+	MARK_PUSH rax, rcx, rdx, rsi
+	ENTRY_PREPARE 32, 8f
+	mov	tree_hot@gottpoff(%rip), %rsi
+	ENTER	\clock, rsi, 16, 32
+	.cfi_remember_state
+	MARK_POP rsi, rdx, rcx, rax
+	jmp	shim_entry_replace
+	.cfi_restore_state
+8:	.cfi_remember_state
+	MARK_POP rsi, rdx, rcx, rax
+	jmp	shim_entry
+	.cfi_restore_state
+	.ifc	\clock, coarse
+7:	MARK_PUSH rdi, r8, r9, r10, r11
+	mov	%rdx, %rdi
+	call	tree_enter_ticked
+	MARK_POP r11, r10, r9, r8, rdi
+	jmp	6b
+	.endif
+	END	tree_\clock\()_entry
+
+	HOOK	tree_\clock\()_returned, RETURNED_BEGIN
+	RETURNED_PUSH rax, rcx, rdx
+	mov	tree_hot@gottpoff(%rip), %r11
+	RETURNED_RESTORE 24
+	LEAVE	\clock, r11
+	.cfi_remember_state
+	MARK_POP rdx, rcx, rax
+	ret
+	.cfi_restore_state
+8:	.cfi_remember_state
+	RETURNED_POP rdx, rcx, rax
+	jmp	shim_returned
+	.cfi_restore_state
+	.ifc	\clock, coarse
+7:	MARK_PUSH rsi, rdi, r8, r9, r10
+	mov	%rcx, %rdi
+	call	tree_leave_ticked
+	MARK_POP r10, r9, r8, rdi, rsi
+	jmp	6b
+	.endif
+	END	tree_\clock\()_returned
+	.endm
+
+	HOOKS	counts
+	HOOKS	coarse
+
+	.section .note.GNU-stack, "", @progbits
