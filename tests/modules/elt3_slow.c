@@ -14,6 +14,13 @@ struct shim_profiler {
 
 static struct shim_profiler self;
 
+/* Compilers expect that a stack frame begins at a multiple of 16. */
+static void check_alignment(uintptr_t frame)
+{
+	if (frame % 16 != 0)
+		self.failures++;
+}
+
 static void entered(union shim_function_or_client function, shim_elt_info info)
 {
 	shim_frame_info frame = 0;
@@ -21,6 +28,7 @@ static void entered(union shim_function_or_client function, shim_elt_info info)
 	enum shim_result result;
 
 	self.enters++;
+	check_alignment((uintptr_t)__builtin_frame_address(0));
 	result = shim_get_function_enter3_info(function.function, info, &frame,
 					       &size, NULL);
 	if (result == SHIM_OK && frame)
@@ -34,6 +42,7 @@ static void left(union shim_function_or_client function, shim_elt_info info)
 	shim_frame_info frame = 0;
 
 	self.leaves++;
+	check_alignment((uintptr_t)__builtin_frame_address(0));
 	if (shim_get_function_leave3_info(function.function, info, &frame,
 					  NULL) != SHIM_OK)
 		self.failures++;

@@ -194,6 +194,12 @@ def modules_get_the_same_calls():
 
 
 @test
+def hooks_of_modules_have_an_aligned_stack():
+    text = counted_by('elt3_slow', xray('preserved.c', '-O2'))
+    expect_equal(text, 'enters 12\nleaves 12\nframes 12\nfailures 0\n', 'hooks')
+
+
+@test
 def several_profilers_share_sleds():
     result = record([xray('nesting.c')], 'calltree;trace;memory;locks')
     wanted = record([compile('nesting.c', 'clang')],

@@ -136,14 +136,15 @@
 	movl	$\event, 8(%rbp)
 	movq	$0, (%rbp)		/* tells signal handlers: not in a hook yet */
 	mov	%rbp, %rdi
+	and	$-64, %rsp		/* functions that are not called by C may not align it */
 	mov	sources_vector_size(%rip), %eax
 	cmp	$32, %eax
 	je	2f
 	ja	4f
-	sub	$(8*16+8), %rsp
-	VECTORS	movups, xmm, 16, 1
+	sub	$(8*16), %rsp
+	VECTORS	movaps, xmm, 16, 1
 	call	sources_run
-	VECTORS	movups, xmm, 16, 0
+	VECTORS	movaps, xmm, 16, 0
 1:	lea	-72(%rbp), %rsp
 	.irp	register, r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
 	pop	%\register
@@ -162,15 +163,15 @@
 	.cfi_def_cfa %rbp, 152
 	.cfi_offset %rbx, -80
 	.cfi_offset %rbp, -72
-2:	sub	$(8*32+8), %rsp
-	VECTORS	vmovups, ymm, 32, 1
+2:	sub	$(8*32), %rsp
+	VECTORS	vmovaps, ymm, 32, 1
 	call	sources_run
-	VECTORS	vmovups, ymm, 32, 0
+	VECTORS	vmovaps, ymm, 32, 0
 	jmp	1b
-4:	sub	$(8*64+8), %rsp
-	VECTORS	vmovups, zmm, 64, 1
+4:	sub	$(8*64), %rsp
+	VECTORS	vmovaps, zmm, 64, 1
 	call	sources_run
-	VECTORS	vmovups, zmm, 64, 0
+	VECTORS	vmovaps, zmm, 64, 0
 	jmp	1b
 	END	\name
 	.endm
