@@ -1,6 +1,6 @@
 // The legend: every colour in view, with its name.
 
-const LEGEND_MOST = 12;         // names, before the rest is asked for
+const LEGEND_MOST = 12;         // functions or groups, before more are asked for
 
 let legendTimer = 0, wholeLegend = false;
 let legendRoom = 0;             // its largest height
@@ -53,38 +53,39 @@ function bySize(numbers) {
         a - b);
 }
 
-// [name, colour, title] of each, the largest groups first.
+// [name, colour, title] of each function or group, the largest first; the same of what else
+// has a colour, which is always shown.
 function legendItems() {
     const palette = makePalette();
     const { numbers, others } = inView();
     const rest = [...others].map(([name, color]) => [name, color, '']);
 
     if (state.colors === 'change')
-        return [['less than before', -1],
+        return [[['less than before', -1],
             ['as before, or by the clock\u2019s error', 0],
             ['more, or new', 1]].map(([name, part]) =>
-            [name, changeColor(part, palette.dark), '']).concat(rest);
+            [name, changeColor(part, palette.dark), '']), rest];
     if (state.colors === 'function')
-        return bySize(numbers).map(number => {
+        return [bySize(numbers).map(number => {
             const name = visible(source.functions[number].name);
 
             return [shorten(shortName(name), 50), palette.color(number),
                 shorten(name, 2000)];
-        }).concat(rest);
+        }), rest];
     const groups = new Set(numbers.map(number =>
         GROUPS[state.colors](source.functions[number])));
 
-    return palette.groups.filter(group => groups.has(group)).map(group => [
+    return [palette.groups.filter(group => groups.has(group)).map(group => [
         group ? visible(baseName(group)) : 'unknown',
-        palette.groupColor(group), visible(group || '')]).concat(rest);
+        palette.groupColor(group), visible(group || '')]), rest];
 }
 
 function showLegend() {
     setPending('legend', false);
-    const items = legendItems();
+    const [items, rest] = legendItems();
     const most = wholeLegend || items.length <= LEGEND_MOST + 1 ? items.length :
         LEGEND_MOST;
-    const lines = items.slice(0, most).map(([name, color, title]) => {
+    const lines = items.slice(0, most).concat(rest).map(([name, color, title]) => {
         const item = element('li', name, { title });
         const swatch = element('span', '', { class: 'swatch' });
 
@@ -107,7 +108,7 @@ function showLegend() {
     }
     const list = byId('legend');
 
-    list.hidden = !items.length;
+    list.hidden = !lines.length;
     list.replaceChildren(...lines);
     // Fewer names leave their room, so that what is below stays where it is.
     if (!wholeLegend)
