@@ -306,13 +306,14 @@ SHIM_API enum shim_result shim_function_ranges(
 	SHIM_OUT_SIZE_IS(count,
 			 total) struct shim_code_range *ranges) SHIM_ASYNC;
 
-/* The ways in which a compiler marks calls. */
+/* The ways in which calls reach shim: marks of the compiler, or none. */
 enum shim_source {
 	SHIM_SOURCE_NONE,      /* no mark is known */
 	SHIM_SOURCE_HOOKS,     /* it calls the hooks: -finstrument-functions */
 	SHIM_SOURCE_XRAY,      /* XRay's sleds: clang -fxray-instrument */
 	SHIM_SOURCE_PATCHABLE, /* no-ops: -fpatchable-function-entry=N, N >= 5 */
 	SHIM_SOURCE_FENTRY,    /* gcc -pg -mfentry -mrecord-mcount */
+	SHIM_SOURCE_UNMARKED,  /* none: SHIM_PATCH has chosen the function */
 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * The value of --filter: joins its pieces and files into one list.  A long
+ * The values of --filter and --patch: joins its pieces and files into one list.  A long
  * list goes into a file, because the environment of a program has limited
  * room.
  */
@@ -21,14 +21,15 @@ static const char blanks[] = " \t\r\n";
 
 /* --- items ---------------------------------------------------------------- */
 
-static bool is_item(const char *item)
+static bool is_item(const struct filter *filter, const char *item)
 {
 	item += *item == '-';
 	if (item[0] == '\0' || item[0] == '@')
 		return false;
 	if (item[1] != ':')
 		return true;
-	return strchr("NTMF", item[0]) != NULL && item[2] != '\0';
+	return strchr(filter->is_patch ? "NTM" : "NTMF", item[0]) != NULL &&
+	       item[2] != '\0';
 }
 
 static bool append(struct filter *filter, const char *item)
@@ -71,14 +72,18 @@ static bool add_items(struct filter *filter, char *list, const char *where)
 		item = trim(item);
 		if (*item == '\0')
 			continue;
-		if (!is_item(item)) {
-			snprintf(filter->error, sizeof(filter->error),
-				 "%s'%.200s' is not an item: there are all, "
-				 "none,"
-				 " program, the name of an object, N:namespace,"
-				 " T:class, M:function and F:file, each with or"
-				 " without '-' before it, and @FILE alone",
-				 where, item);
+		if (!is_item(filter, item)) {
+			snprintf(
+				filter->error, sizeof(filter->error),
+				"%s'%.200s' is not an item: there are all, "
+				"none, program, %s, each with or without '-'"
+				" before it, and @FILE alone",
+				where, item,
+				filter->is_patch ?
+					"the name of a function, libOBJECT.so,"
+					" N:namespace, T:class and M:function" :
+					"the name of an object, N:namespace,"
+					" T:class, M:function and F:file");
 			return false;
 		}
 		if (!append(filter, item))
@@ -196,14 +201,16 @@ static int write_list(const char *list, const char *path)
 
 int filter_export(const struct filter *filter, const char *directory)
 {
+	const char *name = filter->is_patch ? "SHIM_PATCH" : "SHIM_FILTER";
 	char value[PATH_MAX + 16];
 	int r;
 
 	if (strlen(filter->list) < VARIABLE_MAX)
-		return setenv("SHIM_FILTER", filter->list, 1) < 0 ? -errno : 0;
-	snprintf(value, sizeof(value), "@%s/filter", directory);
+		return setenv(name, filter->list, 1) < 0 ? -errno : 0;
+	snprintf(value, sizeof(value), "@%s/%s", directory,
+		 filter->is_patch ? "patch" : "filter");
 	r = write_list(filter->list, value + 1);
 	if (r < 0)
 		return r;
-	return setenv("SHIM_FILTER", value, 1) < 0 ? -errno : 0;
+	return setenv(name, value, 1) < 0 ? -errno : 0;
 }

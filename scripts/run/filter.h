@@ -1,4 +1,4 @@
-/* The list of --filter, of any length, from arguments and files. */
+/* The lists of --filter and --patch, of any length, from arguments and files. */
 #ifndef RUN_FILTER_H
 #define RUN_FILTER_H
 
@@ -7,7 +7,8 @@
 #include <stddef.h>
 
 struct filter {
-	char *list;  /* items with commas between; NULL: none */
+	bool is_patch; /* --patch: a bare item is a function, and there is no F: */
+	char *list;    /* items with commas between; NULL: none */
 	size_t size; /* of the memory */
 	char error[PATH_MAX + 512];
 };
@@ -22,10 +23,10 @@ struct filter {
 bool filter_add(struct filter *filter, const char *text);
 
 /*
- * filter_export - set SHIM_FILTER for the program
+ * filter_export - set SHIM_FILTER, or SHIM_PATCH, for the program
  *
- * A list that is too long for a variable goes into the file "filter" of the recording
- * @directory.  Returns 0 or -errno.
+ * A list that is too long for a variable goes into the file "filter" or "patch" of the
+ * recording @directory.  Returns 0 or -errno.
  */
 int filter_export(const struct filter *filter, const char *directory);
 

@@ -212,7 +212,8 @@ static bool names_process(char **word)
 		     strcmp(*word, "-F") == 0 || strcmp(*word, "--for") == 0 ||
 		     strcmp(*word, "--profile") == 0 ||
 		     strcmp(*word, "--output") == 0 ||
-		     strcmp(*word, "--filter") == 0) &&
+		     strcmp(*word, "--filter") == 0 ||
+		     strcmp(*word, "--patch") == 0) &&
 		    word[1] != NULL)
 			word++;
 	}

@@ -198,6 +198,8 @@ void recording_remove(const char *path)
 		return;
 	snprintf(file, sizeof(file), "%s/filter", path);
 	unlink(file);
+	snprintf(file, sizeof(file), "%s/patch", path);
+	unlink(file);
 	rmdir(path);
 }
 

@@ -82,7 +82,7 @@ static void warn_of_program(void)
 		 (is_sampled_instead || settings_records_calls(&settings)))
 		say("%s: is not compiled with -finstrument-functions: %s (to see"
 		    " every call, add -finstrument-functions and -g to its"
-		    " compiler flags)",
+		    " compiler flags, or use --patch '*')",
 		    name,
 		    is_sampled_instead ?
 			    "it is sampled instead" :
@@ -243,17 +243,17 @@ static const char *choose_output(void)
 	return pattern;
 }
 
-static int export_filter(const char *directory)
+static int export_filter(const struct filter *filter, const char *directory)
 {
 	int r;
 
-	if (settings.filter.list == NULL)
+	if (filter->list == NULL)
 		return 0;
-	r = filter_export(&settings.filter, directory);
+	r = filter_export(filter, directory);
 	if (r == 0)
 		return 0;
-	say("%s: cannot keep the list of --filter: %s", directory,
-	    strerror(-r));
+	say("%s: cannot keep the list of --%s: %s", directory,
+	    filter->is_patch ? "patch" : "filter", strerror(-r));
 	return STATUS_FAILED;
 }
 
@@ -281,7 +281,9 @@ static int make_recording(struct start *start)
 		start->directory[0] = '\0';
 		return 0;
 	}
-	r = export_filter(start->directory);
+	r = export_filter(&settings.filter, start->directory);
+	if (r == 0)
+		r = export_filter(&settings.patch, start->directory);
 	if (r != 0)
 		recording_remove(start->directory);
 	return r;
@@ -424,6 +426,9 @@ static void say_nothing_recorded(enum recording_content content,
 		    " through that were called (`profrun report %s` names items"
 		    " that match none)",
 		    directory);
+	else if (settings.patch.list != NULL)
+		say("nothing was recorded: none of the functions that --patch"
+		    " chooses ran");
 	else if (settings_records_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"
@@ -650,6 +655,8 @@ static int do_verb(int words, char **word)
 	if (settings.is_live && !live_prepare())
 		return STATUS_USAGE;
 	program_inspect(&program);
+	/* shim marks it. */
+	program.is_marked |= settings.patch.list != NULL;
 	choose_profile();
 	choose_unwinding();
 	if (!settings.is_quiet)

@@ -90,6 +90,9 @@ static const char common_help[] =
 	"                             all, none, program, libfoo.so, N:namespace,\n"
 	"                             T:class, M:function, F:file.c, -item: not these;\n"
 	"                             @FILE: with such items, one or more a line\n"
+	"      --patch LIST           record functions that no compiler has marked, as\n"
+	"                             '*' or 'parse*,N:db': FUNCTION, libfoo.so and\n"
+	"                             the items of --filter (x86-64)\n"
 	"      --control              let `profrun ctl` in while it runs\n"
 	"  -q, --quiet                print errors only\n"
 	"  -v, --verbose              print each step\n"
@@ -559,12 +562,12 @@ void settings_check_together(const struct settings *settings)
 /* --- the filter --------------------------------------------------------- */
 
 /* Lists of repeated options are joined. */
-static void add_filter(struct settings *settings, const char *text,
-		       const char *where)
+static void add_filter(struct settings *settings, struct filter *filter,
+		       const char *text, const char *where)
 {
-	if (filter_add(&settings->filter, text))
+	if (filter_add(filter, text))
 		return;
-	say("%s: %s", where, settings->filter.error);
+	say("%s: %s", where, filter->error);
 	usage_error(settings);
 }
 
@@ -669,6 +672,7 @@ static void read_variables(struct settings *settings)
 enum {
 	OPT_CONTROL = 256,
 	OPT_BUDGET,
+	OPT_PATCH,
 	OPT_GAPS,
 	OPT_COUNTERS,
 	OPT_TICK,
@@ -687,6 +691,7 @@ enum {
 		{ "filter", required_argument, NULL, 'F' }, \
 		{ "control", no_argument, NULL, OPT_CONTROL }, \
 		{ "budget", required_argument, NULL, OPT_BUDGET }, \
+		{ "patch", required_argument, NULL, OPT_PATCH }, \
 		{ "quiet", no_argument, NULL, 'q' }, \
 		{ "verbose", no_argument, NULL, 'v' }, \
 	{ \
@@ -734,7 +739,12 @@ static void read_option(struct settings *settings, int option)
 		settings->output = optarg;
 		settings->is_output_given = true;
 		break;
-	case 'F': add_filter(settings, optarg, "--filter"); break;
+	case 'F':
+		add_filter(settings, &settings->filter, optarg, "--filter");
+		break;
+	case OPT_PATCH:
+		add_filter(settings, &settings->patch, optarg, "--patch");
+		break;
 	case OPT_BUDGET:
 		check_budget(settings, optarg, "--budget");
 		settings->budget = optarg;
@@ -792,8 +802,10 @@ static void no_program(const struct settings *settings)
 void settings_read(struct settings *settings, int words, char **word)
 {
 	const struct option *options;
-	const char *error, *profile, *filter, *budget;
+	const char *error, *profile, *filter, *patch, *budget;
 	int option;
+
+	settings->patch.is_patch = true;
 
 	settings->is_record = strcmp(word[0], "record") == 0;
 	settings->is_stat = strcmp(word[0], "stat") == 0;
@@ -818,7 +830,10 @@ void settings_read(struct settings *settings, int words, char **word)
 	}
 	filter = getenv("SHIM_FILTER");
 	if (settings->filter.list == NULL && filter != NULL)
-		add_filter(settings, filter, "SHIM_FILTER");
+		add_filter(settings, &settings->filter, filter, "SHIM_FILTER");
+	patch = getenv("SHIM_PATCH");
+	if (settings->patch.list == NULL && patch != NULL && *patch != '\0')
+		add_filter(settings, &settings->patch, patch, "SHIM_PATCH");
 	budget = getenv("SHIM_BUDGET");
 	if (settings->budget == NULL && budget != NULL && *budget != '\0')
 		check_budget(settings, budget, "SHIM_BUDGET");

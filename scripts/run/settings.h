@@ -24,6 +24,7 @@ struct settings {
 	const char *budget;   /* for SHIM_BUDGET; NULL: the variable stays */
 	bool is_disabled;     /* SHIM_DISABLE: run without shim */
 	struct filter filter; /* the functions to record */
+	struct filter patch;  /* functions without marks to record */
 	bool has_control;     /* allow `profrun ctl` */
 	bool has_gaps;	      /* record when threads had no processor */
 	unsigned counters_ms; /* the system's counters' period; 0: none */

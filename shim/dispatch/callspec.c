@@ -37,11 +37,23 @@ struct rule {
 };
 
 /* The rules are in one mapping with the text that they point into. */
-static struct rule *rules;
-static size_t rule_count;
-static size_t room;
-static void *memory;
-static size_t memory_size;
+struct list {
+	const char *option;
+	const char *otherwise; /* what happens if the list is invalid */
+	enum kind bare;	       /* of an item without a letter */
+	struct rule *rules;
+	size_t count;
+	size_t room;
+	void *memory;
+	size_t memory_size;
+};
+
+static struct list filter = { .option = "--filter",
+			      .otherwise = "all functions are recorded",
+			      .bare = OBJECT };
+static struct list patch = { .option = "--patch",
+			     .otherwise = "no function is patched",
+			     .bare = METHOD };
 
 /* --- the list --- */
 
@@ -68,7 +80,18 @@ static struct part trim(struct part part)
 	return part;
 }
 
-static bool read_item(struct part item, struct rule *rule)
+/* Whether the name of an object, rather than of a function, is meant. */
+static bool is_object(struct part item)
+{
+	for (size_t i = 0; i + 3 <= item.length; i++)
+		if (item.text[i] == '.' && item.text[i + 1] == 's' &&
+		    item.text[i + 2] == 'o')
+			return true;
+	return false;
+}
+
+static bool read_item(const struct list *list, struct part item,
+		      struct rule *rule)
 {
 	static const struct {
 		char letter;
@@ -91,7 +114,7 @@ static bool read_item(struct part item, struct rule *rule)
 	else if (is_word(item, "program"))
 		rule->kind = PROGRAM;
 	else
-		rule->kind = OBJECT;
+		rule->kind = is_object(item) ? OBJECT : list->bare;
 	if (item.length < 2 || item.text[1] != ':')
 		return true;
 	rule->part = (struct part){ item.text + 2, item.length - 2 };
@@ -104,27 +127,27 @@ static bool read_item(struct part item, struct rule *rule)
 	return false;
 }
 
-static void release_rules(void)
+static void release_rules(struct list *list)
 {
-	if (memory)
-		sys_unmap(memory, memory_size);
-	memory = rules = NULL;
-	rule_count = 0;
+	if (list->memory)
+		sys_unmap(list->memory, list->memory_size);
+	list->memory = list->rules = NULL;
+	list->count = 0;
 }
 
 /* Maps room for @items rules and the text after them; returns the text's address, or
  * NULL. */
-static char *map_rules(size_t items, size_t text_size)
+static char *map_rules(struct list *list, size_t items, size_t text_size)
 {
-	release_rules();
-	memory_size = items * sizeof(*rules) + text_size;
-	if (sys_map(memory_size, &memory) < 0) {
-		memory = NULL;
+	release_rules(list);
+	list->memory_size = items * sizeof(*list->rules) + text_size;
+	if (sys_map(list->memory_size, &list->memory) < 0) {
+		list->memory = NULL;
 		return NULL;
 	}
-	rules = memory;
-	room = items;
-	return (char *)(rules + items);
+	list->rules = list->memory;
+	list->room = items;
+	return (char *)(list->rules + items);
 }
 
 static size_t count_items(const char *list)
@@ -136,32 +159,37 @@ static size_t count_items(const char *list)
 	return items;
 }
 
-static void refuse_item(struct part item)
+static void refuse_item(struct list *list, struct part item)
 {
-	char text[100];
-	struct text copy;
+	char line[400];
+	struct text text;
 
-	text_init(&copy, text, sizeof(text));
-	text_add_part(&copy, item.text, item.length);
-	log_line("--filter: all functions are recorded: '%s' is not an item "
-		 "(items are all, none, program, OBJECT, N:namespace, T:class, "
-		 "M:function, F:file, each with or without '-')",
-		 text);
-	release_rules();
+	text_init(&text, line, sizeof(line));
+	text_add(&text, list->option);
+	text_add(&text, ": ");
+	text_add(&text, list->otherwise);
+	text_add(&text, ": '");
+	text_add_part(&text, item.text, item.length);
+	text_add(&text, "' is not an item (items are all, none, program, ");
+	text_add(&text, list == &patch ? "FUNCTION, libOBJECT.so" : "OBJECT");
+	text_add(&text, ", N:namespace, T:class, M:function");
+	text_add(&text, list == &patch ? "" : ", F:file");
+	text_add(&text, ", each with or without '-')");
+	log_line("%s", line);
+	release_rules(list);
 }
 
-bool callspec_read(const char *list)
+static bool read_list(struct list *list, const char *given)
 {
-	size_t size = text_length(list) + 1;
-	char *at = map_rules(count_items(list), size);
+	size_t size = text_length(given) + 1;
+	char *at = map_rules(list, count_items(given), size);
 
 	if (!at) {
-		log_line("--filter: %s",
-			 "all functions are recorded: no memory for the list");
+		log_line("%s: no memory for the list", list->option);
 		return false;
 	}
 	for (size_t i = 0; i < size; i++)
-		at[i] = list[i];
+		at[i] = given[i];
 	while (*at) {
 		struct part item = { at, 0 };
 
@@ -173,19 +201,27 @@ bool callspec_read(const char *list)
 		item = trim(item);
 		if (item.length == 0)
 			continue;
-		if (!read_item(item, &rules[rule_count])) {
-			refuse_item(item);
+		/* Source files are not read before the program runs. */
+		if (!read_item(list, item, &list->rules[list->count]) ||
+		    (list == &patch &&
+		     list->rules[list->count].kind == SOURCE)) {
+			refuse_item(list, item);
 			return false;
 		}
-		rule_count++;
+		list->count++;
 	}
 	return true;
 }
 
+bool callspec_read(const char *list)
+{
+	return read_list(&filter, list);
+}
+
 static bool has_kind(enum kind kind)
 {
-	for (size_t i = 0; i < rule_count; i++)
-		if (rules[i].kind == kind)
+	for (size_t i = 0; i < filter.count; i++)
+		if (filter.rules[i].kind == kind)
 			return true;
 	return false;
 }
@@ -451,16 +487,16 @@ static const struct rule *find_rule(const struct subject *subject)
 	struct shim_meta *meta = record_meta();
 	const struct rule *found = NULL;
 
-	for (size_t i = rule_count; i-- > 0;) {
+	for (size_t i = filter.count; i-- > 0;) {
 		if ((found && has_matched(meta, i)) ||
-		    !applies(&rules[i], subject))
+		    !applies(&filter.rules[i], subject))
 			continue;
 		note_match(meta, i);
 		if (!found)
-			found = &rules[i];
+			found = &filter.rules[i];
 	}
 	if (meta)
-		meta->filter_items = (uint32_t)rule_count;
+		meta->filter_items = (uint32_t)filter.count;
 	return found;
 }
 
@@ -479,7 +515,31 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 	rule = find_rule(&subject);
 	if (rule)
 		return rule->excludes == (rule->kind == NONE);
-	return rule_count == 0 || rules[0].excludes;
+	return filter.count == 0 || filter.rules[0].excludes;
+}
+
+bool callspec_patches(const char *object, bool is_program, bool is_system,
+		      const char *name)
+{
+	struct subject subject = {
+		.object = object,
+		.file = "",
+		.is_program = is_program,
+		.name = part_of(name),
+	};
+
+	subject.count = read_parts(name, subject.parts);
+	for (size_t i = patch.count; i-- > 0;) {
+		const struct rule *rule = &patch.rules[i];
+
+		if (!applies(rule, &subject))
+			continue;
+		if (rule->excludes != (rule->kind == NONE))
+			return false;
+		if (!is_system || rule->kind == OBJECT)
+			return true;
+	}
+	return !is_system && patch.count > 0 && patch.rules[0].excludes;
 }
 
 /* --- the filter --- */
@@ -634,46 +694,57 @@ static int read_file(const char *path, void **text, size_t *size)
 	return r;
 }
 
-static bool read_list_of_file(const char *path)
+static bool read_list_of_file(struct list *list, const char *path)
 {
-	void *text;
+	char line[100];
+	struct text text;
+	void *content;
 	size_t size;
 	bool is_good;
 	int r;
 
-	r = read_file(path, &text, &size);
+	text_init(&text, line, sizeof(line));
+	text_add(&text, list->option);
+	text_add(&text, ": ");
+	text_add(&text, list->otherwise);
+	r = read_file(path, &content, &size);
 	if (r < 0) {
-		log_error("--filter: all functions are recorded: %s", path, r);
+		text_add(&text, ": %s");
+		log_error(line, path, r);
 		return false;
 	}
-	callspec_join(text);
-	is_good = callspec_read(text);
-	sys_unmap(text, size);
-	if (is_good && rule_count == 0)
-		log_line(
-			"--filter: all functions are recorded: %s has no items",
-			path);
-	return is_good && rule_count > 0;
+	callspec_join(content);
+	is_good = read_list(list, content);
+	sys_unmap(content, size);
+	if (is_good && list->count == 0) {
+		text_add(&text, ": %s has no items");
+		log_line(line, path);
+	}
+	return is_good && list->count > 0;
 }
 
-/* Empties config.filter, which is recorded, unless the filter is valid. */
-void callspec_configure(void)
+/* The value of the option, which is recorded, as a list: "" unless it is valid. */
+static const char *configure(struct list *list, const char *given)
 {
-	const char *filter = config.filter;
 	uint32_t before = log_end();
 	bool is_good;
 
-	config.filter = "";
-	if (filter[0] == '@')
-		is_good = read_list_of_file(filter + 1);
-	else if (filter[0])
-		is_good = callspec_read(filter);
+	if (!given[0])
+		return "";
+	if (given[0] == '@')
+		is_good = read_list_of_file(list, given + 1);
 	else
-		return;
+		is_good = read_list(list, given);
 	if (is_good)
-		config.filter = (const char *)(rules + room);
-	else
-		log_about_setting(before);
+		return (const char *)(list->rules + list->room);
+	log_about_setting(before);
+	return "";
+}
+
+void callspec_configure(void)
+{
+	config.filter = configure(&filter, config.filter);
+	config.patch = configure(&patch, config.patch);
 }
 
 void callspec_start(void)

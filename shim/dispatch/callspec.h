@@ -33,7 +33,16 @@ void callspec_join(char *text);
 bool callspec_needs_symbols(void);
 bool callspec_needs_files(void);
 
-/* Parses SHIM_FILTER; empties config.filter if it is invalid.  Called after config_read. */
+/*
+ * The list of SHIM_PATCH, in the same language, chooses functions that no compiler has
+ * marked.  An item without a letter is a function, as M:item, unless it has ".so" in it.
+ * There is no F:.  Functions of system libraries are chosen only by the object's name:
+ * @is_system.
+ */
+bool callspec_patches(const char *object, bool is_program, bool is_system,
+		      const char *name);
+
+/* Parses SHIM_FILTER and SHIM_PATCH; empties the one in config that is invalid.  Called after config_read. */
 void callspec_configure(void);
 /* Sets SHIM_FILTER as the filter of built-in profilers that have none.  Called after
  * they were created.  State lock held. */

@@ -132,6 +132,12 @@ void *edge_traces_back(void)
 {
 	if (!real_backtrace)
 		real_backtrace = (backtrace_function)lookup_real("backtrace");
+	/* libc's first backtrace opens the unwinder of a program that has none. */
+	if (returns_are_used() && real_backtrace && !resolve_unwinder()) {
+		void *frame;
+
+		real_backtrace(&frame, 1);
+	}
 	return returns_are_used() && resolve_unwinder() ?
 		       (void *)trace_back :
 		       (void *)real_backtrace;

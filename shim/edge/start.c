@@ -24,6 +24,7 @@
 #include "runtime/record.h"
 #include "runtime/state.h"
 #include "sampling/sample.h"
+#include "sources/sources.h"
 #include "unwind/second.h"
 
 #include <shim/attach.h>
@@ -165,6 +166,7 @@ static void start_all(void)
 	 * then. */
 	if (started_early)
 		image_look_again();
+	sources_begin_unmarked();
 	if (on_exit)
 		on_exit(write_exit, NULL);
 	if (__cxa_at_quick_exit)

@@ -526,6 +526,44 @@ void *lookup_beside(const char *object, const char *name)
 
 /* --- libraries of shim --- */
 
+#define OPENED_MAX 16
+
+/* One of each namespace; other threads read the list. */
+static const struct link_map *opened[OPENED_MAX];
+static unsigned opened_count;
+
+static void *note_opened(void *library)
+{
+	unsigned i = __atomic_load_n(&opened_count, __ATOMIC_RELAXED);
+
+	if (library && i < OPENED_MAX) {
+		opened[i] = library;
+		__atomic_store_n(&opened_count, i + 1, __ATOMIC_RELEASE);
+	}
+	return library;
+}
+
+static bool is_in(const struct link_map *object, uintptr_t start, uintptr_t end)
+{
+	return (uintptr_t)object->l_ld >= start &&
+	       (uintptr_t)object->l_ld < end;
+}
+
+bool lookup_is_beside_us(uintptr_t start, uintptr_t end)
+{
+	unsigned count = __atomic_load_n(&opened_count, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < count; i++) {
+		for (const struct link_map *at = opened[i]; at; at = at->l_prev)
+			if (is_in(at, start, end))
+				return true;
+		for (const struct link_map *at = opened[i]; at; at = at->l_next)
+			if (is_in(at, start, end))
+				return true;
+	}
+	return false;
+}
+
 void *lookup_open_beside_us(const char *name)
 {
 	char path[4096];
@@ -542,7 +580,7 @@ void *lookup_open_beside_us(const char *name)
 	text_add(&text, name);
 	/* Bypasses shim's wrapper of dlopen, which would raise events. */
 	open = (void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
-	return text.cut || !open ?
-		       NULL :
-		       open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL);
+	return text.cut || !open ? NULL :
+				   note_opened(open(LM_ID_NEWLM, path,
+						    RTLD_NOW | RTLD_LOCAL));
 }

@@ -63,6 +63,8 @@ void *lookup_beside(const char *object, const char *name);
  * because the program may have another version of what it needs.  A handle for lookup_in,
  * or NULL.  Takes the loader's lock. */
 void *lookup_open_beside_us(const char *name);
+/* Whether the object in [@start, @end) is such a library, or in the namespace of one. */
+bool lookup_is_beside_us(uintptr_t start, uintptr_t end);
 
 /* The loader's list for debuggers, or NULL. */
 const struct r_debug *lookup_list(void);

@@ -175,9 +175,10 @@ static bool prepare(const struct source_image *image,
 	return code[0] == before || image->is_quiet;
 }
 
-static void change(const struct source_mark *mark, unsigned char *code, bool on)
+static void change(const struct source_image *image,
+		   const struct source_mark *mark, unsigned char *code, bool on)
 {
-	(void)mark;
+	(void)image, (void)mark;
 	entry_switch(code, on);
 }
 

@@ -37,4 +37,32 @@ void entry_switch(unsigned char *code, bool on);
 void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 	       uintptr_t resume);
 
+/*
+ * The thunk of an entry that no compiler has marked (unmarked.c).  It also has the
+ * instructions that were at the entry, moved; and it is the switch: it jumps through a
+ * word that leads to PATCHED_ON or to PATCHED_MOVED.
+ */
+#define PATCHED_SIZE  96
+#define PATCHED_ON    8
+#define PATCHED_MOVED 53
+#define PATCHED_ORIGINAL \
+	(PATCHED_SIZE - ENTRY_SIZE) /* the entry's first bytes */
+#define PATCHED_ROOM (PATCHED_ORIGINAL - PATCHED_MOVED)
+
+struct patched_code {
+	const void *slot;      /* as for thunk_put */
+	const uintptr_t *word; /* the switch */
+	uintptr_t function;
+	uintptr_t site; /* what hooks see as the return address of their call */
+	const unsigned char *original; /* ENTRY_SIZE bytes */
+};
+
+/* Writes all but the moved instructions. */
+void patched_put(unsigned char *thunk, const struct patched_code *code);
+/* Whether the code at @address jumps to the thunk. */
+bool patched_is_jump(const unsigned char *code, uintptr_t address,
+		     uintptr_t thunk);
+/* Makes it jump there; false if that is too far away. */
+bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk);
+
 #endif

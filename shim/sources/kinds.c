@@ -9,10 +9,12 @@
 
 extern const struct source source_fentry;
 extern const struct source source_patchable;
+extern const struct source source_unmarked;
 extern const struct source source_xray;
 
 static const struct source *const kinds[] = { &source_xray, &source_patchable,
-					      &source_fentry };
+					      &source_fentry,
+					      &source_unmarked };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
@@ -27,7 +29,7 @@ const struct source *source_of(enum shim_source kind)
 const struct source *source_of_section(const char *name)
 {
 	for (unsigned i = 0; i < KINDS; i++)
-		if (text_equal(kinds[i]->section, name))
+		if (kinds[i]->section && text_equal(kinds[i]->section, name))
 			return kinds[i];
 	return NULL;
 }

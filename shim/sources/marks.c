@@ -12,6 +12,7 @@
 #include "os/segments.h"
 #include "os/sys.h"
 #include "os/text.h"
+#include "sources/unmarked.h"
 
 #include <errno.h>
 
@@ -224,6 +225,8 @@ int marks_find(struct source_image *image)
 	image->is_searched = !elf_is_refused(r);
 	sort(image);
 	remove_overlaps(image);
+	if (r == 0 && unmarked_find(image, add_mark) == 0)
+		sort(image);
 	image->changed = 0;
 	image->changed_end = image->count;
 	return r == -ENOENT || r == -ENOEXEC ? 0 : r;

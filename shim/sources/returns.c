@@ -8,6 +8,7 @@
 #include "arch.h"
 #include "dispatch/plan.h"
 #include "os/sys.h"
+#include "runtime/config.h"
 #include "runtime/log.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@
 /* arch/.../returns.S */
 void shim_entry(void);
 void shim_returned(void);
+void returns_enter_kept(void);
 void returns_nothing(shim_function function, const void *site, uintptr_t frame);
 void returns_plan_enter(shim_function function, const void *site,
 			uintptr_t frame);
@@ -192,15 +194,23 @@ void returns_route(const struct plan_route *route)
 				 route->enter  ? direct[event] :
 						 plan[event],
 				 __ATOMIC_RELEASE);
+	/* Hooks that are reached directly do not keep r11, which callers of functions
+	 * without marks may use (returns.S). */
 	__atomic_store_n(&returns_leave,
-			 route->is_on && route->marks ? route->marks->returned :
-							shim_returned,
+			 route->is_on && route->marks && !config.patch[0] ?
+				 route->marks->returned :
+				 shim_returned,
 			 __ATOMIC_RELEASE);
 }
 
 void (*returns_entry(const struct plan_route *route))(void)
 {
 	return route->is_on && route->marks ? route->marks->entry : shim_entry;
+}
+
+uintptr_t returns_entry_kept(void)
+{
+	return (uintptr_t)returns_enter_kept;
 }
 
 #else
@@ -230,6 +240,11 @@ void (*returns_entry(const struct plan_route *route))(void)
 {
 	(void)route;
 	return NULL;
+}
+
+uintptr_t returns_entry_kept(void)
+{
+	return 0;
 }
 
 #endif

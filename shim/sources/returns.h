@@ -42,5 +42,7 @@ void returns_route(const struct plan_route *route);
 
 /* The code that thunks jump to for @route. */
 void (*returns_entry(const struct plan_route *route))(void);
+/* The code that thunks of entries jump to that no compiler has marked. */
+uintptr_t returns_entry_kept(void);
 
 #endif

@@ -9,6 +9,8 @@
 #include "dispatch/plan.h"
 #include "image/image.h"
 #include "image/image_facts.h"
+#include "inspect/code.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "os/tasks.h"
 #include "runtime/log.h"
@@ -17,6 +19,7 @@
 #include "sources/route.h"
 #include "sources/switch_marks.h"
 #include "sources/thunks.h"
+#include "sources/unmarked.h"
 
 #include <errno.h>
 
@@ -89,7 +92,7 @@ static bool needs_thunks(const struct source_image *image)
 /* Finds the marks of an image, once. */
 static void search(struct source_image *image)
 {
-	if (image->is_searched)
+	if (image->is_searched || unmarked_is_waiting())
 		return;
 	if (marks_find(image) < 0) {
 		log_image(image, "marks of functions cannot be read: its calls "
@@ -136,7 +139,33 @@ static int change_all(enum switch_step step, bool *changed)
 	return result;
 }
 
-/* Before the first change of entries, which a thread may be executing. */
+/* Whether the program has not run yet, apart from constructors of libraries: no signal
+ * handler, and no other stack, has interrupted its functions. */
+static bool is_before_main(void)
+{
+	return !state_main_started() && !lookup_was_attached();
+}
+
+static bool has_unmarked(const struct source_image *image)
+{
+	return image->thunk_size == PATCHED_SIZE;
+}
+
+static void say_not_quiet(struct source_image *image)
+{
+	bool is_late = has_unmarked(image) ? !image->is_fresh :
+					     !image->is_quiet;
+
+	if (is_late && !image->is_told && image->on == 0)
+		log_image(image, "its code may be running already, so its "
+				 "entries cannot be changed: calls of it are "
+				 "not recorded");
+	image->is_told = true;
+}
+
+/* Before the first change of entries, which a thread may be executing.  A thread that is
+ * inside no-ops is rare; entries that are not marked need the proof that there is no other
+ * thread. */
 static void find_quiet(void)
 {
 	bool is_alone = false, is_known = false;
@@ -146,16 +175,14 @@ static void find_quiet(void)
 
 		if (!image->thunks)
 			continue;
-		if (!image->is_new && !is_known) {
+		if (!is_known && (!image->is_new || has_unmarked(image))) {
 			is_alone = tasks_are_one();
 			is_known = true;
 		}
 		image->is_quiet = image->is_new || is_alone;
-		if (!image->is_quiet && !image->is_told && image->on == 0)
-			log_image(image, "threads run already, so no-ops at "
-					 "its entries cannot be replaced: its "
-					 "calls are not recorded");
-		image->is_told = true;
+		image->is_fresh = is_alone &&
+				  (image->is_new || is_before_main());
+		say_not_quiet(image);
 		image->is_new = false;
 	}
 }
@@ -288,6 +315,22 @@ SUBSCRIBE(images_forked, finish_fork);
 bool sources_are_on(void)
 {
 	return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE);
+}
+
+static int settle_unmarked(void *unused)
+{
+	(void)unused;
+	unmarked_begin();
+	settle();
+	return 0;
+}
+
+void sources_begin_unmarked(void)
+{
+	if (!unmarked_is_waiting())
+		return;
+	code_start();
+	state_call_locked(settle_unmarked, NULL);
 }
 
 /* --- what dispatch asks --- */

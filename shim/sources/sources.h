@@ -6,6 +6,8 @@
  *
  * A mark that is on calls a stub (arch/.../sources.S), which calls what the mark's hook
  * would call.  A mark that is off costs what the compiler's placeholder costs.
+ * The entry of a function that no compiler has marked (unmarked.h) is a mark, too, which
+ * costs two jumps while it is off.
  *
  * All functions: state lock held.
  */
@@ -45,8 +47,11 @@ struct source_image {
 	bool is_new;	   /* just loaded: no other thread runs its code */
 	bool is_told;
 	bool is_quiet;	  /* no other thread runs its code now */
+	bool is_fresh;	  /* and none has run it before */
 	uintptr_t stubs;  /* code near it that jumps to stubs; 0: none yet */
 	uintptr_t thunks; /* thunks.h; 0: none */
+	uint32_t thunk_size;
+	uintptr_t *switches; /* a word for each mark, of its thunk; or NULL */
 	struct source_mark *marks; /* sorted by offset */
 	uint32_t count, room;
 	uint32_t on;		       /* marks that are on */
@@ -69,11 +74,12 @@ typedef int source_add(struct source_image *image,
 /* One kind of marks. */
 struct source {
 	enum shim_source kind;
-	const char *section; /* which lists the marks */
+	const char *section; /* which lists the marks; NULL: none does */
 	uint8_t size;	     /* of the code of a mark */
 	bool has_thunks;     /* its marks jump to thunks (thunks.h) */
 
-	/* Adds the marks that @section of the image lists.  Returns 0 or -errno. */
+	/* Adds the marks that @section of the image lists.  Returns 0 or -errno.  NULL
+	 * without a section. */
 	int (*find)(struct source_image *image, const Elf64_Shdr *section,
 		    source_add *add);
 	/* What the code of a mark is. */
@@ -89,8 +95,9 @@ struct source {
 	 */
 	bool (*prepare)(const struct source_image *image,
 			const struct source_mark *mark, unsigned char *code);
-	/* Step 2: changes one byte. */
-	void (*change)(const struct source_mark *mark, unsigned char *code,
+	/* Step 2: changes one byte, or a word of the thunk. */
+	void (*change)(const struct source_image *image,
+		       const struct source_mark *mark, unsigned char *code,
 		       bool on);
 };
 
@@ -121,6 +128,10 @@ static inline uintptr_t source_stub(const struct source_image *image,
 /* Whether marks are to be switched on.  Objects that the program opens are then searched at
  * once.  Async; without the lock. */
 bool sources_are_on(void);
+
+/* Opens the decoder, and changes functions that SHIM_PATCH chooses.  Called once, before main,
+ * without the lock. */
+void sources_begin_unmarked(void);
 
 /* The image that covers @address, with its marks, or NULL. */
 struct source_image *sources_image(uintptr_t address);

@@ -99,7 +99,7 @@ static bool change_mark(const struct source_image *image,
 			mark->is_unusable = 1;
 			return false;
 		}
-		source->change(mark, code, wanted);
+		source->change(image, mark, code, wanted);
 		return true;
 	}
 	mark->is_prepared = source->prepare(image, mark, code);

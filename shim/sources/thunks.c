@@ -7,6 +7,7 @@
 #include "os/sys.h"
 #include "runtime/state.h"
 #include "sources/route.h"
+#include "sources/unmarked.h"
 
 #include <sys/mman.h>
 
@@ -14,19 +15,59 @@
 
 #define PAGE 4096u
 
+static size_t round_up(size_t size)
+{
+	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+static size_t code_size(const struct source_image *image)
+{
+	return round_up((size_t)image->count * image->thunk_size);
+}
+
 static size_t size_of(const struct source_image *image)
 {
-	size_t size = (size_t)image->count * THUNK_SIZE;
+	size_t size = code_size(image);
 
-	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+	if (image->thunk_size == PATCHED_SIZE)
+		size += round_up((image->count + 1ull) * sizeof(uintptr_t));
+	return size;
+}
+
+/* Behind the switches is the word that thunks with a switch jump through. */
+static void put_thunks(const struct source_image *image)
+{
+	for (uint32_t i = 0; i < image->count; i++) {
+		const struct source_mark *mark = &image->marks[i];
+		unsigned char *thunk = (unsigned char *)thunk_of(image, mark);
+
+		if (mark->source == SHIM_SOURCE_UNMARKED)
+			unmarked_put(image, mark, thunk,
+				     &image->switches[image->count]);
+		else
+			thunk_put(thunk, route_entry(image),
+				  mark_function(image, mark),
+				  mark_address(image, mark) + mark->length);
+	}
+}
+
+static bool has_unmarked(const struct source_image *image)
+{
+	for (uint32_t i = 0; i < image->count; i++)
+		if (image->marks[i].source == SHIM_SOURCE_UNMARKED)
+			return true;
+	return false;
 }
 
 bool thunks_make(struct source_image *image)
 {
-	size_t size = size_of(image);
-	uintptr_t at = near_map(image->start, size);
+	uintptr_t at;
+	size_t size;
 
 	ASSERT_LOCKED();
+	image->thunk_size = has_unmarked(image) ? PATCHED_SIZE : THUNK_SIZE;
+	size = size_of(image);
+	at = near_map(image->start, size);
 	if (!at)
 		return false;
 	/* Both are less than 1 GiB below the image (near_map), so thunks reach the slot. */
@@ -35,18 +76,17 @@ bool thunks_make(struct source_image *image)
 		sys_unmap((void *)at, size);
 		return false;
 	}
-	for (uint32_t i = 0; i < image->count; i++) {
-		const struct source_mark *mark = &image->marks[i];
-
-		thunk_put((unsigned char *)at + (uintptr_t)i * THUNK_SIZE,
-			  route_entry(image), mark_function(image, mark),
-			  mark_address(image, mark) + mark->length);
-	}
-	if (sys_protect((void *)at, size, PROT_READ | PROT_EXEC) < 0) {
-		sys_unmap((void *)at, size);
+	image->thunks = at;
+	if (image->thunk_size == PATCHED_SIZE)
+		image->switches = (uintptr_t *)(at + code_size(image));
+	if (image->switches)
+		image->switches[image->count] = returns_entry_kept();
+	put_thunks(image);
+	if (sys_protect((void *)at, code_size(image), PROT_READ | PROT_EXEC) <
+	    0) {
+		thunks_drop(image);
 		return false;
 	}
-	image->thunks = at;
 	return true;
 }
 
@@ -56,4 +96,5 @@ void thunks_drop(struct source_image *image)
 		return;
 	sys_unmap((void *)image->thunks, size_of(image));
 	image->thunks = 0;
+	image->switches = NULL;
 }

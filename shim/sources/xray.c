@@ -103,8 +103,10 @@ static bool prepare(const struct source_image *image,
 			    source_stub(image, mark->event));
 }
 
-static void change(const struct source_mark *mark, unsigned char *code, bool on)
+static void change(const struct source_image *image,
+		   const struct source_mark *mark, unsigned char *code, bool on)
 {
+	(void)image;
 	xray_switch(mark->event, code, on);
 }
 

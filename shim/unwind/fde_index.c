@@ -218,3 +218,8 @@ bool fde_find(struct frames *frames, uintptr_t address,
 	*range = frames->range;
 	return address - range->start < range->end - range->start;
 }
+
+bool fde_get(struct frames *frames, uint32_t number, struct frame_range *range)
+{
+	return number < frames->count && read_entry(frames, number, range);
+}

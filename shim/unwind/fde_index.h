@@ -32,4 +32,7 @@ bool fde_open(struct frames *frames, const struct view *view, uintptr_t index);
 bool fde_find(struct frames *frames, uintptr_t address,
 	      struct frame_range *range);
 
+/* The range of entry @number, in the order of addresses.  False if the entry is invalid. */
+bool fde_get(struct frames *frames, uint32_t number, struct frame_range *range);
+
 #endif

@@ -53,3 +53,21 @@ void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 {
 	(void)code, (void)slot, (void)function, (void)resume;
 }
+
+void patched_put(unsigned char *thunk, const struct patched_code *code)
+{
+	(void)thunk, (void)code;
+}
+
+bool patched_is_jump(const unsigned char *code, uintptr_t address,
+		     uintptr_t thunk)
+{
+	(void)code, (void)address, (void)thunk;
+	return false;
+}
+
+bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk)
+{
+	(void)code, (void)address, (void)thunk;
+	return false;
+}

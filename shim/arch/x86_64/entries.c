@@ -113,9 +113,17 @@ void entry_switch(unsigned char *code, bool on)
 	code[0] = on ? JUMP : TEST;
 }
 
+/* Writes the distance from the end of these four bytes. */
+static void put_distance(unsigned char *at, const void *target)
+{
+	int32_t distance = (int32_t)((uintptr_t)target - (uintptr_t)(at + 4));
+
+	__builtin_memcpy(at, &distance, sizeof(distance));
+}
+
 /*
  *      0  lea 0(start of the thunk), %r11
- *      7  jmp *slot(%rip)
+ *      7  jmp *(the slot)
  *     16  function
  *     24  resume
  */
@@ -126,11 +134,66 @@ void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 						 0xff, 0xff, 0xff, 0xff,
 						 0x25, 0,    0,	   0,
 						 0,    0xcc, 0xcc, 0xcc };
-	int32_t distance = (int32_t)((const unsigned char *)slot - (code + 13));
 
 	for (unsigned i = 0; i < sizeof(start); i++)
 		code[i] = start[i];
-	__builtin_memcpy(code + 9, &distance, sizeof(distance));
+	put_distance(code + 9, slot);
 	__builtin_memcpy(code + 16, &function, sizeof(function));
 	__builtin_memcpy(code + 24, &resume, sizeof(resume));
+}
+
+/*
+ *      0  notrack jmp *(the switch)
+ *      8  push %r11
+ *     10  lea 8(start of the thunk), %r11
+ *     17  jmp *(the first of @slot)
+ *     24  function
+ *     32  site
+ *     40  the address of 48
+ *     48  mov -8(%rsp), %r11
+ *     53  the moved instructions
+ *     91  the bytes that were at the entry
+ */
+void patched_put(unsigned char *thunk, const struct patched_code *code)
+{
+	static const unsigned char start[24] = { 0x3e, 0xff, 0x25, 0,	 0,
+						 0,    0,    0xcc, 0x41, 0x53,
+						 0x4c, 0x8d, 0x1d, 0xf7, 0xff,
+						 0xff, 0xff, 0xff, 0x25, 0,
+						 0,    0,    0,	   0xcc };
+	static const unsigned char load[5] = { 0x4c, 0x8b, 0x5c, 0x24, 0xf8 };
+	uintptr_t resume = (uintptr_t)thunk + 48;
+
+	for (unsigned i = 0; i < sizeof(start); i++)
+		thunk[i] = start[i];
+	put_distance(thunk + 3, code->word);
+	put_distance(thunk + 19, code->slot);
+	__builtin_memcpy(thunk + 24, &code->function, sizeof(code->function));
+	__builtin_memcpy(thunk + 32, &code->site, sizeof(code->site));
+	__builtin_memcpy(thunk + 40, &resume, sizeof(resume));
+	for (unsigned i = 0; i < sizeof(load); i++)
+		thunk[48 + i] = load[i];
+	for (unsigned i = 0; i < ENTRY_SIZE; i++)
+		thunk[PATCHED_ORIGINAL + i] = code->original[i];
+}
+
+bool patched_is_jump(const unsigned char *code, uintptr_t address,
+		     uintptr_t thunk)
+{
+	int32_t distance = distance_of(address, thunk), found;
+
+	__builtin_memcpy(&found, code + 1, sizeof(found));
+	return thunk && code[0] == JUMP && found == distance;
+}
+
+bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk)
+{
+	int64_t wide = (int64_t)(thunk - (address + ENTRY_SIZE));
+	int32_t distance = (int32_t)wide;
+
+	if (wide != distance)
+		return false;
+	code[0] = JUMP;
+	__builtin_memcpy(code + 1, &distance, sizeof(distance));
+	return true;
 }

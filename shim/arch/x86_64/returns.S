@@ -3,6 +3,7 @@
  * patched to jump to its thunk, which jumps to shim_entry:
  *
  *     r11     the thunk: the function is at 16(r11), the code after the entry at 24(r11)
+ *             (sources/entry_code.h)
  *     (rsp)   the function's return address; rsp is its slot
  *
  * The return address is copied to the slot's place in the mirror (returns.h), and
@@ -22,29 +23,50 @@
 
 	.text
 
-	.macro	RESTORE_ENTRY
-	MARK_POP	r11, r10, r9, r8, rdi, rsi, rdx, rcx
-	add	$8, %rsp
-	.cfi_adjust_cfa_offset -8
-	MARK_POP	rax
-	.endm
-
-	.p2align 6
-	.globl	shim_entry
-	.hidden	shim_entry
-	.type	shim_entry, @function
-shim_entry:
-	.cfi_startproc
-	_CET_ENDBR
+/*
+ * Keeps the registers, tells the hook of the entry, and jumps on.  @kept: the code at the
+ * entry was not marked by its compiler (unmarked.c), which may know that the function leaves
+ * r11 alone, and keep a value there.  Then the thunk has pushed it, and pops nothing: it
+ * is below the stack pointer when the code behind the entry loads it.
+ *
+ *     (rsp+80+8*kept)  the slot
+ *     (rsp+72+8*kept)  the hook's frame; r11, if @kept, otherwise rax
+ *     (rsp+64+8*kept)  the word below the frame
+ *     (rsp)            the thunk
+ */
+	.macro	SAVE_ENTRY kept
+	.if	\kept
+	push	24(%r11)
+	.cfi_adjust_cfa_offset 8
+	MARK_PUSH rax
+	.else
 	MARK_PUSH rax
 	push	24(%r11)
 	.cfi_adjust_cfa_offset 8
+	.endif
 	MARK_PUSH rcx, rdx, rsi, rdi, r8, r9, r10, r11
+	.endm
+
+	.macro	RESTORE_ENTRY kept
+	MARK_POP	r11, r10, r9, r8, rdi, rsi, rdx, rcx
+	.if	\kept
+	MARK_POP	rax
+	add	$16, %rsp
+	.cfi_adjust_cfa_offset -16
+	.else
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	MARK_POP	rax
+	.endif
+	.endm
+
+	.macro	ENTER kept
+	SAVE_ENTRY \kept
 	mov	returns_window@gottpoff(%rip), %rax
-	mov	80(%rsp), %rsi
-	lea	80(%rsp), %rcx
+	mov	80+8*\kept(%rsp), %rsi
+	lea	80+8*\kept(%rsp), %rcx
 	mov	16(%r11), %rdi
-	lea	72(%rsp), %rdx
+	lea	72+8*\kept(%rsp), %rdx
 	mov	%rcx, %r8
 	xor	%fs:(%rax), %r8
 	shr	$20, %r8
@@ -57,7 +79,57 @@ shim_entry:
 	mov	%rdi, 8(%rcx)
 	call	*returns_hooks(%rip)
 	.cfi_remember_state
-	RESTORE_ENTRY
+	RESTORE_ENTRY \kept
+	.endm
+
+	/* Behind ENTER, and behind the jump to the code after the entry. */
+	.macro	ENTER_OTHERWISE kept
+	.cfi_restore_state
+
+	/* A tail call: the function that has jumped here ends, and this function takes
+	 * over its slot.  So a chain of tail calls needs no memory. */
+3:	mov	(%rcx), %rsi
+	mov	8(%rcx), %r8
+	mov	%rdi, 8(%rcx)
+	mov	%r8, %rdi
+	mov	%rsi, 64+8*\kept(%rsp)
+	call	*returns_hooks+16(%rip)
+	mov	(%rsp), %r11
+	lea	80+8*\kept(%rsp), %rcx
+	lea	72+8*\kept(%rsp), %rdx
+	MIRROR	rcx
+	mov	24(%r11), %rax
+	mov	(%rcx), %rsi
+	mov	%rax, 64+8*\kept(%rsp)
+	mov	16(%r11), %rdi
+	call	*returns_hooks(%rip)
+2:	.cfi_remember_state
+	RESTORE_ENTRY \kept
+	notrack	jmp *24+8*\kept(%r11)
+	.cfi_restore_state
+
+4:	mov	%rcx, %rdi
+	call	returns_open
+	mov	(%rsp), %r11
+	mov	80+8*\kept(%rsp), %rsi
+	mov	16(%r11), %rdi
+	lea	80+8*\kept(%rsp), %rcx
+	lea	72+8*\kept(%rsp), %rdx
+	cmp	$1, %eax
+	je	1b
+	jb	2b			/* not recorded, and counted */
+	call	*returns_hooks(%rip)	/* without its end */
+	jmp	2b
+	.endm
+
+	.p2align 6
+	.globl	shim_entry
+	.hidden	shim_entry
+	.type	shim_entry, @function
+shim_entry:
+	.cfi_startproc
+	_CET_ENDBR
+	ENTER	0
 
 	/* rsp is the slot, and r11 the thunk.  The call is written in bytes, because
 	 * unwinders look at the byte before a return address, and must find the rule of
@@ -73,7 +145,8 @@ shim_entry_replace:
 	.long	5f - arch_returned
 
 /* A function has returned: rsp is above its slot, rax, rdx and vector registers have its
- * result.  (Some functions of clang's preserve other registers, too.) */
+ * result.  (Some functions of clang's preserve other registers, too; and callers of
+ * functions that are not marked may know which ones are left alone.) */
 	.globl	arch_returned
 	.hidden	arch_returned
 arch_returned:
@@ -87,16 +160,16 @@ shim_returned:
 	MARK_PUSH rax
 	sub	$8, %rsp
 	.cfi_adjust_cfa_offset 8
-	MARK_PUSH rdx, rcx, rsi, rdi, r8, r9, r10
-	lea	72(%rsp), %rcx
-	lea	64(%rsp), %rdx
+	MARK_PUSH rdx, rcx, rsi, rdi, r8, r9, r10, r11
+	lea	80(%rsp), %rcx
+	lea	72(%rsp), %rdx
 	MIRROR	rcx
 	mov	(%rcx), %rsi
 	mov	8(%rcx), %rdi
-	mov	%rsi, 72(%rsp)
-	mov	%rsi, 56(%rsp)
+	mov	%rsi, 80(%rsp)
+	mov	%rsi, 64(%rsp)
 	call	*returns_hooks+8(%rip)
-	MARK_POP	r10, r9, r8, rdi, rsi, rcx, rdx
+	MARK_POP	r11, r10, r9, r8, rdi, rsi, rcx, rdx
 	add	$8, %rsp
 	.cfi_adjust_cfa_offset -8
 	MARK_POP	rax
@@ -106,44 +179,25 @@ shim_returned:
 	.cfi_offset %rip, -8
 	.cfi_restore %rsp
 	notrack	jmp *24(%r11)
-	.cfi_restore_state
-
-	/* A tail call: the function that has jumped here ends, and this function takes
-	 * over its slot.  So a chain of tail calls needs no memory. */
-3:	mov	(%rcx), %rsi
-	mov	8(%rcx), %r8
-	mov	%rdi, 8(%rcx)
-	mov	%r8, %rdi
-	mov	%rsi, 64(%rsp)
-	call	*returns_hooks+16(%rip)
-	mov	(%rsp), %r11
-	lea	80(%rsp), %rcx
-	lea	72(%rsp), %rdx
-	MIRROR	rcx
-	mov	24(%r11), %rax
-	mov	(%rcx), %rsi
-	mov	%rax, 64(%rsp)
-	mov	16(%r11), %rdi
-	call	*returns_hooks(%rip)
-2:	.cfi_remember_state
-	RESTORE_ENTRY
-	notrack	jmp *24(%r11)
-	.cfi_restore_state
-
-4:	mov	%rcx, %rdi
-	call	returns_open
-	mov	(%rsp), %r11
-	mov	80(%rsp), %rsi
-	mov	16(%r11), %rdi
-	lea	80(%rsp), %rcx
-	lea	72(%rsp), %rdx
-	cmp	$1, %eax
-	je	1b
-	jb	2b			/* not recorded, and counted */
-	call	*returns_hooks(%rip)	/* without its end */
-	jmp	2b
+	ENTER_OTHERWISE 0
 	.cfi_endproc
 	.size	shim_entry, .-shim_entry
+
+/* The thunk has pushed r11.  The code behind the entry is at 32(r11). */
+	.p2align 6
+	.globl	returns_enter_kept
+	.hidden	returns_enter_kept
+	.type	returns_enter_kept, @function
+returns_enter_kept:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	_CET_ENDBR
+	ENTER	1
+	lea	8(%r11), %r11
+	jmp	shim_entry_replace
+	ENTER_OTHERWISE 1
+	.cfi_endproc
+	.size	returns_enter_kept, .-returns_enter_kept
 
 /* The hook if no profiler wants calls. */
 	.p2align 4
@@ -160,10 +214,12 @@ returns_nothing:
 /*
  * The hooks for all other plans: they keep the vector registers that may have arguments or
  * results, because hooks of modules may use them, and call
- * returns_run(function, site, frame, event).
+ * returns_run(function, site, frame, event).  They keep all 16 registers that code
+ * without AVX-512 has: the compiler of a function that is not marked knows which of them
+ * the function leaves alone, and its callers use that.
  */
 	.macro	VECTORS instruction, register, step, store
-	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
+	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 	.if	\store
 	\instruction	%\register\number, \step*\number(%rsp)
 	.else
@@ -191,7 +247,7 @@ returns_nothing:
 	cmp	$32, %eax
 	je	2f
 	ja	4f
-	sub	$(8*16), %rsp
+	sub	$(16*16), %rsp
 	VECTORS	movaps, xmm, 16, 1
 	call	returns_run
 	VECTORS	movaps, xmm, 16, 0
@@ -202,12 +258,12 @@ returns_nothing:
 	.cfi_restore %rbp
 	ret
 	.cfi_restore_state
-2:	sub	$(8*32), %rsp
+2:	sub	$(16*32), %rsp
 	VECTORS	vmovaps, ymm, 32, 1
 	call	returns_run
 	VECTORS	vmovaps, ymm, 32, 0
 	jmp	1b
-4:	sub	$(8*64), %rsp
+4:	sub	$(16*64), %rsp
 	VECTORS	vmovaps, zmm, 64, 1
 	call	returns_run
 	VECTORS	vmovaps, zmm, 64, 0

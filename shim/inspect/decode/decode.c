@@ -408,4 +408,5 @@ const struct decode shim_decode = {
 	.result = decode_result,
 	.run = decode_run,
 	.copy = decode_copy,
+	.entries = decode_entries,
 };

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 7
+#define DECODE_VERSION 8
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -152,6 +152,69 @@ struct decode_copy {
 	const void *argument;
 };
 
+/* Why the first instructions of a function cannot be moved. */
+enum decode_entry_reason {
+	DECODE_ENTRY_MOVABLE,
+	DECODE_ENTRY_UNKNOWN, /* bytes that are no instruction, or data among them */
+	DECODE_ENTRY_SHORT,   /* its first block is too short */
+	DECODE_ENTRY_LOOP,    /* the function jumps to its own beginning */
+	DECODE_ENTRY_TARGET,  /* something may jump among these instructions */
+	DECODE_ENTRY_ADDRESS, /* the function uses its return address */
+	DECODE_ENTRY_STACK,   /* its unwind table has no ordinary call */
+	DECODE_ENTRY_REPLACED, /* another tool's jump, or a breakpoint, is there */
+	DECODE_ENTRY_FIXED,    /* an instruction works only where it is */
+	DECODE_ENTRY_REASONS,
+};
+
+/* A function, all of whose code, or the part with its beginning, is in [start, end). */
+struct decode_entry {
+	uintptr_t start, end;
+	/* The answer. */
+	uint8_t reason; /* enum decode_entry_reason */
+	uint8_t skip;	/* a landing pad, which stays where it is */
+	uint8_t length; /* of the instructions that can be moved */
+	/* For the decoder. */
+	uint8_t has_label : 1;	/* its code computes an address in itself */
+	uint8_t has_switch : 1; /* it jumps to a computed address */
+};
+
+/* A part of the image's code. */
+struct decode_part {
+	uintptr_t start, end;
+	uint32_t owner; /* the number of its function's entry, or UINT32_MAX */
+};
+
+/* The rules for the stack at an address, which are the same up to @until. */
+struct decode_stack_row {
+	uintptr_t until;
+	bool is_ordinary; /* the return address is below the frame's end */
+	uint8_t base;	  /* the processor's number of the register */
+	int32_t offset;	  /* of the frame's end from the register */
+};
+
+#define DECODE_COMPUTED 255 /* the base, if the frame's end is an expression */
+
+/* All code of an image.  Addresses are those in the program. */
+struct decode_entries {
+	uintptr_t start, end;
+	const unsigned char *copy; /* of the image's memory */
+	uintptr_t text, text_end;  /* contains all code */
+	const struct decode_part *parts;
+	uint32_t part_count;
+	struct decode_entry *entries;
+	uint32_t count;
+	uint8_t size; /* of what replaces the first instructions */
+	/* A bit for each byte of the text, zeroed: instructions that begin there; targets
+	 * of jumps and calls; these and other places to which something may jump. */
+	unsigned char *begins, *jumps, *targets;
+	/* A bit for each byte of the image, zeroed: code computes its address. */
+	unsigned char *objects;
+	/* False without a rule. */
+	bool (*row)(const struct decode_entries *question, uintptr_t address,
+		    struct decode_stack_row *row);
+	void *argument;
+};
+
 /* The maximal size of the copy of one instruction with one byte to mark. */
 #define DECODE_COPY_ONE 64
 
@@ -188,6 +251,9 @@ struct decode {
 	 * be copied.  The caller calls it twice with the same @places: the first call
 	 * only counts, the second one writes.  Any number of threads at once. */
 	size_t (*copy)(struct decode_copy *copy);
+	/* Finds the functions whose first instructions can run elsewhere, because nothing
+	 * else than the function's call reaches them. */
+	void (*entries)(const struct decode_entries *question);
 };
 
 /* locate.c */
@@ -196,6 +262,9 @@ void decode_arguments(const struct decode_location *location,
 
 /* copy.c */
 size_t decode_copy(struct decode_copy *copy);
+
+/* entries.c */
+void decode_entries(const struct decode_entries *question);
 
 /* result.c */
 bool decode_result(const struct decode_leaving *leaving,

@@ -1,0 +1,408 @@
+/*
+ * Decides which functions can be changed at their beginnings: their first instructions
+ * will run elsewhere, and a jump takes their place.  That is right only if nothing but a
+ * call of the function ever reaches these bytes.
+ *
+ * It decodes all code of the image that has unwind tables, and notes each address to
+ * which something may jump: targets of jumps and calls, addresses that code computes or
+ * has as a number, words of data with an address in the code, and tables of distances
+ * (switch statements).  It notes too many rather than too few.  A function that may be
+ * reached behind its beginning is left alone; so is one that reads or removes its return
+ * address, for which it would find that of shim.
+ */
+#include "inspect/decode/decode.h"
+
+#include <string.h>
+#include <Zydis/Zydis.h>
+
+#define TABLE_MAX   65536
+#define NUMBER_RSP  4
+#define NUMBER_RBP  5
+#define NO_REGISTER 255
+
+struct search {
+	const struct decode_entries *question;
+	ZydisDecoder decoder;
+	/* The part that is decoded. */
+	const struct decode_part *part;
+	struct decode_entry *owner; /* or NULL */
+	struct decode_stack_row row;
+	bool has_row;
+};
+
+/* --- the image --- */
+
+static const unsigned char *bytes_at(const struct decode_entries *question,
+				     uintptr_t address)
+{
+	return question->copy + (address - question->start);
+}
+
+static bool is_text(const struct decode_entries *question, uintptr_t address)
+{
+	return address - question->text < question->text_end - question->text;
+}
+
+static bool has_bit(const struct decode_entries *question,
+		    const unsigned char *bits, uintptr_t address)
+{
+	uintptr_t bit = address - question->text;
+
+	return bits[bit / 8] >> bit % 8 & 1;
+}
+
+static void set_bit(const struct decode_entries *question, unsigned char *bits,
+		    uintptr_t address)
+{
+	uintptr_t bit = address - question->text;
+
+	if (is_text(question, address))
+		bits[bit / 8] |= (unsigned char)(1u << bit % 8);
+}
+
+static void note_target(const struct search *search, uintptr_t address)
+{
+	set_bit(search->question, search->question->targets, address);
+}
+
+static void refuse(struct decode_entry *entry, enum decode_entry_reason reason)
+{
+	if (entry && entry->reason == DECODE_ENTRY_MOVABLE)
+		entry->reason = (uint8_t)reason;
+}
+
+/* --- data --- */
+
+/* Each word that is an address in the code, at any place a compiler may put it. */
+static void note_words(const struct search *search)
+{
+	const struct decode_entries *question = search->question;
+	uintptr_t size = question->end - question->start;
+
+	for (uintptr_t at = 0; at + 8 <= size; at += 4) {
+		uint64_t word;
+
+		memcpy(&word, question->copy + at, sizeof(word));
+		note_target(search, word);
+	}
+}
+
+static bool is_object(const struct decode_entries *question, uintptr_t address)
+{
+	uintptr_t bit = address - question->start;
+
+	return question->objects[bit / 8] >> bit % 8 & 1;
+}
+
+/*
+ * Distances from @table to code, as a switch statement of position-independent code has
+ * them; mostly there is other data, whose first number leads nowhere.  Code that uses a
+ * table computes the address of its beginning, so the next such address ends it.
+ */
+static void note_table(const struct search *search, uintptr_t table)
+{
+	const struct decode_entries *question = search->question;
+
+	for (uintptr_t i = 0; i < TABLE_MAX; i++) {
+		uintptr_t at = table + i * 4;
+		int32_t distance;
+
+		if (at + 4 > question->end ||
+		    (i > 0 && is_object(question, at)))
+			return;
+		memcpy(&distance, bytes_at(question, at), sizeof(distance));
+		if (!is_text(question, table + (uintptr_t)(intptr_t)distance))
+			return;
+		note_target(search, table + (uintptr_t)(intptr_t)distance);
+	}
+}
+
+static void note_tables(const struct search *search)
+{
+	const struct decode_entries *question = search->question;
+	uintptr_t size = question->end - question->start;
+
+	for (uintptr_t i = 0; i < size; i++) {
+		if (i % 8 == 0 && question->objects[i / 8] == 0)
+			i += 7;
+		else if (is_object(question, question->start + i))
+			note_table(search, question->start + i);
+	}
+}
+
+/* --- one instruction --- */
+
+static bool decode_at(const struct search *search, uintptr_t at, uintptr_t end,
+		      ZydisDecodedInstruction *decoded)
+{
+	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+		       &search->decoder, NULL, bytes_at(search->question, at),
+		       end - at, decoded)) &&
+	       decoded->length <= end - at;
+}
+
+static bool has_memory(const ZydisDecodedInstruction *decoded)
+{
+	return (decoded->attributes & ZYDIS_ATTRIB_HAS_MODRM) &&
+	       decoded->raw.modrm.mod != 3;
+}
+
+static bool is_from_here(const ZydisDecodedInstruction *decoded)
+{
+	return has_memory(decoded) && decoded->raw.modrm.mod == 0 &&
+	       decoded->raw.modrm.rm == 5;
+}
+
+/* The register that an operand in memory is relative to, if there is no other one. */
+static unsigned base_of(const ZydisDecodedInstruction *decoded)
+{
+	unsigned rm = decoded->raw.modrm.rm, rex = decoded->raw.rex.B;
+
+	if (!has_memory(decoded) || rex)
+		return NO_REGISTER;
+	if (rm != 4)
+		return rm == 5 && decoded->raw.modrm.mod == 0 ? NO_REGISTER :
+								rm;
+	if (decoded->raw.sib.index != 4 || decoded->raw.rex.X)
+		return NO_REGISTER;
+	return decoded->raw.sib.base == 5 && decoded->raw.modrm.mod == 0 ?
+		       NO_REGISTER :
+		       decoded->raw.sib.base;
+}
+
+static bool is_return(const ZydisDecodedInstruction *decoded)
+{
+	return decoded->meta.category == ZYDIS_CATEGORY_RET;
+}
+
+/* Whether the instruction after it is not its successor. */
+static bool ends_block(const ZydisDecodedInstruction *decoded)
+{
+	return is_return(decoded) || decoded->mnemonic == ZYDIS_MNEMONIC_JMP ||
+	       decoded->mnemonic == ZYDIS_MNEMONIC_UD2 ||
+	       decoded->mnemonic == ZYDIS_MNEMONIC_HLT ||
+	       decoded->mnemonic == ZYDIS_MNEMONIC_INT3;
+}
+
+/* Whether the instruction takes words off the stack, other than by returning. */
+static bool pops(const ZydisDecodedInstruction *decoded)
+{
+	const bool is_register = decoded->raw.modrm.mod == 3 &&
+				 decoded->raw.modrm.rm == NUMBER_RSP &&
+				 !decoded->raw.rex.B;
+
+	switch (decoded->mnemonic) {
+	case ZYDIS_MNEMONIC_POP:
+	case ZYDIS_MNEMONIC_POPF:
+	case ZYDIS_MNEMONIC_POPFQ: return true;
+	case ZYDIS_MNEMONIC_ADD:
+		return is_register && decoded->raw.imm[0].size != 0 &&
+		       decoded->raw.imm[0].value.s > 0;
+	case ZYDIS_MNEMONIC_LEA:
+		return base_of(decoded) == NUMBER_RSP &&
+		       decoded->raw.modrm.reg == NUMBER_RSP &&
+		       !decoded->raw.rex.R && decoded->raw.disp.value > 0;
+	default: return false;
+	}
+}
+
+/* Whether the instruction may see, or remove, the return address of its function. */
+static bool uses_return_address(struct search *search, uintptr_t at,
+				const ZydisDecodedInstruction *decoded)
+{
+	unsigned base = base_of(decoded);
+	bool removes = pops(decoded);
+	int64_t distance;
+
+	/* It returns, and takes off arguments. */
+	if (is_return(decoded) && decoded->raw.imm[0].size != 0)
+		return true;
+	if (base != NUMBER_RSP && base != NUMBER_RBP && !removes)
+		return false;
+	if (!search->has_row || at >= search->row.until)
+		search->has_row = search->question->row(search->question, at,
+							&search->row);
+	if (!search->has_row)
+		return true;
+	if (removes && search->row.base == NUMBER_RSP &&
+	    search->row.offset == 8)
+		return true;
+	/* A frame whose place is computed: its copy of the return address is there. */
+	if (search->row.base == DECODE_COMPUTED)
+		return base == NUMBER_RBP && decoded->raw.disp.value == 8;
+	if (base != search->row.base)
+		return false;
+	distance = decoded->raw.disp.value - search->row.offset;
+	return distance >= -8 && distance < 0;
+}
+
+static void note_branch(const struct search *search, uintptr_t target,
+			const ZydisDecodedInstruction *decoded)
+{
+	struct decode_entry *owner = search->owner;
+
+	set_bit(search->question, search->question->jumps, target);
+	note_target(search, target);
+	if (owner && decoded->mnemonic != ZYDIS_MNEMONIC_CALL &&
+	    target == owner->start)
+		refuse(owner, DECODE_ENTRY_LOOP);
+}
+
+/* The code has this address as a number. */
+static void note_address(const struct search *search, uintptr_t address)
+{
+	const struct decode_part *part = search->part;
+
+	note_target(search, address);
+	if (search->owner && address > part->start && address < part->end)
+		search->owner->has_label = 1;
+}
+
+static void note_object(const struct search *search, uintptr_t address)
+{
+	const struct decode_entries *question = search->question;
+	uintptr_t bit = address - question->start;
+
+	if (bit < question->end - question->start)
+		question->objects[bit / 8] |= (unsigned char)(1u << bit % 8);
+}
+
+static void look_at(struct search *search, uintptr_t at,
+		    const ZydisDecodedInstruction *decoded)
+{
+	uintptr_t next = at + decoded->length, address;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (decoded->raw.imm[i].is_relative)
+			note_branch(
+				search,
+				next + (uintptr_t)decoded->raw.imm[i].value.s,
+				decoded);
+		else if (decoded->raw.imm[i].size >= 32)
+			note_address(search, decoded->raw.imm[i].value.u);
+	}
+	if (is_from_here(decoded)) {
+		address = next + (uintptr_t)decoded->raw.disp.value;
+		note_address(search, address);
+		if (decoded->mnemonic == ZYDIS_MNEMONIC_LEA)
+			note_object(search, address);
+	}
+	if (search->owner && decoded->mnemonic == ZYDIS_MNEMONIC_JMP &&
+	    !decoded->raw.imm[0].is_relative)
+		search->owner->has_switch = 1;
+	if (search->owner && uses_return_address(search, at, decoded))
+		refuse(search->owner, DECODE_ENTRY_ADDRESS);
+}
+
+static void look_at_part(struct search *search, const struct decode_part *part)
+{
+	const struct decode_entries *question = search->question;
+	ZydisDecodedInstruction decoded;
+
+	search->part = part;
+	search->owner = part->owner < question->count ?
+				&question->entries[part->owner] :
+				NULL;
+	search->has_row = false;
+	for (uintptr_t at = part->start; at < part->end; at += decoded.length) {
+		if (!decode_at(search, at, part->end, &decoded)) {
+			refuse(search->owner, DECODE_ENTRY_UNKNOWN);
+			return;
+		}
+		set_bit(question, question->begins, at);
+		look_at(search, at, &decoded);
+	}
+}
+
+/* --- one function --- */
+
+/* A jump to the middle of an instruction shows that there is data, or that
+ * instructions overlap. */
+static bool is_consistent(const struct decode_entries *question,
+			  const struct decode_entry *entry)
+{
+	for (uintptr_t at = entry->start; at < entry->end; at++)
+		if (has_bit(question, question->jumps, at) &&
+		    !has_bit(question, question->begins, at))
+			return false;
+	return true;
+}
+
+static bool is_foreign_jump(const struct decode_entries *question, uintptr_t at,
+			    const ZydisDecodedInstruction *decoded)
+{
+	return decoded->mnemonic == ZYDIS_MNEMONIC_JMP &&
+	       decoded->raw.imm[0].is_relative &&
+	       !is_text(question,
+			at + decoded->length +
+				(uintptr_t)decoded->raw.imm[0].value.s);
+}
+
+static bool begins_ordinarily(const struct decode_entries *question,
+			      const struct decode_entry *entry)
+{
+	struct decode_stack_row row;
+
+	return question->row(question, entry->start, &row) && row.is_ordinary &&
+	       row.base == NUMBER_RSP && row.offset == 8;
+}
+
+static enum decode_entry_reason decide(const struct search *search,
+				       struct decode_entry *entry)
+{
+	const struct decode_entries *question = search->question;
+	ZydisDecodedInstruction decoded;
+	uintptr_t at = entry->start, first;
+
+	if (!begins_ordinarily(question, entry))
+		return DECODE_ENTRY_STACK;
+	if (!decode_at(search, at, entry->end, &decoded))
+		return DECODE_ENTRY_UNKNOWN;
+	if (decoded.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
+		at += decoded.length;
+	first = at;
+	entry->skip = (uint8_t)(at - entry->start);
+	while (at - first < question->size) {
+		if (at == entry->end)
+			return DECODE_ENTRY_SHORT;
+		if (!decode_at(search, at, entry->end, &decoded))
+			return DECODE_ENTRY_UNKNOWN;
+		if (decoded.mnemonic == ZYDIS_MNEMONIC_INT3 ||
+		    is_foreign_jump(question, at, &decoded))
+			return DECODE_ENTRY_REPLACED;
+		at += decoded.length;
+		/* A call returns to its successor, which must be behind them. */
+		if ((ends_block(&decoded) ||
+		     decoded.meta.category == ZYDIS_CATEGORY_CALL) &&
+		    at - first < question->size)
+			return DECODE_ENTRY_SHORT;
+	}
+	for (uintptr_t i = entry->start + 1; i < at; i++)
+		if (has_bit(question, question->targets, i))
+			return DECODE_ENTRY_TARGET;
+	if (!is_consistent(question, entry))
+		return DECODE_ENTRY_UNKNOWN;
+	/* Distances from a label to others (labels as values). */
+	if (entry->has_label && entry->has_switch)
+		return DECODE_ENTRY_TARGET;
+	entry->length = (uint8_t)(at - first);
+	return DECODE_ENTRY_MOVABLE;
+}
+
+void decode_entries(const struct decode_entries *question)
+{
+	struct search search = { .question = question };
+
+	ZydisDecoderInit(&search.decoder, ZYDIS_MACHINE_MODE_LONG_64,
+			 ZYDIS_STACK_WIDTH_64);
+	note_words(&search);
+	for (uint32_t i = 0; i < question->part_count; i++)
+		look_at_part(&search, &question->parts[i]);
+	note_tables(&search);
+	for (uint32_t i = 0; i < question->count; i++) {
+		struct decode_entry *entry = &question->entries[i];
+
+		if (entry->reason == DECODE_ENTRY_MOVABLE)
+			entry->reason = (uint8_t)decide(&search, entry);
+	}
+}

@@ -1,0 +1,613 @@
+/*
+ * Finds the functions of an image by its symbols, and their code by its unwind tables.
+ * libshim-code.so decides which ones can be changed (inspect/decode/entries.c).  It reads a
+ * copy of the image, which another thread may unload.
+ *
+ * An entry is changed once, while no other thread runs and before the function can have
+ * been interrupted.  Later, the switch in its thunk decides.
+ */
+#include "sources/unmarked.h"
+
+#include "dispatch/callspec.h"
+#include "dispatch/plan.h"
+#include "image/image.h"
+#include "image/symbols.h"
+#include "inspect/code.h"
+#include "os/lookup.h"
+#include "os/segments.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/config.h"
+#include "runtime/log.h"
+#include "runtime/state.h"
+#include "sources/thunks.h"
+#include "unwind/eh_frame.h"
+#include "unwind/fde_index.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+
+#include <shim/banned.h>
+
+static bool has_begun;
+
+bool unmarked_is_waiting(void)
+{
+	return config.patch[0] &&
+	       !__atomic_load_n(&has_begun, __ATOMIC_RELAXED);
+}
+
+void unmarked_begin(void)
+{
+	__atomic_store_n(&has_begun, true, __ATOMIC_RELAXED);
+}
+
+/* --- the objects --- */
+
+/* Whether @name is @word, or begins with it and a character that ends a library's name. */
+static bool is_library(const char *name, const char *word)
+{
+	const char *rest = text_after(name, word);
+
+	return rest && (*rest == '.' || *rest == '-' || *rest == '\0');
+}
+
+/* Libraries that everything else stands on: a pattern of functions does not mean theirs. */
+static bool is_system(const char *path)
+{
+	static const char *const names[] = {
+		"libc",	     "libm",	 "libdl",     "librt",	  "libpthread",
+		"libresolv", "libgcc_s", "libstdc++", "libc++",	  "libc++abi",
+		"libunwind", "libasan",	 "libtsan",   "libubsan", "liblsan"
+	};
+	const char *name = text_base(path);
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (is_library(name, names[i]))
+			return true;
+	return false;
+}
+
+/* The loader runs before and under everything; its functions stay as they are, as do those
+ * of shim, and what the kernel maps. */
+static bool is_untouchable(const struct source_image *image,
+			   const struct image_entry *entry)
+{
+	uintptr_t loader = getauxval(AT_BASE);
+
+	return (entry->flags & SHIM_IMAGE_DYNAMIC) ||
+	       (loader >= image->start && loader < image->end) ||
+	       text_after(text_base(entry->path), "libshim") ||
+	       lookup_is_beside_us(image->start, image->end);
+}
+
+/* --- what is asked of the decoder --- */
+
+struct work {
+	struct decode_entries question;
+	struct source_image *image;
+	const struct image_entry *image_entry;
+	const struct symbols *symbols;
+	struct frames frames;
+	size_t copy_size, bits_size, parts_size, entries_size;
+	uint32_t chosen;
+	/* For one_row: the function whose rows were read last. */
+	struct cfi_machine machine;
+	struct tables tables;
+	bool has_fde;
+};
+
+static struct work current;
+
+/* Copies the image's segments as they are in memory. */
+static int copy_image(struct work *work)
+{
+	const struct source_image *image = work->image;
+	struct segments segments = segments_at(image->start);
+	Elf64_Phdr part;
+	void *memory;
+	int r;
+
+	work->copy_size = image->end - image->start;
+	r = sys_map(work->copy_size, &memory);
+	if (r < 0)
+		return r;
+	work->question.copy = memory;
+	work->question.text = UINTPTR_MAX;
+	while (segments_next(&segments, &part)) {
+		uintptr_t start = image->bias + part.p_vaddr;
+		uintptr_t end = start + part.p_filesz;
+
+		if (part.p_type != PT_LOAD || part.p_filesz == 0)
+			continue;
+		if (start < image->start || end > image->end || end < start)
+			return -ENOEXEC;
+		r = sys_peek((const void *)start,
+			     (char *)memory + (start - image->start),
+			     end - start);
+		if (r < 0)
+			return r;
+		if (!(part.p_flags & PF_X))
+			continue;
+		if (start < work->question.text)
+			work->question.text = start;
+		if (end > work->question.text_end)
+			work->question.text_end = end;
+	}
+	return work->question.text_end > 0 ? 0 : -ENOEXEC;
+}
+
+static bool is_chosen(const struct work *work,
+		      const struct symbols_function *function)
+{
+	const struct image_entry *entry = work->image_entry;
+	const char *name = work->symbols->text + function->names;
+	uint32_t at = 0;
+
+	if (function->size < ENTRY_SIZE)
+		return false;
+	/* A function may have several names. */
+	while (at < function->names_size) {
+		if (callspec_patches(entry->path,
+				     entry->flags & SHIM_IMAGE_PROGRAM,
+				     is_system(entry->path), name + at))
+			return true;
+		at += (uint32_t)text_length(name + at) + 1;
+	}
+	return false;
+}
+
+static uint32_t count_chosen(const struct work *work)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < work->symbols->function_count; i++)
+		count += is_chosen(work, &work->symbols->functions[i]);
+	return count;
+}
+
+/* Whether the function has a mark.  The marks are sorted; *@next moves on with ascending
+ * functions. */
+static bool has_mark(const struct source_image *image, uintptr_t function,
+		     uint32_t *next)
+{
+	while (*next < image->count &&
+	       mark_address(image, &image->marks[*next]) < function)
+		++*next;
+	return *next < image->count &&
+	       mark_function(image, &image->marks[*next]) == function;
+}
+
+static int list_entries(struct work *work)
+{
+	uint32_t room = count_chosen(work), next = 0;
+	struct decode_entry *entries;
+	void *memory;
+	int r;
+
+	if (room == 0)
+		return 0;
+	work->entries_size = room * sizeof(*entries);
+	r = sys_map(work->entries_size, &memory);
+	if (r < 0)
+		return r;
+	work->question.entries = entries = memory;
+	for (uint32_t i = 0; i < work->symbols->function_count; i++) {
+		const struct symbols_function *function =
+			&work->symbols->functions[i];
+		uintptr_t start = work->image->bias + function->start;
+
+		if (!is_chosen(work, function) ||
+		    has_mark(work->image, start, &next))
+			continue;
+		entries[work->question.count++] = (struct decode_entry){
+			.start = start,
+			.end = start + function->size,
+			.reason = DECODE_ENTRY_STACK,
+		};
+	}
+	work->chosen = work->question.count;
+	return 0;
+}
+
+/* The number of the entry that begins at @address, or UINT32_MAX. */
+static uint32_t find_entry(const struct work *work, uintptr_t address)
+{
+	uint32_t low = 0, high = work->question.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (work->question.entries[middle].start < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < work->question.count &&
+			       work->question.entries[low].start == address ?
+		       low :
+		       UINT32_MAX;
+}
+
+/* Each entry of the unwind tables is a part of a function.  A function that begins where
+ * none begins has code that nobody describes. */
+static int list_parts(struct work *work)
+{
+	struct decode_entries *question = &work->question;
+	struct decode_part *parts;
+	struct view view = { question->start, work->copy_size, question->copy };
+	void *memory;
+	int r;
+
+	if (!work->image_entry->frames ||
+	    !fde_open(&work->frames, &view, work->image_entry->frames))
+		return 0;
+	work->parts_size = work->frames.count * sizeof(*parts);
+	r = sys_map(work->parts_size, &memory);
+	if (r < 0)
+		return r;
+	question->parts = parts = memory;
+	for (uint32_t i = 0; i < work->frames.count; i++) {
+		const struct symbols_function *function;
+		struct frame_range range;
+		uint32_t number;
+
+		if (!fde_get(&work->frames, i, &range) ||
+		    range.start < question->text ||
+		    range.end > question->text_end)
+			continue;
+		function = symbols_find(work->symbols,
+					range.start - work->image->bias);
+		number = find_entry(work, function ? work->image->bias +
+							     function->start :
+						     range.start);
+		parts[question->part_count++] = (struct decode_part){
+			range.start, range.end, number
+		};
+		if (number == UINT32_MAX ||
+		    question->entries[number].start != range.start)
+			continue;
+		question->entries[number].end = range.end;
+		question->entries[number].reason = DECODE_ENTRY_MOVABLE;
+	}
+	return 0;
+}
+
+static int map_bits(struct work *work)
+{
+	struct decode_entries *question = &work->question;
+	size_t size = (question->text_end - question->text) / 8 + 1;
+	void *memory;
+	int r;
+
+	work->bits_size = 3 * size + work->copy_size / 8 + 1;
+	r = sys_map(work->bits_size, &memory);
+	if (r < 0)
+		return r;
+	question->begins = memory;
+	question->jumps = question->begins + size;
+	question->targets = question->jumps + size;
+	question->objects = question->targets + size;
+	return 0;
+}
+
+/* Numbers of DWARF and of the processor. */
+static uint8_t number_of(uint32_t dwarf)
+{
+	static const uint8_t numbers[8] = { 0, 2, 1, 3, 6, 7, 5, 4 };
+
+	return dwarf < 8 ? numbers[dwarf] : (uint8_t)dwarf;
+}
+
+static bool one_row(const struct decode_entries *question, uintptr_t address,
+		    struct decode_stack_row *row)
+{
+	struct work *work = question->argument;
+	struct cfi_machine *machine = &work->machine;
+	const struct rule *cfa = &machine->row.cfa;
+	const struct rule *caller = &machine->row.rules[WALK_IP];
+
+	if (!work->has_fde || address - machine->fde.start >=
+				      machine->fde.end - machine->fde.start)
+		work->has_fde = eh_frame_open(address, &work->tables,
+					      &machine->fde);
+	if (!work->has_fde || !eh_frame_find_row(machine, address))
+		return false;
+	*row = (struct decode_stack_row){
+		.until = machine->at > address ? machine->at : machine->fde.end,
+		.is_ordinary = machine->fde.return_register == WALK_IP &&
+			       !machine->fde.is_signal_frame &&
+			       caller->how == HOW_AT && caller->value == -8,
+		.base = cfa->how == HOW_IS ? number_of(cfa->size) :
+					     DECODE_COMPUTED,
+		.offset = (int32_t)cfa->value,
+	};
+	return true;
+}
+
+static void free_work(struct work *work)
+{
+	struct decode_entries *question = &work->question;
+
+	if (question->copy)
+		sys_unmap((void *)question->copy, work->copy_size);
+	if (question->parts)
+		sys_unmap((void *)question->parts, work->parts_size);
+	if (question->entries)
+		sys_unmap(question->entries, work->entries_size);
+	if (question->begins)
+		sys_unmap(question->begins, work->bits_size);
+}
+
+/* --- moving instructions --- */
+
+static void read_code(const struct decode_copy *copy, uintptr_t address,
+		      unsigned char *bytes, unsigned size)
+{
+	(void)copy;
+	if (sys_peek((const void *)address, bytes, size) < 0)
+		for (unsigned i = 0; i < size; i++)
+			bytes[i] = 0xcc;
+}
+
+static unsigned char *no_marks(const struct decode_copy *copy,
+			       uintptr_t address, unsigned *count)
+{
+	(void)copy, (void)address;
+	*count = 0;
+	return NULL;
+}
+
+static uintptr_t same_target(const struct decode_copy *copy, uintptr_t address)
+{
+	(void)copy;
+	return address;
+}
+
+/* The size of the instructions in [@code, @code + @length) when they are at @to.  Writes
+ * them there unless @memory is NULL.  0: they cannot be. */
+static size_t move(uintptr_t code, size_t length, uintptr_t to,
+		   unsigned char *memory)
+{
+	bool may_come;
+	const struct decode *decoder = code_decoder(&may_come);
+	struct decode_copy copy = {
+		.code = code,
+		.end = code + length,
+		.to = to,
+		.memory = memory,
+		.read = read_code,
+		.mark = no_marks,
+		.target = same_target,
+	};
+
+	return decoder ? decoder->copy(&copy) : 0;
+}
+
+void unmarked_put(const struct source_image *image,
+		  const struct source_mark *mark, unsigned char *thunk,
+		  const void *slot)
+{
+	uintptr_t address = mark_address(image, mark);
+	uintptr_t moved = (uintptr_t)thunk + PATCHED_MOVED;
+	uintptr_t *word = thunk_switch(image, mark);
+	unsigned char original[ENTRY_SIZE];
+	struct patched_code code = {
+		.slot = slot,
+		.word = word,
+		.function = mark_function(image, mark),
+		.site = address + mark->length,
+		.original = original,
+	};
+	size_t size;
+
+	*word = 0;
+	size = move(address, mark->length, moved, NULL);
+	if (size == 0 || size > PATCHED_ROOM ||
+	    sys_peek((const void *)address, original, ENTRY_SIZE) < 0)
+		return;
+	patched_put(thunk, &code);
+	if (move(address, mark->length, moved, (unsigned char *)moved) == size)
+		*word = moved;
+}
+
+/* --- the search --- */
+
+static int add_movable(struct work *work, source_add *add)
+{
+	struct decode_entries *question = &work->question;
+
+	for (uint32_t i = 0; i < question->count; i++) {
+		struct decode_entry *entry = &question->entries[i];
+		uintptr_t address = entry->start + entry->skip;
+		size_t size;
+		int r;
+
+		if (entry->reason != DECODE_ENTRY_MOVABLE)
+			continue;
+		size = move(address, entry->length, work->image->start, NULL);
+		if (size == 0 || size > PATCHED_ROOM) {
+			entry->reason = DECODE_ENTRY_FIXED;
+			continue;
+		}
+		r = add(work->image,
+			&(struct found_mark){ SHIM_SOURCE_UNMARKED, PLAN_ENTER,
+					      address, entry->start,
+					      entry->length });
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static const char *const reasons[DECODE_ENTRY_REASONS] = {
+	[DECODE_ENTRY_UNKNOWN] = "data among the instructions",
+	[DECODE_ENTRY_SHORT] = "first block under 5 bytes",
+	[DECODE_ENTRY_LOOP] = "a loop to the entry",
+	[DECODE_ENTRY_TARGET] = "jumps into the first bytes",
+	[DECODE_ENTRY_ADDRESS] = "uses its return address",
+	[DECODE_ENTRY_STACK] = "no unwind table of an ordinary call",
+	[DECODE_ENTRY_REPLACED] = "changed by another tool",
+	[DECODE_ENTRY_FIXED] = "an instruction that cannot be moved",
+};
+
+static void say_what(const struct work *work)
+{
+	const struct decode_entries *question = &work->question;
+	uint32_t counts[DECODE_ENTRY_REASONS] = { 0 };
+	char line[900];
+	struct text text;
+	bool any = false;
+
+	for (uint32_t i = 0; i < question->count; i++)
+		counts[question->entries[i].reason]++;
+	text_init(&text, line, sizeof(line));
+	text_add(&text, "--patch: ");
+	text_add_number(&text, counts[DECODE_ENTRY_MOVABLE]);
+	text_add(&text, " of ");
+	text_add_number(&text, work->chosen);
+	text_add(&text, " functions of ");
+	text_add(&text, work->image_entry->path);
+	for (unsigned reason = 1; reason < DECODE_ENTRY_REASONS; reason++) {
+		if (counts[reason] == 0)
+			continue;
+		text_add(&text, any ? ", " : " (left: ");
+		text_add_number(&text, counts[reason]);
+		text_add(&text, " ");
+		text_add(&text, reasons[reason]);
+		any = true;
+	}
+	text_add(&text, any ? ")" : "");
+	log_line("%s", line);
+}
+
+static int find_functions(struct work *work, const struct decode *decoder,
+			  source_add *add)
+{
+	struct decode_entries *question = &work->question;
+	int r = list_entries(work);
+
+	if (r < 0 || question->count == 0)
+		return r;
+	r = copy_image(work);
+	if (r == 0)
+		r = list_parts(work);
+	if (r == 0)
+		r = map_bits(work);
+	if (r < 0)
+		return r;
+	decoder->entries(question);
+	r = add_movable(work, add);
+	if (r == 0)
+		say_what(work);
+	return r;
+}
+
+static int find_in(struct source_image *image, struct image_entry *entry,
+		   source_add *add)
+{
+	bool may_come;
+	const struct decode *decoder = code_decoder(&may_come);
+	int r;
+
+	if (!decoder || is_untouchable(image, entry) || symbols_read(entry) < 0)
+		return 0;
+	current = (struct work){
+		.image = image,
+		.image_entry = entry,
+		.symbols = entry->symbols,
+		.question = { .start = image->start,
+			      .end = image->end,
+			      .size = ENTRY_SIZE,
+			      .row = one_row,
+			      .argument = &current },
+	};
+	r = find_functions(&current, decoder, add);
+	if (r < 0)
+		log_error("--patch: the functions of %s stay as they are",
+			  entry->path, r);
+	free_work(&current);
+	return r;
+}
+
+int unmarked_find(struct source_image *image, source_add *add)
+{
+	struct image_entry *entry;
+	int r = 0;
+
+	ASSERT_LOCKED();
+	if (!config.patch[0] || !entry_is_known())
+		return 0;
+	image_pin();
+	entry = image_find(image->start);
+	if (entry)
+		r = find_in(image, entry, add);
+	image_unpin();
+	return r;
+}
+
+/* --- the marks --- */
+
+static bool is_original(const unsigned char *code, uintptr_t thunk)
+{
+	const unsigned char *original = (const unsigned char *)thunk +
+					PATCHED_ORIGINAL;
+
+	for (unsigned i = 0; i < ENTRY_SIZE; i++)
+		if (code[i] != original[i])
+			return false;
+	return true;
+}
+
+static enum mark_state state(const struct source_image *image,
+			     const struct source_mark *mark,
+			     const unsigned char *code)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+
+	if (!thunk)
+		return MARK_OFF;
+	if (patched_is_jump(code, mark_address(image, mark), thunk))
+		return *thunk_switch(image, mark) == thunk + PATCHED_ON ?
+			       MARK_ON :
+			       MARK_OFF;
+	return is_original(code, thunk) ? MARK_OFF : MARK_OTHER;
+}
+
+static uint8_t end(const struct source_mark *mark)
+{
+	return mark->length;
+}
+
+static bool prepare(const struct source_image *image,
+		    const struct source_mark *mark, unsigned char *code)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+	uintptr_t address = mark_address(image, mark);
+
+	if (!thunk || *thunk_switch(image, mark) == 0)
+		return false;
+	return patched_is_jump(code, address, thunk) ||
+	       (image->is_fresh && patched_jump(code, address, thunk));
+}
+
+static void change(const struct source_image *image,
+		   const struct source_mark *mark, unsigned char *code, bool on)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+
+	(void)code;
+	__atomic_store_n(thunk_switch(image, mark),
+			 thunk + (on ? PATCHED_ON : PATCHED_MOVED),
+			 __ATOMIC_RELEASE);
+}
+
+const struct source source_unmarked = {
+	.kind = SHIM_SOURCE_UNMARKED,
+	.size = ENTRY_SIZE,
+	.has_thunks = true,
+	.state = state,
+	.end = end,
+	.prepare = prepare,
+	.change = change,
+};

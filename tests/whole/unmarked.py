@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""unmarked.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Functions that no compiler has marked (SHIM_PATCH): every program of the tests, compiled
+without any flag, does what it does without shim; its tree is that of the hooks.
+"""
+import os
+import re
+import shutil
+import subprocess
+
+import shimtest
+import trees
+from shimtest import (PROGRAMS, Skipped, add_test, compile, difference, expect,
+                      expect_equal, json_of, record, run, run_both, test,
+                      tree_of)
+
+# Functions that must be inlined have hooks, but no code of their own.
+INLINED = ['exceptions_inlined.cc', 'longjmp_inlined.c']
+
+PATCHED = re.compile(r'--patch: (\d+) of (\d+) functions of (\S+)')
+
+
+def plain(source, family, optimize, flags=(), libraries=()):
+    name = os.path.splitext(os.path.basename(source))[0] + '-plain'
+    return compile(source, family, optimize, flags, name, instrument=False,
+                   libraries=libraries)
+
+
+def contract(tree, names):
+    """The tree without functions that have no hooks."""
+    kept = {}
+    for path, calls in tree.items():
+        parts = path.split(';')
+        if parts[-1] in names:
+            path = ';'.join(part for part in parts if part in names)
+            kept[path] = kept.get(path, 0) + calls
+    return kept
+
+
+def check_tree(source, family, wanted):
+    program = plain(source, family, '-O0', wanted.flags)
+    result = run_both([program] + wanted.arguments, without_counts=True,
+                      SHIM_PATCH='*')
+    hooked = record([compile(source, family, '-O0', wanted.flags)] +
+                    wanted.arguments)
+    names = {part for path in [*tree_of(hooked.output), *wanted.tree]
+             for part in path.split(';')}
+    tree = contract(tree_of(result.output, wanted.depth), names)
+    if wanted.cut:
+        tree = {path: n for path, n in tree.items()
+                if wanted.cut not in path.split(';')}
+    if wanted.others:
+        tree = {path: n for path, n in tree.items() if path in wanted.tree}
+    expect(tree == wanted.tree, 'the tree:\n' + difference(tree, wanted.tree))
+    # Threads that reach a part of the address space at once may lose calls there.
+    about = json_of(result.output)
+    expect(about['lost'] == 0 or wanted.others,
+           'lost: %s' % about['lost_causes'])
+
+
+def check_same(source, family, wanted):
+    program = plain(source, family, '-O2', wanted.flags)
+    for profile in ['calltree', 'trace', 'calltree:counts;exceptions:unwind']:
+        run_both([program] + wanted.arguments, profile, without_counts=True,
+                 SHIM_PATCH='*')
+
+
+def add_programs(family):
+    for source in sorted(os.listdir(PROGRAMS)):
+        if not source.endswith(('.c', '.cc')):
+            continue
+        wanted = trees.Wanted(source, family, '-O0')
+        if wanted.tree is None:
+            continue
+        name = source.split('.')[0]
+        if source not in INLINED:
+            add_test('tree of %s, %s' % (name, family),
+                     lambda source=source, wanted=wanted:
+                     check_tree(source, family, wanted))
+        add_test('same %s, %s' % (name, family),
+                 lambda source=source, wanted=wanted:
+                 check_same(source, family, wanted))
+
+
+add_programs('gcc')
+add_programs('clang')
+
+
+def patched(result):
+    """{file name: (patched, chosen)} as the log says."""
+    return {os.path.basename(path): (int(some), int(every)) for some, every,
+            path in PATCHED.findall(result.stderr)}
+
+
+@test
+def what_must_survive_other_returns_survives():
+    for family in ['gcc', 'clang']:
+        for optimize in ['-O0', '-O2']:
+            program = compile('entries.cc', family, optimize, ['-rdynamic'],
+                              'entries-plain', instrument=False)
+            for profile in ['calltree', 'trace', 'calltree:exact']:
+                alone = run([program])
+                ours = record([program], profile, SHIM_PATCH='*')
+                expect_equal((ours.status, ours.stdout, ours.stderr),
+                             (alone.status, alone.stdout, alone.stderr),
+                             '%s %s %s' % (family, optimize, profile))
+
+
+@test
+def a_list_chooses_functions():
+    program = plain('nesting.c', 'gcc', '-O0')
+    every = tree_of(record([program], SHIM_PATCH='*').output)
+    names = {part for path in every for part in path.split(';')}
+    expect('main' in names and len(names) > 2, str(names))
+    some = tree_of(record([program], SHIM_PATCH='m?in').output)
+    expect_equal(some, {'main': 1}, 'one')
+    some = tree_of(record([program], SHIM_PATCH='*,-main').output)
+    expect_equal({part for path in some for part in path.split(';')},
+                 names - {'main'}, 'all but one')
+    expect_equal(tree_of(record([program], SHIM_PATCH='*',
+                                SHIM_FILTER='M:main').output),
+                 {'main': 1}, 'with a filter')
+
+
+@test
+def a_wrong_list_is_said_and_nothing_is_patched():
+    program = plain('nesting.c', 'gcc', '-O0')
+    result = record([program], SHIM_PATCH='F:nesting.c', SHIM_VERBOSE='1')
+    expect_equal(result.status, 0, 'status')
+    expect("'F:nesting.c' is not an item" in result.stderr, result.stderr)
+    expect_equal(tree_of(result.output), {}, 'the tree')
+
+
+@test
+def a_library_is_patched_however_it_is_loaded():
+    library = plain('source_library.c', 'gcc', '-O0', ['-shared', '-fPIC'])
+    program = plain('source_opens.c', 'gcc', '-O2', libraries=['-ldl'])
+    wanted = {'library_sum': 3, 'library_sum;library_leaf': 15}
+    for more in [{}, {'LD_PRELOAD': '%s:%s' % (shimtest.library, library)}]:
+        result = record([program, library], SHIM_PATCH='library_*', **more)
+        expect_equal(result.stdout, '45\n', 'what it prints')
+        expect_equal(tree_of(result.output), wanted, 'the tree')
+
+
+@test
+def the_source_says_that_no_compiler_has_marked_the_function():
+    program = plain('source_asked.c', 'gcc', '-O0', libraries=['-ldl'])
+    result = record([program], SHIM_PATCH='*,-unmarked')
+    expect_equal(result.stdout, '0 5\n0 0\n', 'the source')
+
+
+@test
+def hooks_and_functions_without_marks_make_one_tree():
+    library = plain('source_library.c', 'gcc', '-O0', ['-shared', '-fPIC'])
+    program = compile('source_opens.c', 'gcc', '-O0', libraries=['-ldl'])
+    result = record([program, library], SHIM_PATCH='library_*')
+    expect_equal(tree_of(result.output),
+                 {'main': 1, 'main;library_sum': 3,
+                  'main;library_sum;library_leaf': 15}, 'the tree')
+
+
+@test
+def what_cannot_be_moved_is_left_and_said():
+    program = plain('unmovable.c', 'gcc', '-O2', ['-w', '-ldl'])
+    alone = run([program])
+    result = record([program], SHIM_PATCH='hard_*,easy', SHIM_VERBOSE='1')
+    expect_equal((result.status, result.stdout), (alone.status, alone.stdout),
+                 'what it does')
+    expect_equal(set(tree_of(result.output)), {'easy'}, 'the tree')
+    for reason in ['2 first block under 5 bytes', '1 a loop to the entry',
+                   '3 jumps into the first bytes',
+                   '2 uses its return address',
+                   '1 no unwind table of an ordinary call']:
+        expect(reason in result.stderr, '%s: %s' % (reason, result.stderr))
+
+
+@test
+def nearly_all_functions_of_a_real_program_are_patched():
+    lua = shutil.which('lua5.4') or shutil.which('sqlite3')
+    if not lua:
+        raise Skipped('no lua5.4 and no sqlite3')
+    command = ([lua, '-e', 'print(#string.rep("x", 9))'] if 'lua' in lua else
+               [lua, ':memory:', 'select 9'])
+    result = record(command, SHIM_PATCH='*', SHIM_VERBOSE='1')
+    expect_equal(result.stdout.strip(), '9', 'what it prints')
+    for name, (some, every) in patched(result).items():
+        expect(every < 50 or some >= 0.9 * every,
+               '%s: %d of %d' % (name, some, every))
+
+
+if __name__ == '__main__':
+    shimtest.main()
