@@ -104,8 +104,7 @@ static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
 	uint64_t frame;
 
 	if (!tree || tree_hot.shared)
-		tree = tree_get_for(
-			&(struct first_event){ .sp = sp, .entered = function });
+		tree = tree_get_for(sp, function, 0);
 	if (!tree_find_place(&at, tree, sp)) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
@@ -220,8 +219,7 @@ static void leave_in_any_state(uint64_t function, const void *site,
 	if (tree_hot.shared)
 		tree = tree_of_task(shim_thread_id());
 	else if (!tree && tree_is_older())
-		tree = tree_get_for(
-			&(struct first_event){ .sp = sp, .left = function });
+		tree = tree_get_for(sp, 0, function);
 	if (!tree_find_place(&at, tree, sp))
 		return; /* its enter was lost, and counted */
 	tree = at.tree;

@@ -355,12 +355,19 @@ struct tree *tree_of_task(uint32_t tid)
 
 COLD struct tree *tree_get(uintptr_t sp)
 {
-	const struct first_event event = { .sp = sp };
-
-	return tree_get_for(&event);
+	return tree_get_for(sp, 0, 0);
 }
 
-COLD struct tree *tree_get_for(const struct first_event *event)
+/* Apart: its event is not on the stack of a thread's first call otherwise. */
+static COLD __attribute__((noinline)) void
+open_older(struct tree *tree, uintptr_t sp, uint64_t entered, uint64_t left)
+{
+	const struct first_event event = { sp, entered, left };
+
+	tree_open_older(tree, &event);
+}
+
+COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
 {
 	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
 					      tree_hot.tree;
@@ -376,9 +383,9 @@ COLD struct tree *tree_get_for(const struct first_event *event)
 	tid = shim_thread_id();
 	tree_hot.cause = SHIM_LOST_FORBIDDEN;
 	if (tid) {
-		tree = reuse_tree(tid, event->sp);
+		tree = reuse_tree(tid, sp);
 		if (!tree)
-			tree = make_tree(tid, event->sp, &tree_hot.cause);
+			tree = make_tree(tid, sp, &tree_hot.cause);
 	}
 	if (tree) {
 		tree_publish(tree, tree->stack, tree->current);
@@ -386,7 +393,7 @@ COLD struct tree *tree_get_for(const struct first_event *event)
 			tree->hot = &tree_hot;
 			shim_thread_watch();
 			if (shim_has_open_before())
-				tree_open_older(tree, event);
+				open_older(tree, sp, entered, left);
 		}
 	} else {
 		tree_hot.retry_clock = now() + 20000 * tree_long_clock;
