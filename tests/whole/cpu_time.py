@@ -100,7 +100,8 @@ def calibrate_tells_waiting_from_computing():
         if threads == '1':
             check_waiting(output)
         about = json_of(output)
-        expect(about['time_raw_ns'] / 1e6 < 1.2 * ms, about['time_raw_ns'])
+        # Ticks of a busy machine come late: the raw time is no more than a rough bound.
+        expect(about['time_raw_ns'] / 1e6 < 1.6 * ms, about['time_raw_ns'])
         expect('times are processor time; threads waited' in text_of(output), 'head')
 
 
