@@ -349,6 +349,8 @@ def interrupted_attach(program, step, meanwhile):
         meanwhile()
         return continued(process, child)
     finally:
+        if process.poll() is None:
+            kill_traced(log)
         process.kill()
         process.wait()
         process.stderr.close()
@@ -371,11 +373,20 @@ def continued(process, child):
     raise Failed('profrun does not end')
 
 
+def kill_traced(log):
+    """A stopped profrun would hold the program's thread for ever."""
+    for pid in set(re.findall(r'^(\d+) ', open(log).read(), re.M)):
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
 def stopped_child(process, log):
-    """profrun, when SIGSTOP has stopped it."""
+    """profrun, when SIGSTOP has stopped it.  strace pads short process ids with blanks."""
     for _ in range(4000):
         if os.path.exists(log):
-            found = re.search(r'^(\d+) --- stopped by SIGSTOP', open(log).read(), re.M)
+            found = re.search(r'^(\d+) +--- stopped by SIGSTOP', open(log).read(), re.M)
             if found:
                 return int(found.group(1))
         if process.poll() is not None:
