@@ -353,21 +353,7 @@ struct tree *tree_of_task(uint32_t tid)
 	return found;
 }
 
-COLD struct tree *tree_get(uintptr_t sp)
-{
-	return tree_get_for(sp, 0, 0);
-}
-
-/* Apart: its event is not on the stack of a thread's first call otherwise. */
-static COLD __attribute__((noinline)) void
-open_older(struct tree *tree, uintptr_t sp, uint64_t entered, uint64_t left)
-{
-	const struct first_event event = { sp, entered, left };
-
-	tree_open_older(tree, &event);
-}
-
-COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
+COLD struct tree *tree_get_alone(uintptr_t sp)
 {
 	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
 					      tree_hot.tree;
@@ -392,13 +378,28 @@ COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
 		if (!tree_hot.shared) {
 			tree->hot = &tree_hot;
 			shim_thread_watch();
-			if (shim_has_open_before())
-				open_older(tree, sp, entered, left);
 		}
 	} else {
 		tree_hot.retry_clock = now() + 20000 * tree_long_clock;
 	}
 	shim_signals_restore(signals);
+	return tree;
+}
+
+COLD void tree_add_older(struct tree *tree, uintptr_t sp, uint64_t entered,
+			 uint64_t left)
+{
+	const struct first_event event = { sp, entered, left };
+
+	if (tree && !tree_hot.shared && shim_has_open_before())
+		tree_open_older(tree, &event);
+}
+
+COLD struct tree *tree_get(uintptr_t sp)
+{
+	struct tree *tree = tree_get_alone(sp);
+
+	tree_add_older(tree, sp, 0, 0);
 	return tree;
 }
 

@@ -33,9 +33,12 @@ void tree_forget_all(void);
 /* Returns the calling task's tree, and makes it if necessary.  NULL if the call is
  * lost. */
 COLD struct tree *tree_get(uintptr_t sp);
-/* The same, for an event: a call of function @entered begins, a call of function @left
- * ends, or neither (0). */
-COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left);
+/* The same in two steps, for an event: a call of function @entered begins, a call of
+ * function @left ends, or neither (0).  (One function would need more of the stack of a
+ * thread's first call.) */
+COLD struct tree *tree_get_alone(uintptr_t sp);
+COLD void tree_add_older(struct tree *tree, uintptr_t sp, uint64_t entered,
+			 uint64_t left);
 
 /* The tree, stack and innermost call of an event.  They are kept in this copy because a
  * signal handler may change the tree's fields at any moment. */
