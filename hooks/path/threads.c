@@ -390,16 +390,23 @@ COLD void tree_add_older(struct tree *tree, uintptr_t sp, uint64_t entered,
 			 uint64_t left)
 {
 	const struct first_event event = { sp, entered, left };
+	uint64_t signals;
 
-	if (tree && !tree_hot.shared && shim_has_open_before())
-		tree_open_older(tree, &event);
+	if (!tree || tree_hot.shared || !shim_has_open_before())
+		return;
+	signals = shim_signals_block();
+	tree_open_older(tree, &event);
+	shim_signals_restore(signals);
 }
 
 COLD struct tree *tree_get(uintptr_t sp)
 {
+	bool is_first = !tree_hot.tree;
 	struct tree *tree = tree_get_alone(sp);
 
-	tree_add_older(tree, sp, 0, 0);
+	/* Not in a handler that comes before a call's event has added them. */
+	if (is_first)
+		tree_add_older(tree, sp, 0, 0);
 	return tree;
 }
 
