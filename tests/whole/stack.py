@@ -26,6 +26,16 @@ class Program:
              kind], stdout=subprocess.PIPE, **more)
         self.pid = self.process.pid
         expect_equal(self.process.stdout.readline(), b'ready\n', kind)
+        while kind != 'spin' and not self.sleeps():
+            time.sleep(0.001)
+
+    def sleeps(self):
+        """Whether all threads sleep.  They say that they are ready before that."""
+        for task in os.listdir('/proc/%d/task' % self.pid):
+            with open('/proc/%d/task/%s/stat' % (self.pid, task)) as file:
+                if file.read().rpartition(')')[2].split()[0] != 'S':
+                    return False
+        return True
 
     def __enter__(self):
         return self
