@@ -183,52 +183,70 @@ def samples_that_found_hooks_are_our_own_cost():
     expect_equal(json.loads(raw)['functions'][0]['self_ns'], 100 * MS, 'raw')
 
 
-@test
-def call_sites_are_no_time_of_the_program():
-    program = Program()
-    # A call of hooks takes 16 ns here, so its call sites take 2 ns.  50 million calls
-    # were counted with their caller, 50 million without.
-    recording = program.record(
-        node(program['main'], MEMORY, frame=1),
-        node(program['off'], at(0), calls=50000000, time=49000000),
-        node(program['below'], at(0), calls=100000000),
-        sampled(at(0), program['mark_main'], 300),
-        sampled(at(0), program['mark_off'], 500, own=10),
-        sampled(at(0), program['mark_below'], 80),
-        throttled(program['off'], state=3, counter=1),
-        counters(_1=50000000),
-        budget=craft.budget(throttled=1), cost=8000)
-    some, about = functions(recording)
-    # An eighth of a function's time stays the program's in any case.
-    for name, self in ('off', 300), ('main', 300), ('below', 10):
-        expect(abs(some[name]['self_ns'] - self * MS) < 1000, str(some[name]))
-    expect(abs(some['main']['total_ns'] - 610 * MS) < 1000, str(some['main']))
-    expect(abs(about['budget']['call_sites_ns'] - 270 * MS) < 1000,
-           str(about['budget']))
-    # In other programs they take half as much, or half as much again.
-    expect(some['off']['self_error_ns'] > 99 * MS, str(some['off']))
-    text = report(recording, 'report')
-    expect('call sites of hooks took about 270 ms more' in text, text)
-    raw, _ = functions(recording, '--raw')
-    expect_equal(raw['off']['self_ns'], 510 * MS, 'raw')
+def code_of(program, name):
+    """[(address, instruction)] of a function, as objdump has them."""
+    text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', program.path], check=True,
+                          text=True, capture_output=True).stdout
+    code = text.split('<%s>:\n' % name)[1].split('\n\n')[0]
+    return [(int(address, 16), ' '.join(rest.split()))
+            for address, rest in re.findall(r'^ +([0-9a-f]+):\t(.*)', code, re.M)]
 
 
-@test
-def uncertain_estimates_take_no_time_away():
-    program = Program()
+# The functions of this program do nothing but call hooks and each other.  So all these
+# are for hooks: their calls, their arguments, the functions' addresses, and loads from
+# the stack, where the return addresses are.
+FOR_HOOKS = re.compile(r'(call|jmp) .*__cyg_profile_func|(mov|lea) .*,%[re][ds]i$|'
+                       r'lea .*<(outer|middle|deep|below|off|main)>$|'
+                       r'mov 0x[0-9a-f]+\(%r[bs]p\),')
 
-    def self_of(rates):
+
+def call_sites_are_no_time_of_the_program(family, optimize, flags):
+    program = Program(family, flags, optimize, instrument=True)
+    for name in 'outer', 'below', 'main':
+        code = code_of(program, name)
+        # (The first two are where the processor waits after the call.)
+        own = [i for i, (_, text) in enumerate(code) if i > 1 and FOR_HOOKS.match(text)]
+        expect(len(own) >= 5, (name, code))
+        # One sample at each instruction, and two at those for hooks.
         recording = program.record(
-            node(program['main'], MEMORY, frame=1),
-            node(program['off'], at(0), calls=8000, time=5000),
-            sampled(at(0), program['mark_off'], 500),
-            throttled(program['off'], rates, 100),
-            budget=craft.budget(throttled=1), cost=8000)
-        return functions(recording)[0]['off']['self_ns']
+            node(program['main'], MEMORY, frame=1), *([] if name == 'main' else
+                                                      [node(program[name], at(0))]),
+            *[sampled(at(name != 'main'), BASE + address, 1 + (i in own))
+              for i, (address, _) in enumerate(code)])
+        some, about = functions(recording)
+        expect_equal(about['budget']['call_sites_ns'], 2 * len(own) * MS, (name, code))
+        expect_equal(some['main']['total_ns'], (len(code) - len(own)) * MS, name)
+        expect_equal(about['time_raw_ns'], (len(code) + len(own)) * MS, name)
+        raw, _ = functions(recording, '--raw')
+        expect_equal(raw['main']['total_ns'], (len(code) + len(own)) * MS, 'raw')
+        text = report(recording, 'report')
+        expect('call sites of hooks took about %d.0 ms more' % (2 * len(own)) in text, text)
+        # annotate shows the same instructions.
+        text = report(recording, 'annotate', '^%s$' % name, '--asm', '--context', '99')
+        marked = re.findall(r'([0-9a-f]+)  \S.* ; for a hook$', text, re.M)
+        expect_equal([int(address, 16) for address in marked][:len(own)],
+                     [code[i][0] for i in own], text)
 
-    # 90 million calls in 900 ms; two bursts tell little about them.
-    expect(abs(self_of([100000] * 100) - 320 * MS) < 2 * MS, self_of([100000] * 100))
-    expect(self_of([200000, 0]) > 480 * MS, self_of([200000, 0]))
+
+for family in FAMILIES:
+    for optimize, *flags in ('-O2',), ('-O0',), ('-O2', '-fno-plt'), ('-O2', '-g0'):
+        shimtest.add_test(
+            'call sites are no time of the program: %s %s' %
+            (family, ' '.join([optimize, *flags])),
+            lambda family=family, optimize=optimize, flags=tuple(flags):
+            call_sites_are_no_time_of_the_program(family, optimize, flags))
+
+
+@test
+def code_that_calls_no_hooks_is_all_the_program_s():
+    program = Program()
+    code = code_of(program, 'outer')
+    recording = program.record(
+        node(program['main'], MEMORY, frame=1), node(program['outer'], at(0)),
+        *[sampled(at(1), BASE + address, 1) for address, _ in code])
+    some, about = functions(recording)
+    expect_equal((about['budget']['call_sites_ns'], some['main']['total_ns']),
+                 (0, len(code) * MS), 'times')
 
 
 @test

@@ -17,9 +17,11 @@ def at(number):
 class Program:
     """tests/programs/inlined.c, and the addresses of its marks and functions."""
 
-    def __init__(self, family='gcc', flags=()):
-        self.path = compile('inlined.c', family, '-O2', list(flags),
-                            name='inlined' + ''.join(flags), instrument=False)
+    def __init__(self, family='gcc', flags=(), optimize='-O2', instrument=False):
+        self.path = compile('inlined.c', family, optimize,
+                            [*flags, *['-DWITHOUT_MARKS'] * instrument],
+                            name='inlined' + '-hooks' * instrument + ''.join(flags),
+                            instrument=instrument)
         self.symbols = {}
         for line in subprocess.run(['nm', self.path], check=True, text=True,
                                    capture_output=True).stdout.splitlines():

@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "model/budget.h"
-#include "model/call_sites.h"
 #include "model/model.h"
 #include "model/node_times.h"
 #include "read/calltree.h"
@@ -135,7 +134,6 @@ void budget_begin(struct build *build)
 	if (!build->model->budget)
 		build->model->budget = allocate(1, sizeof(struct budget));
 	build->first_throttled = build->model->budget->throttled_count;
-	build->sites_cost = call_sites_cost(process);
 	add_process(build->model->budget, process);
 	if (!is_weight_possible(process, process->meta.sample_weight))
 		process->meta.sample_weight = 0;
@@ -158,7 +156,6 @@ void budget_add_node(struct build *build, const struct shim_node *node,
 	path->has_no_range = true;
 	path->tick = fmax(path->tick, period);
 	path->seen_tick = fmax(path->seen_tick, period);
-	path->sites_cost += (double)node->calls * build->sites_cost;
 	build->model->has_errors = true;
 	if (number == NONE)
 		return;
@@ -191,18 +188,6 @@ static uint64_t give_counted(struct throttled_function *throttled, double share)
 	return throttled->given > before ? throttled->given - before : 0;
 }
 
-/* The part of an estimate whose call sites are subtracted from times: nearly all, if its
- * standard deviation is a few percent; little, if it is several times as large as the
- * estimate. */
-static double certainty_of(const struct estimate *estimate)
-{
-	double deviation = estimate->calls > 0 ?
-				   estimate->error / 2 / estimate->calls :
-				   0;
-
-	return 1 / (1 + deviation * deviation);
-}
-
 /* @missing covers all calls of the function; this adds the path's share. */
 static void add_missing(struct build *build, const struct counted *counted_at,
 			struct throttled_function *throttled)
@@ -224,7 +209,6 @@ static void add_missing(struct build *build, const struct counted *counted_at,
 	counted = give_counted(throttled, share);
 	path->calls += counted;
 	path->missing.calls += counted;
-	path->sites_cost += (double)counted * build->sites_cost;
 	path->missing.variance += estimate_path_variance(
 		(double)throttled->counted, share,
 		throttled->before + throttled->recorded, throttled->paths);
@@ -236,8 +220,6 @@ static void add_missing(struct build *build, const struct counted *counted_at,
 	}
 	path->calls += calls;
 	path->missing.calls += calls;
-	path->sites_cost += (double)calls * certainty_of(&throttled->rest) *
-			    build->sites_cost;
 	path->missing.error += share * throttled->rest.error;
 	path->missing.variance += estimate_path_variance(
 		throttled->rest.calls, share, throttled->node.bursts,
@@ -289,16 +271,32 @@ static bool is_hook(const struct build *build, const struct entry *entry)
 	return count > 0 && model->functions[functions[count - 1]].is_hook;
 }
 
-/* Beside exact times: they tell what of these is the program's. */
-static void calibrate(struct path *path, double period,
-		      const struct shim_sampled_node *node)
+/* Instructions that call hooks, also hooks that are off, are not the program's. */
+static bool is_hook_site(const struct build *build, const struct entry *entry)
 {
+	const struct model *model = build->model;
+
+	return model->frames
+		.is_hook_site[model->recording->sites[entry->site].function];
+}
+
+/* Beside exact times: they tell what of these is the program's. */
+static void calibrate(const struct build *build, const struct entry *entry,
+		      double period, const struct shim_sampled_node *node)
+{
+	struct path *path = &build->model->paths[entry->path];
 	struct self_exactly *exactly = &path->exactly;
+	double time;
 
 	if (path->function == NONE)
 		return;
-	exactly->seen.time += (double)node->samples * period;
-	exactly->seen.variance += (double)node->samples * period * period;
+	time = (double)node->samples * period;
+	if (is_hook_site(build, entry)) {
+		exactly->seen_cost += time;
+		time = 0;
+	}
+	exactly->seen.time += time;
+	exactly->seen.variance += time * period;
 	exactly->seen_cost += (double)node->own * period;
 	path->seen_tick = fmax(path->seen_tick, period);
 }
@@ -327,7 +325,7 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 		return;
 	}
 	if (build->is_calibrated) {
-		calibrate(path, period, &node);
+		calibrate(build, entry, period, &node);
 		return;
 	}
 	time = (double)node.samples * period;
@@ -338,8 +336,14 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 	}
 	model->budget->time_ns += time + own;
 	model->budget->hooks_ns += own;
-	thread->self += time;
 	thread->self_raw += time + own;
+	path->own_raw += time + own;
+	if (is_hook_site(build, entry)) {
+		model->budget->sites_ns += time;
+		path->seen_cost += time;
+		time = 0;
+	}
+	thread->self += time;
 	model->has_errors = true;
 	path->is_sampled = true;
 	path->has_no_range = true;
@@ -348,7 +352,6 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 	path->seen_tick = fmax(path->seen_tick, period);
 	path->seen.time += time;
 	path->seen.variance += time * period;
-	path->own_raw += time + own;
 }
 
 /* Children have higher numbers than their parents. */

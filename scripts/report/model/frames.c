@@ -96,6 +96,8 @@ static void add_address(struct frame_chains *chains, uint32_t number,
 	GROW(chains->addresses, number, chains->address_room);
 	chains->addresses[number] = (struct frame_address){ frame->address,
 							    frame->object };
+	GROW(chains->is_hook_site, number, chains->hook_site_room);
+	chains->is_hook_site[number] = false;
 }
 
 /* Finds the functions of all frames of one object, which begin at @frames;
@@ -118,10 +120,13 @@ static uint32_t find_in_object(struct finding *finding,
 		model->recording->sites[frames[i].site].function =
 			finding->first + kept - 1;
 	}
-	if (frames->object != NONE)
+	if (frames->object != NONE) {
 		symbols_frames(&model->objects[frames->object], addresses, kept,
 			       take_frame, finding);
-	else
+		symbols_hook_sites(&model->objects[frames->object], addresses,
+				   kept,
+				   model->frames.is_hook_site + finding->first);
+	} else
 		take_outside(finding, addresses, kept);
 	end_chains(finding, finding->first + kept);
 	free(addresses);

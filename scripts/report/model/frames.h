@@ -5,6 +5,7 @@
 #ifndef REPORT_MODEL_FRAMES_H
 #define REPORT_MODEL_FRAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct frame_symbol;
@@ -40,6 +41,8 @@ struct frame_chains {
 	uint32_t count, room;
 	struct frame_address *addresses; /* by chain */
 	uint32_t address_room;
+	bool *is_hook_site; /* by chain; see symbols_hook_sites() */
+	uint32_t hook_site_room;
 	/* parallel to @functions; NULL before frames_find_places() */
 	struct frame_place *places;
 	/* the same; the first index of an equal function and place */

@@ -18,7 +18,6 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "model/budget.h"
-#include "model/call_sites.h"
 #include "model/exceptions.h"
 #include "model/frames.h"
 #include "model/functions.h"
@@ -883,7 +882,6 @@ void model_measure(struct model *model)
 	if (model->is_sampled)
 		add_sampled_paths(model);
 	budget_add_paths(model);
-	call_sites_subtract(model);
 	find_duration(model);
 	totals_measure(model);
 	memory_measure(model);

@@ -115,8 +115,7 @@ struct path {
 	double seen_tick;
 	/* samples that found the path itself, or hooks in it */
 	double own_raw;
-	double sites_cost; /* see call_sites.h; of its calls */
-	double seen_cost;  /* our own cost, subtracted from the ticks' time */
+	double seen_cost; /* our own cost, subtracted from the ticks' time */
 	double self_most, total_most; /* see bounds.h */
 	double waited, waited_least;  /* as those of sums */
 	double raw_waited,

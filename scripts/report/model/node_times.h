@@ -45,7 +45,6 @@ struct build {
 	/* of the process; if true, the following are valid: */
 	bool has_budget;
 	uint32_t first_throttled;
-	double sites_cost;    /* call_sites_cost() */
 	struct map throttled; /* by site */
 	struct counted *counted;
 	uint32_t counted_count, counted_room;

@@ -13,9 +13,9 @@
 
 #ifdef SHIM_REPORT_HAS_ZYDIS
 #include <Zydis/Zydis.h>
+#endif
 
-/* The bytes at @begin, as far as one section has them. */
-static const unsigned char *find_code(Elf *elf, uint64_t begin, uint64_t *size)
+const unsigned char *code_find(Elf *elf, uint64_t begin, uint64_t *size)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -39,13 +39,15 @@ static const unsigned char *find_code(Elf *elf, uint64_t begin, uint64_t *size)
 	return NULL;
 }
 
-/* Whether the file is for x86-64: only that is decoded. */
-static bool is_readable(Elf *elf)
+bool code_is_readable(Elf *elf)
 {
 	GElf_Ehdr header;
 
-	return gelf_getehdr(elf, &header) && header.e_machine == EM_X86_64;
+	return elf && gelf_getehdr(elf, &header) &&
+	       header.e_machine == EM_X86_64;
 }
+
+#ifdef SHIM_REPORT_HAS_ZYDIS
 
 static uint64_t target_of(const ZydisDecodedInstruction *decoded,
 			  const ZydisDecodedOperand *operands, uint64_t address)
@@ -95,9 +97,9 @@ enum names_code code_read(Elf *elf, uint64_t begin, uint64_t end,
 	uint64_t size = 0, at;
 	const unsigned char *code;
 
-	if (!elf || !is_readable(elf) || end <= begin)
+	if (!code_is_readable(elf) || end <= begin)
 		return NAMES_CODE_IS_MISSING;
-	code = find_code(elf, begin, &size);
+	code = code_find(elf, begin, &size);
 	if (!code)
 		return NAMES_CODE_IS_MISSING;
 	if (size > end - begin)

@@ -3,9 +3,15 @@
 #define REPORT_NAMES_ELF_CODE_H
 
 #include <libelf.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "names/elf_names.h"
+
+/* Whether the file is for x86-64: only that is decoded. */
+bool code_is_readable(Elf *elf);
+/* The bytes at @begin, as far as one section has them; NULL: none. */
+const unsigned char *code_find(Elf *elf, uint64_t begin, uint64_t *size);
 
 /* The limit of a function's code. */
 #define CODE_MOST (1u << 20)

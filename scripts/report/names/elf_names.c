@@ -18,6 +18,7 @@
 #include "names/elf_callees.h"
 #include "names/elf_code.h"
 #include "names/elf_frames.h"
+#include "names/elf_hook_sites.h"
 #include "names/elf_lines.h"
 #include "names/elf_names.h"
 #include "names/go_table.h"
@@ -203,6 +204,34 @@ static void put_instruction(uint64_t address, uint64_t target, const char *text)
 		   text, NULL);
 }
 
+/* Disassembling begins at a symbol, or where unwinding tables begin. */
+static void find_hook_sites_at(uint32_t count)
+{
+	uint64_t *addresses = elf_take_addresses(count);
+	uint64_t *starts = allocate(count, sizeof(*starts));
+	bool *is_site = allocate(count, sizeof(*is_site));
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(elf_object.module, &bias);
+	uint32_t i;
+
+	frames_starts_by_symbols(elf_object.module, addresses, count, starts);
+	for (i = 0; i < count; i++)
+		if (!starts[i])
+			starts[i] = frames_start_by_unwinding(elf,
+							      addresses[i]);
+	hook_sites_find(elf, addresses, starts, count, is_site);
+	for (i = 0; i < count; i++)
+		if (is_site[i])
+			elf_answer(
+				(struct names_answer){ .kind = ANSWER_HOOK_SITE,
+						       .number = i },
+				"", NULL);
+	free(is_site);
+	free(starts);
+	free(addresses);
+	elf_answer_done(0);
+}
+
 static void read_code(uint32_t count)
 {
 	uint64_t *addresses = elf_take_addresses(count);
@@ -321,6 +350,7 @@ static void take_request(const struct names_request *request, int fd)
 	case NAMES_LINES: find_lines_at(request->count); break;
 	case NAMES_FRAMES: find_frames_at(request->count, false); break;
 	case NAMES_PLACES: find_frames_at(request->count, true); break;
+	case NAMES_HOOK_SITES: find_hook_sites_at(request->count); break;
 	case NAMES_CODE: read_code(request->count); break;
 	case NAMES_LIST: elf_list_functions(); break;
 	case NAMES_ALL: elf_find_all_names(request->count); break;

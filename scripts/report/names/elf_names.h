@@ -18,6 +18,8 @@ enum names_kind {
 	NAMES_FRAMES, /* of instructions: FRAMEs, the outermost first */
 	NAMES_PLACES, /* of instructions: for each FRAME that NAMES_FRAMES says, in
 		       * its order, a LINE; 0: unknown */
+	NAMES_HOOK_SITES, /* of instructions: HOOK_SITE for each that is part of a
+			   * call of a hook */
 	NAMES_CODE, /* two addresses, begin and end: INSTRUCTION; DONE returns enum
 		     * names_code */
 	NAMES_ALL,  /* functions: NAME for each name of an address */
@@ -64,6 +66,7 @@ enum names_answer_kind {
 	 * declaration (in line @b) or "" */
 	ANSWER_FRAME_FUNCTION,
 	ANSWER_FRAME, /* @a: number of its function */
+	ANSWER_HOOK_SITE,
 	/* @a: address, @b: target of a jump or call, or 0; @text */
 	ANSWER_INSTRUCTION,
 	ANSWER_NOTE, /* @text: a message about an unreadable part */

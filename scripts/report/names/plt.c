@@ -142,43 +142,94 @@ static const char *name_of(Elf *elf, const GElf_Shdr *section, size_t number)
 	return elf_strptr(elf, header.sh_link, symbol.st_name);
 }
 
-static void take_relocation(Elf *elf, unsigned machine,
-			    const GElf_Shdr *section, const GElf_Rela *rela,
-			    struct plt_entry *entries, size_t count)
+/* What is searched for: the names of @entries, or the slots of wanted names. */
+struct search {
+	Elf *elf;
+	unsigned machine;
+	struct plt_entry *entries;
+	size_t count;
+	bool (*is_wanted)(const char *name);
+	uint64_t *slots;
+	uint32_t slot_count, most;
+};
+
+static void name_entry(struct search *search, const GElf_Shdr *section,
+		       const GElf_Rela *rela)
 {
 	const struct plt_entry key = { .slot = rela->r_offset };
-	struct plt_entry *entry = bsearch(&key, entries, count, sizeof(key),
-					  compare_entries);
+	struct plt_entry *entry = bsearch(&key, search->entries, search->count,
+					  sizeof(key), compare_entries);
 	uint64_t type = GELF_R_TYPE(rela->r_info);
 
 	if (!entry)
 		return;
-	if (is_chosen_at_start(machine, type))
+	if (is_chosen_at_start(search->machine, type))
 		entry->chooser = (uint64_t)rela->r_addend;
-	else if (is_name(machine, type))
-		entry->name = name_of(elf, section, GELF_R_SYM(rela->r_info));
+	else if (is_name(search->machine, type))
+		entry->name = name_of(search->elf, section,
+				      GELF_R_SYM(rela->r_info));
 }
 
-void plt_resolve(Elf *elf, struct plt_entry *entries, size_t count)
+static void take_slot(struct search *search, const GElf_Shdr *section,
+		      const GElf_Rela *rela)
+{
+	const char *name;
+
+	if (search->slot_count == search->most ||
+	    !is_name(search->machine, GELF_R_TYPE(rela->r_info)))
+		return;
+	name = name_of(search->elf, section, GELF_R_SYM(rela->r_info));
+	if (name && search->is_wanted(name))
+		search->slots[search->slot_count++] = rela->r_offset;
+}
+
+static unsigned machine_of(Elf *elf)
+{
+	GElf_Ehdr header;
+
+	return gelf_getehdr(elf, &header) ? header.e_machine : EM_NONE;
+}
+
+static void read_relocations(struct search *search,
+			     void (*take)(struct search *search,
+					  const GElf_Shdr *section,
+					  const GElf_Rela *rela))
 {
 	Elf_Scn *section = NULL;
-	GElf_Ehdr machine;
 	GElf_Shdr header;
 	GElf_Rela rela;
 	Elf_Data *data;
 	int i;
 
-	if (!gelf_getehdr(elf, &machine))
-		return;
-	qsort(entries, count, sizeof(*entries), compare_entries);
-	while ((section = elf_nextscn(elf, section))) {
+	search->machine = machine_of(search->elf);
+	while ((section = elf_nextscn(search->elf, section))) {
 		if (!gelf_getshdr(section, &header) ||
 		    header.sh_type != SHT_RELA ||
 		    !(header.sh_flags & SHF_ALLOC) ||
 		    !(data = elf_getdata(section, NULL)))
 			continue;
 		for (i = 0; gelf_getrela(data, i, &rela); i++)
-			take_relocation(elf, machine.e_machine, &header, &rela,
-					entries, count);
+			take(search, &header, &rela);
 	}
+}
+
+uint32_t plt_slots(Elf *elf, bool (*is_wanted)(const char *name),
+		   uint64_t *slots, uint32_t most)
+{
+	struct search search = {
+		.elf = elf, .is_wanted = is_wanted, .slots = slots, .most = most
+	};
+
+	read_relocations(&search, take_slot);
+	return search.slot_count;
+}
+
+void plt_resolve(Elf *elf, struct plt_entry *entries, size_t count)
+{
+	struct search search = { .elf = elf,
+				 .entries = entries,
+				 .count = count };
+
+	qsort(entries, count, sizeof(*entries), compare_entries);
+	read_relocations(&search, name_entry);
 }

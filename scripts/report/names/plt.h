@@ -19,6 +19,9 @@ struct plt_entry {
 
 /* Whether the code at @address in the file is a linkage table entry. */
 bool plt_slot(Elf *elf, uint64_t address, uint64_t *slot);
+/* Stores the slots, at most @most, of symbols whose name @is_wanted; returns how many. */
+uint32_t plt_slots(Elf *elf, bool (*is_wanted)(const char *name),
+		   uint64_t *slots, uint32_t most);
 /* Sorts @entries and finds the relocations of their slots. */
 void plt_resolve(Elf *elf, struct plt_entry *entries, size_t count);
 

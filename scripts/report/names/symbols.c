@@ -397,6 +397,36 @@ void symbols_frames(struct object *object, const uint64_t *addresses,
 	free(taking.functions);
 }
 
+/* --- calls of hooks --- */
+
+struct taking_sites {
+	bool *is_site;
+	uint32_t count;
+};
+
+static bool take_site(struct object_files *files,
+		      const struct object_answer *answer, void *context)
+{
+	struct taking_sites *taking = context;
+
+	(void)files;
+	if (answer->head.kind != ANSWER_HOOK_SITE ||
+	    answer->head.number >= taking->count)
+		return false;
+	taking->is_site[answer->head.number] = true;
+	return true;
+}
+
+void symbols_hook_sites(struct object *object, const uint64_t *addresses,
+			uint32_t count, bool *is_site)
+{
+	struct taking_sites taking = { is_site, count };
+
+	if (object_process_is_open(object))
+		object_process_ask(object, NAMES_HOOK_SITES, addresses, count,
+				   take_site, &taking);
+}
+
 /* --- places --- */
 
 struct taking_places {

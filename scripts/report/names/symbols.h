@@ -90,6 +90,11 @@ void symbols_frames(struct object *object, const uint64_t *addresses,
 				 const struct frame_symbol *function),
 		    void *context);
 
+/* Finds which of @count instructions, sorted by address, are part of a call of the hooks of
+ * -finstrument-functions. */
+void symbols_hook_sites(struct object *object, const uint64_t *addresses,
+			uint32_t count, bool *is_site);
+
 /* An instruction. */
 struct instruction {
 	uint64_t address;

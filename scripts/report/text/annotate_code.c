@@ -47,6 +47,7 @@ struct printing {
 	uint32_t count;
 	struct place *places;
 	double *samples;
+	bool *is_hook_site; /* see symbols_hook_sites() */
 	char (*arrows)[LANES + 2];
 };
 
@@ -289,7 +290,10 @@ static void put_instruction(const struct printing *printing,
 	table_cell(table, printing->arrows[i]);
 	snprintf(text, sizeof(text), "%" PRIx64, printing->code[i].address);
 	table_cell(table, text);
-	table_text(table, text_of(printing, &printing->code[i]));
+	table_text(table, printing->is_hook_site[i] ?
+				  keep_format("%s ; for a hook",
+					      printing->code[i].text) :
+				  text_of(printing, &printing->code[i]));
 }
 
 static bool is_same(const struct place *a, const struct place *b)
@@ -384,6 +388,10 @@ static uint64_t put_part(struct printing *printing, uint64_t address)
 	printing->arrows = allocate(printing->count, sizeof(*printing->arrows));
 	symbols_places(object, addresses, printing->count, take_place,
 		       printing->places);
+	printing->is_hook_site = allocate(printing->count,
+					  sizeof(*printing->is_hook_site));
+	symbols_hook_sites(object, addresses, printing->count,
+			   printing->is_hook_site);
 	place_samples(printing, end);
 	draw_jumps(printing);
 	fprintf(printing->layout->out,
@@ -391,6 +399,7 @@ static uint64_t put_part(struct printing *printing, uint64_t address)
 	put_rows(printing);
 	free(addresses);
 	free(printing->places);
+	free(printing->is_hook_site);
 	free(printing->samples);
 	free(printing->arrows);
 	free(printing->code);
