@@ -8,6 +8,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,4 +61,49 @@ Test(state, the_lock_of_a_thread_that_sleeps_in_fork_is_taken)
 	pthread_join(thread, NULL);
 	cr_assert(taken);
 	state_fork_ended();
+}
+
+/* In process 1 of a namespace: 0 if the lock was kept, 1 if it was not. */
+static int keep_as_process_1(void)
+{
+	double end = now() + 0.1;
+	pthread_t thread;
+
+	state_fork_begins();
+	if (getpid() != 1 || pthread_create(&thread, NULL, in_thread, NULL))
+		return 2;
+	while (now() < end && !taken)
+		;
+	return taken;
+}
+
+#define NO_NAMESPACE 3
+
+/* Only a process with one thread may make a namespace. */
+static int fork_into_namespace(void)
+{
+	int status;
+	pid_t child;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+		return NO_NAMESPACE;
+	child = fork();
+	if (child == 0)
+		_exit(keep_as_process_1());
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+/* As in a container, whose first process is the program. */
+Test(state, process_1_of_a_namespace_keeps_the_lock_in_fork)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(fork_into_namespace());
+	cr_assert(eq(int, waitpid(child, &status, 0), child));
+	if (WEXITSTATUS(status) == NO_NAMESPACE)
+		cr_skip_test("no namespaces of processes");
+	cr_assert(eq(int, status, 0));
 }
