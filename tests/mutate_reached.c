@@ -15,11 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SIZE (8 << 20)
-
 extern char __ehdr_start[] __attribute__((visibility("hidden")));
 
 static unsigned char *reached;
+static uintptr_t size;
 
 __attribute__((constructor(101))) static void map_file(void)
 {
@@ -41,7 +40,8 @@ __attribute__((constructor(101))) static void map_file(void)
 	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	long memory = syscall(SYS_mmap, NULL, SIZE, 3, 1, fd, 0L);
+	size = (uintptr_t)syscall(SYS_lseek, fd, 0L, SEEK_END);
+	long memory = syscall(SYS_mmap, NULL, size, 3, 1, fd, 0L);
 	syscall(SYS_close, fd);
 	if (memory != -1)
 		reached = (unsigned char *)memory;
@@ -52,6 +52,6 @@ __attribute__((visibility("hidden"))) void __wrap___sanitizer_cov_trace_pc(void)
 {
 	uintptr_t offset = (uintptr_t)__builtin_return_address(0) -
 			   (uintptr_t)__ehdr_start;
-	if (reached && offset < SIZE)
+	if (reached && offset < size)
 		reached[offset] = 1;
 }
