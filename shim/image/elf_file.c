@@ -17,9 +17,8 @@
 #define SECTION_SIZE_MAX (1u << 30)
 #define SECTIONS_MAX	 (1u << 16)
 
-/* Returns 0 or -errno; -ENOEXEC if the file is too short. */
-static int read_all(const struct elf_source *source, uint64_t offset, void *to,
-		    size_t size)
+int elf_read(const struct elf_source *source, uint64_t offset, void *to,
+	     size_t size)
 {
 	char *at = to;
 
@@ -42,6 +41,21 @@ static int read_all(const struct elf_source *source, uint64_t offset, void *to,
 	return 0;
 }
 
+static int open_path(const char *path, struct elf_source *source,
+		     uint64_t *device, uint64_t *inode)
+{
+	/* O_NONBLOCK, because a FIFO may have replaced the file. */
+	int r = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (r < 0)
+		return r;
+	source->fd = r;
+	r = sys_file(source->fd, device, inode, &source->size);
+	if (r < 0)
+		sys_close(source->fd);
+	return r;
+}
+
 static int open_source(const struct image_entry *image, const char *path,
 		       struct elf_source *source, bool *is_same)
 {
@@ -55,14 +69,7 @@ static int open_source(const struct image_entry *image, const char *path,
 		source->size = image->end - image->start;
 		return 0;
 	}
-	/* O_NONBLOCK, because a FIFO may have replaced the file. */
-	r = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-	if (r < 0)
-		return r;
-	source->fd = r;
-	r = sys_file(source->fd, &device, &inode, &source->size);
-	if (r < 0)
-		sys_close(source->fd);
+	r = open_path(path, source, &device, &inode);
 	*is_same = r == 0 && device == image->device && inode == image->inode;
 	return r;
 }
@@ -87,7 +94,7 @@ static int read_sections(struct elf_file *file)
 	Elf64_Shdr first;
 	uint64_t count;
 	void *memory;
-	int r = read_all(&file->source, 0, &elf, sizeof(elf));
+	int r = elf_read(&file->source, 0, &elf, sizeof(elf));
 
 	if (r < 0)
 		return r;
@@ -96,7 +103,7 @@ static int read_sections(struct elf_file *file)
 	    elf.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff == 0)
 		return -ENOEXEC;
-	r = read_all(&file->source, elf.e_shoff, &first, sizeof(first));
+	r = elf_read(&file->source, elf.e_shoff, &first, sizeof(first));
 	if (r < 0)
 		return r;
 	count = elf.e_shnum ? elf.e_shnum : first.sh_size;
@@ -108,7 +115,7 @@ static int read_sections(struct elf_file *file)
 	r = sys_map(file->sections_size, &memory);
 	if (r < 0)
 		return r;
-	r = read_all(&file->source, elf.e_shoff, memory, file->sections_size);
+	r = elf_read(&file->source, elf.e_shoff, memory, file->sections_size);
 	if (r < 0) {
 		sys_unmap(memory, file->sections_size);
 		return r;
@@ -131,15 +138,14 @@ int elf_load_section(const struct elf_file *file, uint32_t number,
 	r = sys_map(*size + 1, memory);
 	if (r < 0)
 		return r;
-	r = read_all(&file->source, section->sh_offset, *memory, *size);
+	r = elf_read(&file->source, section->sh_offset, *memory, *size);
 	if (r < 0)
 		sys_unmap(*memory, *size + 1);
 	return r;
 }
 
-/* Returns 1 or 0; -errno if the file cannot be read. */
-static int has_build_id(const struct elf_file *file,
-			const struct image_entry *image)
+int elf_has_build_id(const struct elf_file *file,
+		     const struct image_entry *image)
 {
 	unsigned char id[IMAGE_BUILD_ID_SIZE + 16];
 	uint32_t size = image->build_id_size;
@@ -152,7 +158,7 @@ static int has_build_id(const struct elf_file *file,
 		if (section->sh_type != SHT_NOTE ||
 		    section->sh_size != size + 16)
 			continue;
-		r = read_all(&file->source, section->sh_offset, id, size + 16);
+		r = elf_read(&file->source, section->sh_offset, id, size + 16);
 		for (uint32_t k = 0; r == 0 && k < size; k++)
 			same = same && id[16 + k] == image->build_id[k];
 		if (r == 0 && same)
@@ -186,10 +192,26 @@ int elf_open(const struct image_entry *image, struct elf_file *file)
 		return r;
 	r = read_sections(file);
 	if (r == 0 && file->source.fd >= 0) {
-		r = image->build_id_size ? has_build_id(file, image) : is_same;
+		r = image->build_id_size ? elf_has_build_id(file, image) :
+					   is_same;
 		r = r == 0 ? -ENOENT : r;
 	}
 	if (r < 0)
 		elf_close(file);
 	return r < 0 ? r : 0;
+}
+
+int elf_open_path(const char *path, struct elf_file *file)
+{
+	uint64_t device, inode;
+	int r;
+
+	*file = (struct elf_file){ .source.fd = -1 };
+	r = open_path(path, &file->source, &device, &inode);
+	if (r < 0)
+		return r;
+	r = read_sections(file);
+	if (r < 0)
+		elf_close(file);
+	return r;
 }

@@ -34,7 +34,15 @@ struct elf_file {
  * build-ids, because some file systems report two device numbers for a file.
  */
 int elf_open(const struct image_entry *image, struct elf_file *file);
+/* Opens any file.  Returns 0 or -errno. */
+int elf_open_path(const char *path, struct elf_file *file);
 void elf_close(struct elf_file *file);
+/* Whether the file has the build-id of @image: 1 or 0; -errno if it cannot be read. */
+int elf_has_build_id(const struct elf_file *file,
+		     const struct image_entry *image);
+/* Reads @size bytes at @offset.  Returns 0 or -errno; -ENOEXEC if the file is too short. */
+int elf_read(const struct elf_source *source, uint64_t offset, void *to,
+	     size_t size);
 /* Whether @error is a failure of the system, so that the file itself may be complete. */
 bool elf_is_refused(int error);
 

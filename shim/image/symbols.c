@@ -6,6 +6,7 @@
 #include "image/symbols.h"
 
 #include "arch.h"
+#include "image/elf_debug.h"
 #include "image/elf_file.h"
 #include "image/elf_plt.h"
 #include "image/image.h"
@@ -42,6 +43,7 @@ struct raw {
 
 struct work {
 	struct elf_file *file;
+	struct elf_file *code; /* the image's own file */
 	const struct image_entry *image;
 	Elf64_Sym *table;
 	size_t table_size;
@@ -136,7 +138,7 @@ static int read_plt(struct work *work, uint32_t all)
 {
 	for (uint32_t i = 0; i < all; i++)
 		if (ELF64_ST_TYPE(work->table[i].st_info) == STT_GNU_IFUNC)
-			return elf_plt_read(work->file, &work->entries,
+			return elf_plt_read(work->code, &work->entries,
 					    &work->entry_count,
 					    &work->entries_size);
 	return 0;
@@ -584,27 +586,46 @@ static void free_work(struct work *work)
 		sys_unmap(work->hash, work->hash_size * sizeof(uint32_t));
 }
 
-/* Indexes .symtab, or .dynsym if the file was stripped. */
+/* Indexes a table of @type in @file, if it has one. */
+static int index_type(struct elf_file *file, struct elf_file *code,
+		      const struct image_entry *image, uint32_t type,
+		      struct symbols **result)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !*result && i < file->section_count; i++) {
+		struct work work = { .file = file,
+				     .code = code,
+				     .image = image };
+
+		if (file->sections[i].sh_type != type)
+			continue;
+		r = index_table(&work, i, result);
+		free_work(&work);
+		if (r == -ENOMEM)
+			return r;
+	}
+	return r;
+}
+
+/* Indexes .symtab; if the file was stripped, that of its debug file, or .dynsym. */
 static int index_file(struct elf_file *file, const struct image_entry *image,
 		      struct symbols **result)
 {
-	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
-	int r = 0;
+	struct elf_file debug;
+	int r;
 
 	*result = NULL;
-	for (unsigned type = 0; type < 2; type++) {
-		for (uint32_t i = 0; !*result && i < file->section_count; i++) {
-			struct work work = { .file = file, .image = image };
-
-			if (file->sections[i].sh_type != types[type])
-				continue;
-			r = index_table(&work, i, result);
-			free_work(&work);
-			if (r == -ENOMEM)
-				return r;
-		}
+	r = index_type(file, file, image, SHT_SYMTAB, result);
+	if (r == -ENOMEM || *result)
+		return r;
+	if (elf_open_debug(image, file, &debug) == 0) {
+		r = index_type(&debug, file, image, SHT_SYMTAB, result);
+		elf_close(&debug);
 	}
-	return 0;
+	if (r != -ENOMEM && !*result)
+		r = index_type(file, file, image, SHT_DYNSYM, result);
+	return r == -ENOMEM ? r : 0;
 }
 
 /* Whether another try may succeed. */
