@@ -103,6 +103,18 @@
 #define SHIM_IMAGES_MAGIC "SHIMIMGS"
 #define SHIM_FILE_MAGIC	  "SHIMFILE"
 
+/*
+ * A file that only `profrun doctor --patch` asks for, in a process that ends before main
+ * (SHIM_LIST_PATCH).  It is text: a line "object", its path; then for each function of it
+ * that SHIM_PATCH chooses a line "function", the reason why it cannot be patched or
+ * nothing, its address in the file in hexadecimal digits, its size in bytes, its name or
+ * nothing.  Tabs separate the fields.
+ */
+#define SHIM_LISTED_FILE "listed"
+/* Reasons of functions that need not be patched, or are too small for anything. */
+#define SHIM_LISTED_SMALL  "under 5 bytes"
+#define SHIM_LISTED_MARKED "marked by the compiler"
+
 /* The causes of lost calls. */
 enum shim_lost {
 	SHIM_LOST_SPACE,     /* the disk or the quota is full */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +21,9 @@
 
 #include "built.h"
 #include "doctor.h"
+#include "filter.h"
 #include "json_text.h"
+#include "patch_list.h"
 #include "preload.h"
 #include "program.h"
 #include "recording.h"
@@ -34,6 +37,9 @@ void __cyg_profile_func_exit(void *function, void *site);
 
 static unsigned int problems;
 static bool is_json, is_first = true;
+
+static struct filter patch = { .is_patch = true };
+static struct patch_list patch_list;
 
 /* --- lines of the answer ------------------------------------------------ */
 
@@ -304,11 +310,13 @@ static void check_hooks(const struct program *program)
 	else if (program->is_marked)
 		ok("calls of its functions are marked: %s",
 		   marks_text(&program->marks, text, sizeof(text)));
-	else
+	else if (patch.list == NULL)
 		problem("it is not compiled with -finstrument-functions: add"
 			" -finstrument-functions and -g to its compiler flags"
 			" (or clang's -fxray-instrument"
-			" -fxray-instruction-threshold=1)."
+			" -fxray-instruction-threshold=1), or record it as it"
+			" is with --patch '*' (`profrun doctor --patch '*'`"
+			" tells which functions that can)."
 			" Without, only the libraries it uses can be seen, if"
 			" they are");
 }
@@ -372,7 +380,20 @@ static void check_elf(const struct program *program)
 	check_built(program);
 }
 
-static void check_program(const char *name)
+static void check_patch(const char *library, const struct program *program)
+{
+	if (program->is_foreign || program->is_static || program->is_privileged)
+		return;
+	if (!patch_list_read(&patch_list, library, program, &patch))
+		problem("--patch: %s", patch_list.error);
+	for (unsigned int i = 0; i < patch_list.count; i++)
+		ok("--patch: %u of %u functions of %s can be patched",
+		   patch_list.objects[i].patched,
+		   patch_list.objects[i].patched + patch_list.objects[i].left,
+		   patch_list.objects[i].path);
+}
+
+static void check_program(const char *library, const char *name)
 {
 	struct program program;
 
@@ -394,37 +415,82 @@ static void check_program(const char *name)
 		   program.interpreter);
 	else
 		ok("it is a script; programs that it runs can be profiled");
+	if (patch.list != NULL && program.is_elf)
+		check_patch(library, &program);
+}
+
+/* --- the command line ---------------------------------------------------- */
+
+static void print_help(void)
+{
+	puts("Usage: profrun doctor [--json] [--patch LIST] [PROGRAM]\n\n"
+	     "Check that profiling works here, in this directory, and with"
+	     " PROGRAM.\n"
+	     "--patch: tell of each function that `profrun run --patch LIST`"
+	     " would record\nwhether it can, or why not; PROGRAM is loaded for"
+	     " that, and its main does not\nrun.\n"
+	     "--json: for programs.  The exit status is 1 if there is a"
+	     " problem.");
+}
+
+static int add_patch(const char *text)
+{
+	if (filter_add(&patch, text))
+		return 0;
+	say("--patch: %s", patch.error);
+	return STATUS_USAGE;
+}
+
+/* Reads the options and the program, whose name is *@name.  Returns a status; -1: go on. */
+static int read_words(int words, char **word, const char **name)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "patch", required_argument, NULL, 'P' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(words, word, ":", options, NULL)) != -1) {
+		switch (option) {
+		case 'h': print_help(); return 0;
+		case 'j': is_json = true; break;
+		case 'P':
+			if (add_patch(optarg) != 0)
+				return STATUS_USAGE;
+			break;
+		case ':':
+			say("doctor: %s needs a value", word[optind - 1]);
+			return STATUS_USAGE;
+		default:
+			say("doctor: unknown option '%s'; there are --json and"
+			    " --patch",
+			    word[optind - 1]);
+			return STATUS_USAGE;
+		}
+	}
+	if (words - optind > 1) {
+		say("doctor: one program at a time");
+		return STATUS_USAGE;
+	}
+	*name = word[optind];
+	if (patch.list != NULL && *name == NULL) {
+		say("doctor: --patch needs a program");
+		return STATUS_USAGE;
+	}
+	return -1;
 }
 
 int doctor(const char *library, const char *report, int words, char **word)
 {
+	const char *name = NULL;
 	char path[PATH_MAX];
+	int status = read_words(words, word, &name);
 
-	if (words > 0 && strcmp(word[0], "--json") == 0) {
-		is_json = true;
-		word++, words--;
-	}
-	if (words > 0 && strcmp(word[0], "--") == 0)
-		word++, words--;
-	else if (words > 0 && strcmp(word[0], "--help") == 0) {
-		puts("Usage: profrun doctor [--json] [PROGRAM]\n\n"
-		     "Check that profiling works here, in this directory, and"
-		     " with PROGRAM.\n"
-		     "--json: for programs.  The exit status is 1 if there is a"
-		     " problem.");
-		return 0;
-	} else if (words > 0 && word[0][0] == '-' && word[0][1] != '\0') {
-		say("doctor: unknown option '%s'; there is --json", word[0]);
-		return STATUS_USAGE;
-	}
-	if (words == 2 && strcmp(word[1], "--json") == 0) {
-		is_json = true;
-		words--;
-	}
-	if (words > 1) {
-		say("doctor: one program at a time");
-		return STATUS_USAGE;
-	}
+	if (status >= 0)
+		return status;
 	/* With a small limit on file sizes, the answer may be cut, but profrun does not
 	 * end. */
 	signal(SIGXFSZ, SIG_IGN);
@@ -441,9 +507,16 @@ int doctor(const char *library, const char *report, int words, char **word)
 	check_limit(RLIMIT_AS, "RLIMIT_AS", "the address space");
 	check_clock();
 	check_preload();
-	if (words > 0)
-		check_program(word[0]);
-	if (is_json)
+	if (name != NULL)
+		check_program(path, name);
+	if (is_json && patch.list != NULL) {
+		fputs("],\"patch\":", stdout);
+		patch_list_print_json(&patch_list);
+		printf(",\"problems\":%u}\n", problems);
+	} else if (is_json) {
 		printf("],\"problems\":%u}\n", problems);
+	} else {
+		patch_list_print(&patch_list);
+	}
 	return problems > 0 || fflush(stdout) != 0 ? 1 : 0;
 }

@@ -637,7 +637,7 @@ static int do_verb(int words, char **word)
 	if (strcmp(word[1], "ctl") == 0)
 		return ctl(word[3], words - 4, word + 4);
 	if (strcmp(word[1], "doctor") == 0)
-		return doctor(word[2], word[3], words - 4, word + 4);
+		return doctor(word[2], word[3], words - 3, word + 3);
 	if (realpath(word[2], settings.library) == NULL)
 		snprintf(settings.library, sizeof(settings.library), "%s",
 			 word[2]);

@@ -167,6 +167,9 @@ static void start_all(void)
 	if (started_early)
 		image_look_again();
 	sources_begin_unmarked();
+	/* For `profrun doctor`, which has given a file for the list. */
+	if (config.list_patch[0] == '1' && config.dir[0])
+		_exit(0);
 	if (on_exit)
 		on_exit(write_exit, NULL);
 	if (__cxa_at_quick_exit)

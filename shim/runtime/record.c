@@ -306,6 +306,8 @@ static void fill_meta(bool forked)
 	add_string("profile", config.profile);
 	if (config.filter[0])
 		add_string("filter", config.filter);
+	if (config.patch[0])
+		add_string("patch", config.patch);
 	/* The version comes last: from now on a reader accepts the file. */
 	__atomic_store_n(&meta->version, SHIM_FORMAT_VERSION, __ATOMIC_RELEASE);
 }

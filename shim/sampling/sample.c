@@ -16,6 +16,7 @@
 #include "runtime/state.h"
 #include "sampling/sample_timers.h"
 #include "sampling/snapshot.h"
+#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <shim/builtin.h>
@@ -152,7 +153,7 @@ static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
 
 	add_count(&counts.accepted, weight);
 	self->sample_context = context;
-	RAISE(sample_hit, ARCH_CONTEXT_IP(context), context, weight);
+	RAISE(sample_hit, unwind_interrupted_ip(context), context, weight);
 	self->sample_context = outer;
 }
 

@@ -7,8 +7,9 @@
 
 #include "sources/mark_code.h"
 
-#define ENTRY_SIZE 5
-#define THUNK_SIZE 32
+#define ENTRY_SIZE   5
+#define THUNK_SIZE   32
+#define THUNK_RESUME 24 /* the place of thunk_put's @resume */
 
 /* Whether shim can patch entries on this processor. */
 bool entry_is_known(void);
@@ -48,6 +49,9 @@ void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 #define PATCHED_ORIGINAL \
 	(PATCHED_SIZE - ENTRY_SIZE) /* the entry's first bytes */
 #define PATCHED_ROOM (PATCHED_ORIGINAL - PATCHED_MOVED)
+#define PATCHED_JUMP 5 /* back, behind the moved instructions */
+/* The longest code that is moved: an instruction has 15 bytes at most. */
+#define PATCHED_LENGTH_MAX (ENTRY_SIZE + 14)
 
 struct patched_code {
 	const void *slot;      /* as for thunk_put */
@@ -62,6 +66,11 @@ void patched_put(unsigned char *thunk, const struct patched_code *code);
 /* Whether the code at @address jumps to the thunk. */
 bool patched_is_jump(const unsigned char *code, uintptr_t address,
 		     uintptr_t thunk);
+/* The bytes that the code of a thunk has pushed onto the stack at @offset in the thunk, before
+ * its moved instructions; and among them, at @offset in the code that takes the place of
+ * the one that begins at @moved. */
+size_t patched_pushed(size_t offset);
+size_t patched_pushed_by_call(const unsigned char *moved, size_t offset);
 /* Makes it jump there; false if that is too far away. */
 bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk);
 

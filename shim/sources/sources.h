@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 struct image_entry;
+struct thunk_data;
 
 struct source_mark {
 	uint32_t offset; /* of the mark, from the start of the image */
@@ -51,8 +52,8 @@ struct source_image {
 	uintptr_t stubs;  /* code near it that jumps to stubs; 0: none yet */
 	uintptr_t thunks; /* thunks.h; 0: none */
 	uint32_t thunk_size;
-	uintptr_t *switches; /* a word for each mark, of its thunk; or NULL */
-	struct source_mark *marks; /* sorted by offset */
+	struct thunk_data *thunk_data; /* of each mark; or NULL */
+	struct source_mark *marks;     /* sorted by offset */
 	uint32_t count, room;
 	uint32_t on;		       /* marks that are on */
 	uint32_t changed, changed_end; /* the range of marks that may differ */

@@ -6,6 +6,7 @@
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
+#include "sources/moved.h"
 #include "sources/route.h"
 #include "sources/unmarked.h"
 
@@ -30,11 +31,12 @@ static size_t size_of(const struct source_image *image)
 	size_t size = code_size(image);
 
 	if (image->thunk_size == PATCHED_SIZE)
-		size += round_up((image->count + 1ull) * sizeof(uintptr_t));
+		size += round_up((image->count + 1ull) *
+				 sizeof(struct thunk_data));
 	return size;
 }
 
-/* Behind the switches is the word that thunks with a switch jump through. */
+/* Behind the data of all thunks is the word that those with a switch jump through. */
 static void put_thunks(const struct source_image *image)
 {
 	for (uint32_t i = 0; i < image->count; i++) {
@@ -43,7 +45,7 @@ static void put_thunks(const struct source_image *image)
 
 		if (mark->source == SHIM_SOURCE_UNMARKED)
 			unmarked_put(image, mark, thunk,
-				     &image->switches[image->count]);
+				     &image->thunk_data[image->count].word);
 		else
 			thunk_put(thunk, route_entry(image),
 				  mark_function(image, mark),
@@ -78,15 +80,17 @@ bool thunks_make(struct source_image *image)
 	}
 	image->thunks = at;
 	if (image->thunk_size == PATCHED_SIZE)
-		image->switches = (uintptr_t *)(at + code_size(image));
-	if (image->switches)
-		image->switches[image->count] = returns_entry_kept();
+		image->thunk_data = (struct thunk_data *)(at +
+							  code_size(image));
+	if (image->thunk_data)
+		image->thunk_data[image->count].word = returns_entry_kept();
 	put_thunks(image);
 	if (sys_protect((void *)at, code_size(image), PROT_READ | PROT_EXEC) <
 	    0) {
 		thunks_drop(image);
 		return false;
 	}
+	moved_note(image, code_size(image));
 	return true;
 }
 
@@ -94,7 +98,8 @@ void thunks_drop(struct source_image *image)
 {
 	if (!image->thunks)
 		return;
+	moved_forget(image->thunks);
 	sys_unmap((void *)image->thunks, size_of(image));
 	image->thunks = 0;
-	image->switches = NULL;
+	image->thunk_data = NULL;
 }

@@ -23,12 +23,25 @@ static inline uintptr_t thunk_of(const struct source_image *image,
 		       0;
 }
 
-/* The switch of a mark's thunk, PATCHED_ON or PATCHED_MOVED bytes behind the thunk; 0: the
- * instructions could not be moved.  NULL without such thunks. */
-static inline uintptr_t *thunk_switch(const struct source_image *image,
-				      const struct source_mark *mark)
+/* Where instructions of an entry are in its thunk. */
+struct thunk_data {
+	/* The switch: PATCHED_ON or PATCHED_MOVED bytes behind the thunk; 0: the
+	 * instructions could not be moved. */
+	uintptr_t word;
+	uintptr_t address; /* of the first instruction, before it was moved */
+	/* For each byte that the jump replaces: the place of the instruction that begins
+	 * there, behind PATCHED_MOVED, plus 1; 0: none does. */
+	uint8_t places[ENTRY_SIZE];
+	uint8_t length; /* of the code that was moved */
+	uint8_t size;	/* of the copy, without the jump back */
+};
+
+/* NULL without thunks of entries that no compiler has marked. */
+static inline struct thunk_data *thunk_data(const struct source_image *image,
+					    const struct source_mark *mark)
 {
-	return image->switches ? image->switches + (mark - image->marks) : NULL;
+	return image->thunk_data ? image->thunk_data + (mark - image->marks) :
+				   NULL;
 }
 
 #endif

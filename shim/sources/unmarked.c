@@ -1,5 +1,6 @@
 /*
- * Finds the functions of an image by its symbols, and their code by its unwind tables.
+ * Finds the functions of an image by its symbols, and their code by its unwind tables;
+ * without a symbol, an entry of these tables is the function.
  * libshim-code.so decides which ones can be changed (inspect/decode/entries.c).  It reads a
  * copy of the image, which another thread may unload.
  *
@@ -20,7 +21,8 @@
 #include "runtime/config.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
-#include "sources/thunks.h"
+#include "sources/entry_code.h"
+#include "sources/unmarked_list.h"
 #include "unwind/eh_frame.h"
 #include "unwind/fde_index.h"
 
@@ -90,7 +92,7 @@ struct work {
 	const struct symbols *symbols;
 	struct frames frames;
 	size_t copy_size, bits_size, parts_size, entries_size;
-	uint32_t chosen;
+	bool takes_unnamed; /* the list chooses functions without a symbol, too */
 	/* For one_row: the function whose rows were read last. */
 	struct cfi_machine machine;
 	struct tables tables;
@@ -144,8 +146,6 @@ static bool is_chosen(const struct work *work,
 	const char *name = work->symbols->text + function->names;
 	uint32_t at = 0;
 
-	if (function->size < ENTRY_SIZE)
-		return false;
 	/* A function may have several names. */
 	while (at < function->names_size) {
 		if (callspec_patches(entry->path,
@@ -164,131 +164,6 @@ static uint32_t count_chosen(const struct work *work)
 	for (uint32_t i = 0; i < work->symbols->function_count; i++)
 		count += is_chosen(work, &work->symbols->functions[i]);
 	return count;
-}
-
-/* Whether the function has a mark.  The marks are sorted; *@next moves on with ascending
- * functions. */
-static bool has_mark(const struct source_image *image, uintptr_t function,
-		     uint32_t *next)
-{
-	while (*next < image->count &&
-	       mark_address(image, &image->marks[*next]) < function)
-		++*next;
-	return *next < image->count &&
-	       mark_function(image, &image->marks[*next]) == function;
-}
-
-static int list_entries(struct work *work)
-{
-	uint32_t room = count_chosen(work), next = 0;
-	struct decode_entry *entries;
-	void *memory;
-	int r;
-
-	if (room == 0)
-		return 0;
-	work->entries_size = room * sizeof(*entries);
-	r = sys_map(work->entries_size, &memory);
-	if (r < 0)
-		return r;
-	work->question.entries = entries = memory;
-	for (uint32_t i = 0; i < work->symbols->function_count; i++) {
-		const struct symbols_function *function =
-			&work->symbols->functions[i];
-		uintptr_t start = work->image->bias + function->start;
-
-		if (!is_chosen(work, function) ||
-		    has_mark(work->image, start, &next))
-			continue;
-		entries[work->question.count++] = (struct decode_entry){
-			.start = start,
-			.end = start + function->size,
-			.reason = DECODE_ENTRY_STACK,
-		};
-	}
-	work->chosen = work->question.count;
-	return 0;
-}
-
-/* The number of the entry that begins at @address, or UINT32_MAX. */
-static uint32_t find_entry(const struct work *work, uintptr_t address)
-{
-	uint32_t low = 0, high = work->question.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (work->question.entries[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < work->question.count &&
-			       work->question.entries[low].start == address ?
-		       low :
-		       UINT32_MAX;
-}
-
-/* Each entry of the unwind tables is a part of a function.  A function that begins where
- * none begins has code that nobody describes. */
-static int list_parts(struct work *work)
-{
-	struct decode_entries *question = &work->question;
-	struct decode_part *parts;
-	struct view view = { question->start, work->copy_size, question->copy };
-	void *memory;
-	int r;
-
-	if (!work->image_entry->frames ||
-	    !fde_open(&work->frames, &view, work->image_entry->frames))
-		return 0;
-	work->parts_size = work->frames.count * sizeof(*parts);
-	r = sys_map(work->parts_size, &memory);
-	if (r < 0)
-		return r;
-	question->parts = parts = memory;
-	for (uint32_t i = 0; i < work->frames.count; i++) {
-		const struct symbols_function *function;
-		struct frame_range range;
-		uint32_t number;
-
-		if (!fde_get(&work->frames, i, &range) ||
-		    range.start < question->text ||
-		    range.end > question->text_end)
-			continue;
-		function = symbols_find(work->symbols,
-					range.start - work->image->bias);
-		number = find_entry(work, function ? work->image->bias +
-							     function->start :
-						     range.start);
-		parts[question->part_count++] = (struct decode_part){
-			range.start, range.end, number
-		};
-		if (number == UINT32_MAX ||
-		    question->entries[number].start != range.start)
-			continue;
-		question->entries[number].end = range.end;
-		question->entries[number].reason = DECODE_ENTRY_MOVABLE;
-	}
-	return 0;
-}
-
-static int map_bits(struct work *work)
-{
-	struct decode_entries *question = &work->question;
-	size_t size = (question->text_end - question->text) / 8 + 1;
-	void *memory;
-	int r;
-
-	work->bits_size = 3 * size + work->copy_size / 8 + 1;
-	r = sys_map(work->bits_size, &memory);
-	if (r < 0)
-		return r;
-	question->begins = memory;
-	question->jumps = question->begins + size;
-	question->targets = question->jumps + size;
-	question->objects = question->targets + size;
-	return 0;
 }
 
 /* Numbers of DWARF and of the processor. */
@@ -325,6 +200,232 @@ static bool one_row(const struct decode_entries *question, uintptr_t address,
 	return true;
 }
 
+static bool begins_ordinarily(const struct decode_entries *question,
+			      uintptr_t address)
+{
+	struct decode_stack_row row;
+
+	return one_row(question, address, &row) && row.is_ordinary &&
+	       row.base == number_of(WALK_SP) && row.offset == 8;
+}
+
+/* False for the code that the kernel starts. */
+static bool is_called(const struct decode_entries *question, uintptr_t address)
+{
+	struct decode_stack_row row;
+
+	return one_row(question, address, &row) && row.is_ordinary;
+}
+
+/* Whether the function has a mark.  The marks are sorted; *@next moves on with ascending
+ * functions. */
+static bool has_mark(const struct source_image *image, uintptr_t function,
+		     uint32_t *next)
+{
+	while (*next < image->count &&
+	       mark_address(image, &image->marks[*next]) < function)
+		++*next;
+	return *next < image->count &&
+	       mark_function(image, &image->marks[*next]) == function;
+}
+
+/* Whether a jump through a slot of the GOT is at @address, as in the PLT. */
+static bool is_plt(const struct work *work, uintptr_t address)
+{
+	const unsigned char *code = work->question.copy +
+				    (address - work->question.start);
+	static const unsigned char landing[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned at = 0;
+
+	if (work->question.end - address < 8)
+		return false;
+	while (at < sizeof(landing) && code[at] == landing[at])
+		at++;
+	if (at != sizeof(landing))
+		at = 0;
+	at += code[at] == 0xf2;
+	return code[at] == 0xff && code[at + 1] == 0x25;
+}
+
+/*
+ * Finds a function without a symbol, from entry *@number of the unwind tables on.  Other
+ * entries are of parts that the compiler has split off, which do not begin as functions
+ * do, and of the PLT.
+ */
+static bool find_unnamed(struct work *work, uint32_t *number,
+			 struct frame_range *range)
+{
+	const struct decode_entries *question = &work->question;
+
+	for (; *number < work->frames.count; ++*number)
+		if (fde_get(&work->frames, *number, range) &&
+		    range->start >= question->text &&
+		    range->end <= question->text_end &&
+		    !symbols_find(work->symbols,
+				  range->start - work->image->bias) &&
+		    begins_ordinarily(question, range->start) &&
+		    !is_plt(work, range->start))
+			return true;
+	return false;
+}
+
+static void add_entry(struct work *work, const struct frame_range *range,
+		      uint32_t *next)
+{
+	bool is_marked = has_mark(work->image, range->start, next);
+
+	work->question.entries[work->question.count++] = (struct decode_entry){
+		.start = range->start,
+		.end = range->end,
+		.reason = is_marked ? DECODE_ENTRY_MARKED :
+			  range->end - range->start < ENTRY_SIZE ?
+				      DECODE_ENTRY_SMALL :
+				      DECODE_ENTRY_STACK,
+	};
+}
+
+/* In ascending order. */
+static void fill_entries(struct work *work)
+{
+	struct frame_range named, unnamed;
+	uint32_t frame = work->takes_unnamed ? 0 : work->frames.count;
+	uint32_t next = 0;
+	bool is_left = find_unnamed(work, &frame, &unnamed);
+
+	for (uint32_t i = 0; i < work->symbols->function_count; i++) {
+		const struct symbols_function *function =
+			&work->symbols->functions[i];
+
+		if (!is_chosen(work, function))
+			continue;
+		named.start = work->image->bias + function->start;
+		named.end = named.start + function->size;
+		while (is_left && unnamed.start < named.start) {
+			add_entry(work, &unnamed, &next);
+			frame++;
+			is_left = find_unnamed(work, &frame, &unnamed);
+		}
+		add_entry(work, &named, &next);
+	}
+	while (is_left) {
+		add_entry(work, &unnamed, &next);
+		frame++;
+		is_left = find_unnamed(work, &frame, &unnamed);
+	}
+}
+
+static int list_entries(struct work *work, uint32_t chosen)
+{
+	uint64_t room = (uint64_t)chosen +
+			(work->takes_unnamed ? work->frames.count : 0);
+	void *memory;
+	int r;
+
+	if (room == 0)
+		return 0;
+	work->entries_size = room * sizeof(struct decode_entry);
+	r = sys_map(work->entries_size, &memory);
+	if (r < 0)
+		return r;
+	work->question.entries = memory;
+	fill_entries(work);
+	return 0;
+}
+
+/* The number of the entry that begins at @address, or UINT32_MAX. */
+static uint32_t find_entry(const struct work *work, uintptr_t address)
+{
+	uint32_t low = 0, high = work->question.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (work->question.entries[middle].start < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < work->question.count &&
+			       work->question.entries[low].start == address ?
+		       low :
+		       UINT32_MAX;
+}
+
+static void open_frames(struct work *work)
+{
+	struct view view = { work->question.start, work->copy_size,
+			     work->question.copy };
+
+	if (!work->image_entry->frames ||
+	    !fde_open(&work->frames, &view, work->image_entry->frames))
+		work->frames.count = 0;
+}
+
+/* Each entry of the unwind tables is a part of a function.  A function that begins where
+ * none begins has code that nobody describes. */
+static int list_parts(struct work *work)
+{
+	struct decode_entries *question = &work->question;
+	struct decode_part *parts;
+	void *memory;
+	int r;
+
+	if (work->frames.count == 0)
+		return 0;
+	work->parts_size = work->frames.count * sizeof(*parts);
+	r = sys_map(work->parts_size, &memory);
+	if (r < 0)
+		return r;
+	question->parts = parts = memory;
+	for (uint32_t i = 0; i < work->frames.count; i++) {
+		const struct symbols_function *function;
+		struct frame_range range;
+		uint32_t number;
+
+		if (!fde_get(&work->frames, i, &range) ||
+		    range.start < question->text ||
+		    range.end > question->text_end)
+			continue;
+		function = symbols_find(work->symbols,
+					range.start - work->image->bias);
+		number = find_entry(work, function ? work->image->bias +
+							     function->start :
+						     range.start);
+		parts[question->part_count++] = (struct decode_part){
+			.start = range.start,
+			.end = range.end,
+			.owner = number,
+			.is_piece = !function && number == UINT32_MAX &&
+				    is_called(question, range.start),
+		};
+		if (number == UINT32_MAX ||
+		    question->entries[number].start != range.start)
+			continue;
+		question->entries[number].end = range.end;
+		if (question->entries[number].reason == DECODE_ENTRY_STACK)
+			question->entries[number].reason = DECODE_ENTRY_MOVABLE;
+	}
+	return 0;
+}
+
+static int map_bits(struct work *work)
+{
+	struct decode_entries *question = &work->question;
+	size_t size = (question->text_end - question->text) / 8 + 1;
+	void *memory;
+	int r;
+
+	work->bits_size = 3 * size + work->copy_size / 8 + 1;
+	r = sys_map(work->bits_size, &memory);
+	if (r < 0)
+		return r;
+	question->begins = memory;
+	question->jumps = question->begins + size;
+	question->targets = question->jumps + size;
+	question->objects = question->targets + size;
+	return 0;
+}
+
 static void free_work(struct work *work)
 {
 	struct decode_entries *question = &work->question;
@@ -337,78 +438,6 @@ static void free_work(struct work *work)
 		sys_unmap(question->entries, work->entries_size);
 	if (question->begins)
 		sys_unmap(question->begins, work->bits_size);
-}
-
-/* --- moving instructions --- */
-
-static void read_code(const struct decode_copy *copy, uintptr_t address,
-		      unsigned char *bytes, unsigned size)
-{
-	(void)copy;
-	if (sys_peek((const void *)address, bytes, size) < 0)
-		for (unsigned i = 0; i < size; i++)
-			bytes[i] = 0xcc;
-}
-
-static unsigned char *no_marks(const struct decode_copy *copy,
-			       uintptr_t address, unsigned *count)
-{
-	(void)copy, (void)address;
-	*count = 0;
-	return NULL;
-}
-
-static uintptr_t same_target(const struct decode_copy *copy, uintptr_t address)
-{
-	(void)copy;
-	return address;
-}
-
-/* The size of the instructions in [@code, @code + @length) when they are at @to.  Writes
- * them there unless @memory is NULL.  0: they cannot be. */
-static size_t move(uintptr_t code, size_t length, uintptr_t to,
-		   unsigned char *memory)
-{
-	bool may_come;
-	const struct decode *decoder = code_decoder(&may_come);
-	struct decode_copy copy = {
-		.code = code,
-		.end = code + length,
-		.to = to,
-		.memory = memory,
-		.read = read_code,
-		.mark = no_marks,
-		.target = same_target,
-	};
-
-	return decoder ? decoder->copy(&copy) : 0;
-}
-
-void unmarked_put(const struct source_image *image,
-		  const struct source_mark *mark, unsigned char *thunk,
-		  const void *slot)
-{
-	uintptr_t address = mark_address(image, mark);
-	uintptr_t moved = (uintptr_t)thunk + PATCHED_MOVED;
-	uintptr_t *word = thunk_switch(image, mark);
-	unsigned char original[ENTRY_SIZE];
-	struct patched_code code = {
-		.slot = slot,
-		.word = word,
-		.function = mark_function(image, mark),
-		.site = address + mark->length,
-		.original = original,
-	};
-	size_t size;
-
-	*word = 0;
-	size = move(address, mark->length, moved, NULL);
-	if (size == 0 || size > PATCHED_ROOM ||
-	    sys_peek((const void *)address, original, ENTRY_SIZE) < 0)
-		return;
-	patched_put(thunk, &code);
-	if (move(address, mark->length, moved, (unsigned char *)moved) == size)
-		*word = moved;
 }
 
 /* --- the search --- */
@@ -425,7 +454,8 @@ static int add_movable(struct work *work, source_add *add)
 
 		if (entry->reason != DECODE_ENTRY_MOVABLE)
 			continue;
-		size = move(address, entry->length, work->image->start, NULL);
+		size = unmarked_move(address, entry->length, work->image->start,
+				     NULL);
 		if (size == 0 || size > PATCHED_ROOM) {
 			entry->reason = DECODE_ENTRY_FIXED;
 			continue;
@@ -440,58 +470,27 @@ static int add_movable(struct work *work, source_add *add)
 	return 0;
 }
 
-static const char *const reasons[DECODE_ENTRY_REASONS] = {
-	[DECODE_ENTRY_UNKNOWN] = "data among the instructions",
-	[DECODE_ENTRY_SHORT] = "first block under 5 bytes",
-	[DECODE_ENTRY_LOOP] = "a loop to the entry",
-	[DECODE_ENTRY_TARGET] = "jumps into the first bytes",
-	[DECODE_ENTRY_ADDRESS] = "uses its return address",
-	[DECODE_ENTRY_STACK] = "no unwind table of an ordinary call",
-	[DECODE_ENTRY_REPLACED] = "changed by another tool",
-	[DECODE_ENTRY_FIXED] = "an instruction that cannot be moved",
-};
-
-static void say_what(const struct work *work)
-{
-	const struct decode_entries *question = &work->question;
-	uint32_t counts[DECODE_ENTRY_REASONS] = { 0 };
-	char line[900];
-	struct text text;
-	bool any = false;
-
-	for (uint32_t i = 0; i < question->count; i++)
-		counts[question->entries[i].reason]++;
-	text_init(&text, line, sizeof(line));
-	text_add(&text, "--patch: ");
-	text_add_number(&text, counts[DECODE_ENTRY_MOVABLE]);
-	text_add(&text, " of ");
-	text_add_number(&text, work->chosen);
-	text_add(&text, " functions of ");
-	text_add(&text, work->image_entry->path);
-	for (unsigned reason = 1; reason < DECODE_ENTRY_REASONS; reason++) {
-		if (counts[reason] == 0)
-			continue;
-		text_add(&text, any ? ", " : " (left: ");
-		text_add_number(&text, counts[reason]);
-		text_add(&text, " ");
-		text_add(&text, reasons[reason]);
-		any = true;
-	}
-	text_add(&text, any ? ")" : "");
-	log_line("%s", line);
-}
-
 static int find_functions(struct work *work, const struct decode *decoder,
 			  source_add *add)
 {
 	struct decode_entries *question = &work->question;
-	int r = list_entries(work);
+	const struct image_entry *entry = work->image_entry;
+	uint32_t chosen = count_chosen(work);
+	int r;
 
+	work->takes_unnamed = callspec_patches(
+		entry->path, entry->flags & SHIM_IMAGE_PROGRAM,
+		is_system(entry->path), "");
+	if (chosen == 0 && !work->takes_unnamed)
+		return 0;
+	r = copy_image(work);
+	if (r < 0)
+		return r;
+	open_frames(work);
+	r = list_entries(work, chosen);
 	if (r < 0 || question->count == 0)
 		return r;
-	r = copy_image(work);
-	if (r == 0)
-		r = list_parts(work);
+	r = list_parts(work);
 	if (r == 0)
 		r = map_bits(work);
 	if (r < 0)
@@ -499,7 +498,7 @@ static int find_functions(struct work *work, const struct decode *decoder,
 	decoder->entries(question);
 	r = add_movable(work, add);
 	if (r == 0)
-		say_what(work);
+		unmarked_list(work->image_entry, question);
 	return r;
 }
 
@@ -545,69 +544,3 @@ int unmarked_find(struct source_image *image, source_add *add)
 	image_unpin();
 	return r;
 }
-
-/* --- the marks --- */
-
-static bool is_original(const unsigned char *code, uintptr_t thunk)
-{
-	const unsigned char *original = (const unsigned char *)thunk +
-					PATCHED_ORIGINAL;
-
-	for (unsigned i = 0; i < ENTRY_SIZE; i++)
-		if (code[i] != original[i])
-			return false;
-	return true;
-}
-
-static enum mark_state state(const struct source_image *image,
-			     const struct source_mark *mark,
-			     const unsigned char *code)
-{
-	uintptr_t thunk = thunk_of(image, mark);
-
-	if (!thunk)
-		return MARK_OFF;
-	if (patched_is_jump(code, mark_address(image, mark), thunk))
-		return *thunk_switch(image, mark) == thunk + PATCHED_ON ?
-			       MARK_ON :
-			       MARK_OFF;
-	return is_original(code, thunk) ? MARK_OFF : MARK_OTHER;
-}
-
-static uint8_t end(const struct source_mark *mark)
-{
-	return mark->length;
-}
-
-static bool prepare(const struct source_image *image,
-		    const struct source_mark *mark, unsigned char *code)
-{
-	uintptr_t thunk = thunk_of(image, mark);
-	uintptr_t address = mark_address(image, mark);
-
-	if (!thunk || *thunk_switch(image, mark) == 0)
-		return false;
-	return patched_is_jump(code, address, thunk) ||
-	       (image->is_fresh && patched_jump(code, address, thunk));
-}
-
-static void change(const struct source_image *image,
-		   const struct source_mark *mark, unsigned char *code, bool on)
-{
-	uintptr_t thunk = thunk_of(image, mark);
-
-	(void)code;
-	__atomic_store_n(thunk_switch(image, mark),
-			 thunk + (on ? PATCHED_ON : PATCHED_MOVED),
-			 __ATOMIC_RELEASE);
-}
-
-const struct source source_unmarked = {
-	.kind = SHIM_SOURCE_UNMARKED,
-	.size = ENTRY_SIZE,
-	.has_thunks = true,
-	.state = state,
-	.end = end,
-	.prepare = prepare,
-	.change = change,
-};

@@ -146,6 +146,12 @@ static bool find_cfa(const struct unwind *walk,
 	return true;
 }
 
+static void find_original_code(struct unwind *walk)
+{
+	NOTIFY(unwind_interrupted, &walk->registers[WALK_IP],
+	       &walk->registers[WALK_SP]);
+}
+
 static bool apply_row(struct unwind *walk, const struct cfi_machine *machine,
 		      const struct tables *tables)
 {
@@ -197,6 +203,8 @@ static bool apply_row(struct unwind *walk, const struct cfi_machine *machine,
 	if (!is_known(&next, WALK_IP))
 		return false;
 	next.is_exact = machine->fde.is_signal_frame;
+	if (next.is_exact)
+		find_original_code(&next);
 	*walk = next;
 	return true;
 }
@@ -404,12 +412,21 @@ void unwind_begin(struct unwind *walk, struct thread *self)
 	}
 }
 
+uintptr_t unwind_interrupted_ip(const void *context)
+{
+	uintptr_t ip = ARCH_CONTEXT_IP((const ucontext_t *)context), sp = 0;
+
+	NOTIFY(unwind_interrupted, &ip, &sp);
+	return ip;
+}
+
 void unwind_from_context(struct unwind *walk, const void *context,
 			 struct thread *self)
 {
 	*walk = (struct unwind){ .is_exact = true, .may_guess = true };
 	walk->known = ARCH_GET_REGISTERS((const ucontext_t *)context,
 					 walk->registers);
+	find_original_code(walk);
 	unwind_begin(walk, self);
 }
 

@@ -12,6 +12,8 @@
 #ifndef SHIM_UNWIND_H
 #define SHIM_UNWIND_H
 
+#include "runtime/subscribe.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +36,13 @@ struct unwind {
 	uintptr_t stack_low, stack_high; /* memory that can be read directly */
 	uintptr_t function; /* of the frame that unwind_step left; 0: unknown */
 };
+
+/* A thread was interrupted at *@ip.  If this is a copy of other code, a subscriber stores the
+ * addresses that *@ip and *@sp would have in that code.  Async. */
+TOPIC(unwind_interrupted, uintptr_t *ip, uintptr_t *sp);
+
+/* Where the thread of a ucontext_t was interrupted: in a copy, the original address. */
+uintptr_t unwind_interrupted_ip(const void *context);
 
 /* Begin a walk of the calling thread: at an interrupted context (a ucontext_t); or with
  * the fields registers, known and is_exact, which the caller has set. */

@@ -202,6 +202,22 @@ def many_trivial_calls_get_the_flags_that_leave_them_out():
 
 
 @test
+def trivial_calls_that_are_patched_get_the_list_that_leaves_them_out():
+    for source, name in ('trivial.c', 'spin'), ('trivial_cxx.cc', '_Z'):
+        program = compile(source, optimize='-O2', instrument=False,
+                          name=source.split('.')[0] + '-plain')
+        output = record([program, '3000000', '0'], 'calltree',
+                        SHIM_PATCH='*').output
+        head = '\n'.join(head_of(output)) + '\n'
+        expect(EXCLUDE not in head and AFTER_INLINING not in head, head)
+        option, = re.findall("--patch '(.*)'\n", head)
+        expect(option.startswith('*,-' + name), head)
+        left = json_of(record([program, '3000000', '0'],
+                              SHIM_PATCH=option).output)
+        expect(left['calls'] < 3000000, '%s: %d' % (option, left['calls']))
+
+
+@test
 def trivial_calls_of_cxx_get_the_flag_for_its_headers():
     program = compile('trivial_cxx.cc', optimize='-O2')
     head = '\n'.join(head_of(record([program, '3000000', '0'],

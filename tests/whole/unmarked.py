@@ -4,10 +4,12 @@
 Functions that no compiler has marked (SHIM_PATCH): every program of the tests, compiled
 without any flag, does what it does without shim; its tree is that of the hooks.
 """
+import json
 import os
 import re
 import shutil
 import subprocess
+import types
 
 import shimtest
 import trees
@@ -173,6 +175,106 @@ def what_cannot_be_moved_is_left_and_said():
                    '2 uses its return address',
                    '1 no unwind table of an ordinary call']:
         expect(reason in result.stderr, '%s: %s' % (reason, result.stderr))
+
+
+@test
+def samples_in_moved_instructions_have_their_function_and_its_callers():
+    program = plain('moved.c', 'gcc', '-O2')
+    output = record([program], 'calltree:counts;sampling',
+                    SHIM_PATCH='*').output
+    stacks = {}
+    for line in shimtest.shim_report('export', 'folded', output, '--value',
+                                     'samples').splitlines():
+        path, samples = line.rsplit(' ', 1)
+        stacks[path] = stacks.get(path, 0) + float(samples)
+    whole = sum(n for path, n in stacks.items()
+                if re.search(r';main;middle[^;]*;slow$', path))
+    inside = sum(n for path, n in stacks.items()
+                 if path.split(';')[-1] in ('slow', '[unknown code]'))
+    expect(inside > 20 and whole > 0.98 * inside, str(stacks))
+
+
+def stripped(program, *flags):
+    """Without symbols, except in a separate file."""
+    path = program + '-stripped' + ''.join(flags)
+    debug = path + '.debug'
+    for command in (['objcopy', '--only-keep-debug', program, debug],
+                    ['objcopy', '--strip-all', *flags,
+                     '--add-gnu-debuglink=' + debug, program, path]):
+        subprocess.run(command, check=True)
+    return path, debug
+
+
+@test
+def symbols_of_a_stripped_program_are_in_its_debug_file():
+    program = plain('nesting.c', 'gcc', '-O0')
+    wanted = tree_of(record([program], SHIM_PATCH='*').output)
+    some = tree_of(record([program], SHIM_PATCH='m*').output)
+    for flags in [], ['--remove-section=.note.gnu.build-id']:
+        path, debug = stripped(program, *flags)
+        output = record([path], SHIM_PATCH='m*').output
+        if not flags:  # The report wants the build-id.
+            expect_equal(tree_of(output), some, 'the tree')
+        expect_equal(json_of(output)['calls'], sum(some.values()), 'calls')
+        # The file of another program.
+        with open(debug, 'r+b') as file:
+            shutil.copyfileobj(open(plain('nesting.c', 'gcc', '-O1'), 'rb'),
+                               file)
+        expect_equal(tree_of(record([path], SHIM_PATCH='m*').output), {},
+                     'another file')
+        os.remove(debug)
+        expect_equal(json_of(record([path], SHIM_PATCH='*').output)['calls'],
+                     sum(wanted.values()), 'calls by unwind tables')
+
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+
+
+def doctor(*words, status=0):
+    done = subprocess.run([PROFRUN, 'doctor', *words], capture_output=True,
+                          text=True, timeout=120,
+                          cwd=shimtest.new_directory('doctor'),
+                          env=shimtest.environment())
+    expect_equal(done.returncode, status, done.stdout + done.stderr)
+    return done.stdout
+
+
+@test
+def the_doctor_lists_what_will_be_patched_and_why_not():
+    program = plain('unmovable.c', 'gcc', '-O2', ['-w', '-ldl'])
+    logged = record([program], SHIM_PATCH='*', SHIM_VERBOSE='1').stderr
+    told = json.loads(doctor('--json', '--patch', '*', program))
+    mine, = [o for o in told['patch'] if o['object'] == program]
+    expect_equal(patched(types.SimpleNamespace(stderr=logged))
+                 [os.path.basename(program)],
+                 (mine['patched'], mine['patched'] + mine['left']), 'counts')
+    reasons = {f['name']: f['reason'] for f in mine['functions']}
+    expect_equal(reasons['easy'], None, 'easy')
+    expect_equal(sum(f['patched'] for f in mine['functions']), mine['patched'],
+                 'patched')
+    for reason, count in ('a loop to the entry', 1), \
+            ('jumps into the first bytes', 3), ('uses its return address', 2):
+        names = [n for n, why in reasons.items() if why == reason]
+        expect_equal(len([n for n in names if n.startswith('hard_')]), count,
+                     reason)
+    text = doctor('--patch', 'hard_*', '--patch', 'easy', program)
+    expect('\npatched  easy\n' in text, text)
+    for name, reason in reasons.items():
+        if name.startswith('hard_') and reason:
+            expect('\nleft     %s: %s\n' % (name, reason) in text, text)
+    # Its main did not run, and nothing is left behind.
+    expect_equal(re.findall('^(?!patched|left|total|ok|warning|hint|/).+', text,
+                            re.M), [], 'other lines')
+
+
+@test
+def the_doctor_says_why_there_is_no_list():
+    program = plain('nesting.c', 'gcc', '-O0')
+    text = doctor('--patch', 'no_such_function', program, status=1)
+    expect('problem  --patch: ' in text, text)
+    for words in ['--patch', 'F:nesting.c', program], ['--patch', '*'], \
+            ['--patch']:
+        doctor(*words, status=2)
 
 
 @test

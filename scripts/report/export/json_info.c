@@ -68,7 +68,7 @@ static void put_meta(struct json *json, const struct process *process)
 {
 	static const char *const keys[] = { "program", "command", "directory",
 					    "host",    "rank",	  "profile",
-					    "filter" };
+					    "filter",  "patch" };
 	const struct shim_meta *meta = &process->meta;
 	bool known = process->has_meta;
 	size_t i;

@@ -10,6 +10,7 @@
 #include "model/advice.h"
 #include "model/functions.h"
 #include "model/model.h"
+#include "read/process.h"
 #include "text/advice.h"
 
 #define PATHS_MAX 4
@@ -90,6 +91,26 @@ static void print_cxx_cure(FILE *out, const struct model *model)
 	fputc('\n', out);
 }
 
+/* Functions that no compiler has marked: the list leaves out the trivial ones. */
+static void print_patch_cure(FILE *out, const struct model *model,
+			     const char *patch)
+{
+	const struct function *reported[NAMES_MAX];
+	uint32_t count = 0;
+
+	fputs("    profrun --patch '", out);
+	put_text(out, patch);
+	while (count < NAMES_MAX && (reported[count] = advice_most_trivial(
+					     model, reported, count))) {
+		fputs(",-", out);
+		put_text(out, reported[count]->mangled ?
+				      reported[count]->mangled :
+				      reported[count]->name);
+		count++;
+	}
+	fputs(count ? "'\n" : ",-NAME,...'\n", out);
+}
+
 static void print_cure(FILE *out, const struct model *model)
 {
 	if (advice_has_cxx(model))
@@ -129,6 +150,8 @@ static void print_cheaper(FILE *out, const struct model *model)
 
 void advice_print(FILE *out, const struct model *model)
 {
+	const char *patch = process_string(&model->recording->processes[0],
+					   "patch");
 	bool is_cost = advice_is_mostly_cost(model);
 
 	print_cheaper(out, model);
@@ -144,11 +167,14 @@ void advice_print(FILE *out, const struct model *model)
 			      "unknown (compile with -g)");
 	if (!is_cost && !advice_has_trivial_calls(model))
 		return;
-	fprintf(out,
-		"  %s; compile so that trivial functions are not "
-		"recorded:\n",
+	fprintf(out, "  %s; %s:\n",
 		is_cost ? "recording took longer than the program" :
 			  "most calls take less than 20 ns, which is less than "
-			  "recording them does");
-	print_cure(out, model);
+			  "recording them does",
+		patch ? "leave trivial functions out" :
+			"compile so that trivial functions are not recorded");
+	if (patch)
+		print_patch_cure(out, model, patch);
+	else
+		print_cure(out, model);
 }

@@ -71,3 +71,15 @@ bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk)
 	(void)code, (void)address, (void)thunk;
 	return false;
 }
+
+size_t patched_pushed(size_t offset)
+{
+	(void)offset;
+	return 0;
+}
+
+size_t patched_pushed_by_call(const unsigned char *moved, size_t offset)
+{
+	(void)moved, (void)offset;
+	return 0;
+}

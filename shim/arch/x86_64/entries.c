@@ -197,3 +197,40 @@ bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk)
 	__builtin_memcpy(code + 1, &distance, sizeof(distance));
 	return true;
 }
+
+/* 8 (push %r11) begins the 2 bytes of that instruction. */
+size_t patched_pushed(size_t offset)
+{
+	return offset >= 10 && offset < 24 ? 8 : 0;
+}
+
+static bool begins_with(const unsigned char *code, const unsigned char *bytes,
+			size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (code[i] != bytes[i])
+			return false;
+	return true;
+}
+
+/*
+ * A call is copied as (inspect/decode/copy.c)
+ *
+ *     68 ...  push $low; c7 44 24 04 ...  mov $high, 4(%rsp); jmp target
+ *     push target; ff 34 24  push (%rsp); c7 44 24 08 ... mov; c7 44 24 0c ... mov; ret
+ */
+size_t patched_pushed_by_call(const unsigned char *moved, size_t offset)
+{
+	static const unsigned char high[4] = { 0xc7, 0x44, 0x24, 0x04 };
+	static const unsigned char again[7] = { 0xff, 0x34, 0x24, 0xc7,
+						0x44, 0x24, 0x08 };
+
+	if (offset == 0)
+		return 0;
+	if (moved[0] == 0x68 && begins_with(moved + 5, high, sizeof(high)))
+		return 8;
+	for (unsigned at = 2; at < 10; at++)
+		if (begins_with(moved + at, again, sizeof(again)))
+			return offset < at ? 0 : offset == at ? 8 : 16;
+	return 0;
+}

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 8
+#define DECODE_VERSION 9
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -163,6 +163,8 @@ enum decode_entry_reason {
 	DECODE_ENTRY_STACK,   /* its unwind table has no ordinary call */
 	DECODE_ENTRY_REPLACED, /* another tool's jump, or a breakpoint, is there */
 	DECODE_ENTRY_FIXED,    /* an instruction works only where it is */
+	DECODE_ENTRY_SMALL,    /* it is smaller than a jump */
+	DECODE_ENTRY_MARKED, /* its compiler has marked it */
 	DECODE_ENTRY_REASONS,
 };
 
@@ -182,6 +184,7 @@ struct decode_entry {
 struct decode_part {
 	uintptr_t start, end;
 	uint32_t owner; /* the number of its function's entry, or UINT32_MAX */
+	bool is_piece;	/* its function is unknown */
 };
 
 /* The rules for the stack at an address, which are the same up to @until. */
@@ -197,9 +200,9 @@ struct decode_stack_row {
 /* All code of an image.  Addresses are those in the program. */
 struct decode_entries {
 	uintptr_t start, end;
-	const unsigned char *copy; /* of the image's memory */
-	uintptr_t text, text_end;  /* contains all code */
-	const struct decode_part *parts;
+	const unsigned char *copy;	 /* of the image's memory */
+	uintptr_t text, text_end;	 /* contains all code */
+	const struct decode_part *parts; /* by address */
 	uint32_t part_count;
 	struct decode_entry *entries;
 	uint32_t count;

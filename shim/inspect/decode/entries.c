@@ -28,6 +28,8 @@ struct search {
 	struct decode_entry *owner; /* or NULL */
 	struct decode_stack_row row;
 	bool has_row;
+	/* A piece of an unknown function uses the return address of that function. */
+	bool is_piece_using;
 };
 
 /* --- the image --- */
@@ -236,6 +238,23 @@ static bool uses_return_address(struct search *search, uintptr_t at,
 	return distance >= -8 && distance < 0;
 }
 
+static bool is_in_piece(const struct decode_entries *question,
+			uintptr_t address)
+{
+	uint32_t low = 0, high = question->part_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (question->parts[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < question->part_count && question->parts[low].is_piece &&
+	       question->parts[low].start <= address;
+}
+
 static void note_branch(const struct search *search, uintptr_t target,
 			const ZydisDecodedInstruction *decoded)
 {
@@ -246,6 +265,9 @@ static void note_branch(const struct search *search, uintptr_t target,
 	if (owner && decoded->mnemonic != ZYDIS_MNEMONIC_CALL &&
 	    target == owner->start)
 		refuse(owner, DECODE_ENTRY_LOOP);
+	if (owner && search->is_piece_using &&
+	    is_in_piece(search->question, target))
+		refuse(owner, DECODE_ENTRY_ADDRESS);
 }
 
 /* The code has this address as a number. */
@@ -290,8 +312,11 @@ static void look_at(struct search *search, uintptr_t at,
 	if (search->owner && decoded->mnemonic == ZYDIS_MNEMONIC_JMP &&
 	    !decoded->raw.imm[0].is_relative)
 		search->owner->has_switch = 1;
-	if (search->owner && uses_return_address(search, at, decoded))
+	if ((search->owner || search->part->is_piece) &&
+	    uses_return_address(search, at, decoded)) {
 		refuse(search->owner, DECODE_ENTRY_ADDRESS);
+		search->is_piece_using |= search->part->is_piece;
+	}
 }
 
 static void look_at_part(struct search *search, const struct decode_part *part)
@@ -397,7 +422,11 @@ void decode_entries(const struct decode_entries *question)
 			 ZYDIS_STACK_WIDTH_64);
 	note_words(&search);
 	for (uint32_t i = 0; i < question->part_count; i++)
-		look_at_part(&search, &question->parts[i]);
+		if (question->parts[i].is_piece)
+			look_at_part(&search, &question->parts[i]);
+	for (uint32_t i = 0; i < question->part_count; i++)
+		if (!question->parts[i].is_piece)
+			look_at_part(&search, &question->parts[i]);
 	note_tables(&search);
 	for (uint32_t i = 0; i < question->count; i++) {
 		struct decode_entry *entry = &question->entries[i];

@@ -1,0 +1,164 @@
+/*
+ * The code of entries that no compiler has marked: the thunks with their moved instructions,
+ * and the switches.
+ */
+#include "sources/unmarked.h"
+
+#include "inspect/code.h"
+#include "os/sys.h"
+#include "sources/thunks.h"
+
+#include <shim/banned.h>
+
+/* --- moving instructions --- */
+
+static void read_code(const struct decode_copy *copy, uintptr_t address,
+		      unsigned char *bytes, unsigned size)
+{
+	(void)copy;
+	if (sys_peek((const void *)address, bytes, size) < 0)
+		for (unsigned i = 0; i < size; i++)
+			bytes[i] = 0xcc;
+}
+
+static unsigned char *no_marks(const struct decode_copy *copy,
+			       uintptr_t address, unsigned *count)
+{
+	(void)copy, (void)address;
+	*count = 0;
+	return NULL;
+}
+
+static uintptr_t same_target(const struct decode_copy *copy, uintptr_t address)
+{
+	(void)copy;
+	return address;
+}
+
+/* As unmarked_move; @places as in decode_copy. */
+static size_t move(uintptr_t code, size_t length, uintptr_t to,
+		   unsigned char *memory, uint16_t *places)
+{
+	bool may_come;
+	const struct decode *decoder = code_decoder(&may_come);
+	struct decode_copy copy = {
+		.code = code,
+		.end = code + length,
+		.to = to,
+		.memory = memory,
+		.places = places,
+		.read = read_code,
+		.mark = no_marks,
+		.target = same_target,
+	};
+
+	return decoder ? decoder->copy(&copy) : 0;
+}
+
+size_t unmarked_move(uintptr_t code, size_t length, uintptr_t to,
+		     unsigned char *memory)
+{
+	uint16_t places[PATCHED_LENGTH_MAX] = { 0 };
+
+	return move(code, length, to, memory, places);
+}
+
+void unmarked_put(const struct source_image *image,
+		  const struct source_mark *mark, unsigned char *thunk,
+		  const void *slot)
+{
+	uintptr_t address = mark_address(image, mark);
+	uintptr_t moved = (uintptr_t)thunk + PATCHED_MOVED;
+	struct thunk_data *data = thunk_data(image, mark);
+	uint16_t places[PATCHED_LENGTH_MAX] = { 0 };
+	unsigned char original[ENTRY_SIZE];
+	struct patched_code code = {
+		.slot = slot,
+		.word = &data->word,
+		.function = mark_function(image, mark),
+		.site = address + mark->length,
+		.original = original,
+	};
+	size_t size;
+
+	*data = (struct thunk_data){ .address = address,
+				     .length = mark->length };
+	size = move(address, mark->length, moved, NULL, places);
+	if (size < PATCHED_JUMP || size > PATCHED_ROOM ||
+	    sys_peek((const void *)address, original, ENTRY_SIZE) < 0)
+		return;
+	patched_put(thunk, &code);
+	if (move(address, mark->length, moved, (unsigned char *)moved,
+		 places) != size)
+		return;
+	data->size = (uint8_t)(size - PATCHED_JUMP);
+	for (unsigned i = 0; i < ENTRY_SIZE; i++)
+		data->places[i] = (uint8_t)places[i];
+	data->word = moved;
+}
+
+/* --- the marks --- */
+
+static bool is_original(const unsigned char *code, uintptr_t thunk)
+{
+	const unsigned char *original = (const unsigned char *)thunk +
+					PATCHED_ORIGINAL;
+
+	for (unsigned i = 0; i < ENTRY_SIZE; i++)
+		if (code[i] != original[i])
+			return false;
+	return true;
+}
+
+static enum mark_state state(const struct source_image *image,
+			     const struct source_mark *mark,
+			     const unsigned char *code)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+
+	if (!thunk)
+		return MARK_OFF;
+	if (patched_is_jump(code, mark_address(image, mark), thunk))
+		return thunk_data(image, mark)->word == thunk + PATCHED_ON ?
+			       MARK_ON :
+			       MARK_OFF;
+	return is_original(code, thunk) ? MARK_OFF : MARK_OTHER;
+}
+
+static uint8_t end(const struct source_mark *mark)
+{
+	return mark->length;
+}
+
+static bool prepare(const struct source_image *image,
+		    const struct source_mark *mark, unsigned char *code)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+	uintptr_t address = mark_address(image, mark);
+
+	if (!thunk || thunk_data(image, mark)->word == 0)
+		return false;
+	return patched_is_jump(code, address, thunk) ||
+	       (image->is_fresh && patched_jump(code, address, thunk));
+}
+
+static void change(const struct source_image *image,
+		   const struct source_mark *mark, unsigned char *code, bool on)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+
+	(void)code;
+	__atomic_store_n(&thunk_data(image, mark)->word,
+			 thunk + (on ? PATCHED_ON : PATCHED_MOVED),
+			 __ATOMIC_RELEASE);
+}
+
+const struct source source_unmarked = {
+	.kind = SHIM_SOURCE_UNMARKED,
+	.size = ENTRY_SIZE,
+	.has_thunks = true,
+	.state = state,
+	.end = end,
+	.prepare = prepare,
+	.change = change,
+};
