@@ -70,8 +70,13 @@ QUIET static void note(enum what what, struct shim_lock *lock)
 	shim_lock_holder(lock, &holder);
 	told[at] = (struct told){ what, *lock, gettid(), holder };
 	if (callback_locks) {
+		const struct timespec past = { 0, 0 };
+
 		pthread_mutex_trylock(&callbacks_own);
 		CHECK(pthread_mutex_trylock(&callbacks_own) == EBUSY);
+		/* A wait, of which neither begin nor end is an event. */
+		CHECK(pthread_mutex_timedlock(&callbacks_own, &past) ==
+		      ETIMEDOUT);
 		pthread_mutex_unlock(&callbacks_own);
 	}
 	errno = EXDEV;	/* the program must not see this value */
