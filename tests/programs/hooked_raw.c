@@ -25,8 +25,18 @@
 	 CLONE_SYSVSEM | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID)
 
 static struct shim_profiler_handle *handle;
-static unsigned long enters, leaves;
+static unsigned long enters, leaves, on_own_stack;
 static volatile int sink;
+static char stack[262144] __attribute__((aligned(64)));
+
+/* A slow hook has a stack of its own, whichever task calls it. */
+QUIETLY static void look_at_stack(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (here - (uintptr_t)stack < sizeof(stack))
+		__atomic_add_fetch(&on_own_stack, 1, __ATOMIC_RELAXED);
+}
 
 /* Slow enough for the other task to interrupt it. */
 QUIETLY static void count(unsigned long *calls)
@@ -64,6 +74,7 @@ QUIETLY static void slow_enter(union shim_function_or_client function,
 			       shim_elt_info info)
 {
 	(void)function, (void)info;
+	look_at_stack();
 	count(&enters);
 }
 
@@ -71,6 +82,7 @@ QUIETLY static void slow_leave(union shim_function_or_client function,
 			       shim_elt_info info)
 {
 	(void)function, (void)info;
+	look_at_stack();
 	count(&leaves);
 }
 
@@ -119,14 +131,13 @@ static int task(void *argument)
 
 QUIETLY int main(void)
 {
-	static char stack[262144] __attribute__((aligned(64)));
-
 	alive = 1;
 	clone(task, stack + sizeof(stack), FLAGS, NULL, NULL, NULL, &alive);
 	loop();
 	while (__atomic_load_n(&alive, __ATOMIC_ACQUIRE))
 		sched_yield();
-	printf("enters %lu leaves %lu\n", enters, leaves);
+	printf("enters %lu leaves %lu on their stack %lu\n", enters, leaves,
+	       on_own_stack);
 	alarm(20);
 	if (shim_profiler_destroy)
 		printf("destroy %d\n", shim_profiler_destroy(handle));

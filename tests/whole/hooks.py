@@ -155,9 +155,11 @@ def tasks_that_share_thread_data_record_all_calls():
     for arguments in ([], ['slow']):
         for _ in range(5):
             result = record([program, *arguments], 'none')
-            wanted = 'enters 40003 leaves 40003\ndestroy 0\n'
+            wanted = ('enters 40003 leaves 40003 on their stack 0\n'
+                      'destroy 0\n')
             if shimtest.emulator and result.stdout != wanted and re.match(
-                    r'enters (39|40)\d{3} leaves (39|40)\d{3}\ndestroy 0\n$',
+                    r'enters (39|40)\d{3} leaves (39|40)\d{3} '
+                    r'on their stack 0\ndestroy 0\n$',
                     result.stdout):
                 raise Unsolved(result.stdout)
             expect_equal((result.status, result.stdout), (0, wanted),
