@@ -291,5 +291,87 @@ def nearly_all_functions_of_a_real_program_are_patched():
                '%s: %d of %d' % (name, some, every))
 
 
+# Runs inside gdb: counts how often each address is reached, calls or jumps alike.
+GDB = r'''
+import gdb, json, os
+asked = json.load(open(os.environ['ASKED']))
+gdb.execute('set pagination off')
+gdb.execute('set confirm off')
+gdb.execute('starti')
+entry, = [int(line.split()[-1], 16) for line in
+          gdb.execute('info auxv', to_string=True).splitlines()
+          if 'AT_ENTRY' in line]
+gdb.execute('tbreak *%d' % entry)
+gdb.execute('continue')
+start = {}
+for line in open('/proc/%d/maps' % gdb.selected_inferior().pid):
+    words = line.split()
+    if len(words) > 5:
+        start.setdefault(words[5], int(words[0].split('-')[0], 16) -
+                         int(words[2], 16))
+found = []
+for path, address in asked:
+    found.append(gdb.Breakpoint('*%d' % (start[path] + address)))
+    found[-1].ignore_count = 1 << 30
+gdb.execute('continue')
+json.dump([f.hit_count for f in found], open(os.environ['ASKED'], 'w'))
+'''
+
+
+def check_with_gdb(command, **more):
+    """Every function's count is that of gdb's breakpoint at its beginning."""
+    about = json_of(record(command, **more).output)
+    expect_equal(about['lost'], 0, 'lost')
+    places = {(os.path.realpath(f['object']), int(f['address'], 16)):
+              f['calls'] for f in about['functions']}
+    directory = shimtest.new_directory('gdb')
+    script, asked = [os.path.join(directory, name)
+                     for name in ('count.py', 'asked')]
+    with open(script, 'w') as file:
+        file.write(GDB)
+    with open(asked, 'w') as file:
+        json.dump(list(places), file)
+    subprocess.run(['gdb', '-nx', '-batch', '-x', script, '--args', *command],
+                   env=shimtest.environment(ASKED=asked), timeout=600,
+                   stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    with open(asked) as file:
+        counts = dict(zip(places, json.load(file)))
+    wrong = {place: (places[place], counts[place]) for place in places
+             if places[place] != counts[place]}
+    expect(not wrong, 'ours, gdb: %s' % wrong)
+    return len(places), about['calls']
+
+
+@test
+def counts_of_debians_programs_are_those_of_gdb():
+    if not shutil.which('gdb'):
+        raise Skipped('no gdb')
+    small = os.path.join(shimtest.new_directory('small'), 'text')
+    with open(small, 'w') as file:
+        file.write(' '.join(str(i * i % 97) for i in range(800)))
+    for words in ['gzip', '-k', '-c', small], \
+            ['sqlite3', ':memory:', 'create table t(a,b);'
+             'insert into t values(1,2),(3,4);'
+             'select sum(a),b from t group by b;']:
+        path = shutil.which(words[0])
+        if path:
+            functions, calls = check_with_gdb(
+                [os.path.realpath(path)] + words[1:], SHIM_PATCH='*')
+            expect(functions > 20 and calls > 1000, path)
+
+
+@test
+def counts_of_optimized_programs_are_those_of_gdb():
+    if not shutil.which('gdb'):
+        raise Skipped('no gdb')
+    for family, other, flags, more in \
+            ('gcc', 'longjmp.c', [], {'SHIM_PATCH': '*,-_*'}), \
+            ('clang', 'tail_calls.c', ['-fpatchable-function-entry=5'], {}):
+        for source in 'nesting.c', other:
+            check_with_gdb([compile(source, family, '-O2', flags,
+                                    'gdb-' + source.split('.')[0],
+                                    instrument=False)], **more)
+
+
 if __name__ == '__main__':
     shimtest.main()
