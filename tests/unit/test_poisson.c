@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <inttypes.h>
 #include <math.h>
 
 static const uint64_t periods[] = { 2, 100, 4096, 524288, 1ull << 40 };
@@ -34,6 +35,19 @@ Test(chance, a_block_stands_for_one_over_the_chance_that_it_is_found)
 				     fabs(bytes - wanted * (double)sizes[j]),
 				     bytes * 1e-8 + 1));
 		}
+}
+
+/* Whatever the random number is. */
+Test(chance, a_block_that_is_always_found_stands_for_itself)
+{
+	for (uint64_t size = 128; size <= 1ull << 44; size *= 2) {
+		struct poisson_weight weight = poisson_weight(size, 2, 0);
+
+		cr_assert(eq(u64, weight.blocks, 1), "size %" PRIu64, size);
+		cr_assert(eq(u64, weight.bytes, size), "size %" PRIu64, size);
+		weight = poisson_weight(size, 2, UINT32_MAX);
+		cr_assert(eq(u64, weight.blocks, 1), "size %" PRIu64, size);
+	}
 }
 
 /* Checks mean, variance, and the median, which distinguishes an exponential
