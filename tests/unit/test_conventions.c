@@ -24,6 +24,7 @@
 #include <shim/stack.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -991,6 +992,26 @@ Test(conventions, a_thread_has_the_name_it_has_now, .init = set_up)
 		     SHIM_OK));
 	cr_expect(eq(str, name, "new name"));
 	cr_expect(eq(u32, tid, (uint32_t)gettid()));
+}
+
+Test(conventions, without_descriptors_a_thread_has_its_first_name,
+     .init = set_up)
+{
+	char first[16] = "", name[16] = "";
+	struct rlimit limit, none;
+	enum shim_result result;
+
+	pthread_getname_np(pthread_self(), first, 16);
+	pthread_setname_np(pthread_self(), "new name");
+	getrlimit(RLIMIT_NOFILE, &limit);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &none);
+	result = shim_thread_info(subjects[GOOD].thread, NULL, NULL, 16, NULL,
+				  name);
+	/* Criterion takes some. */
+	setrlimit(RLIMIT_NOFILE, &limit);
+	cr_assert(eq(int, result, SHIM_OK));
+	cr_expect(eq(str, name, first));
 }
 
 /* --- while the answers change --- */
