@@ -426,28 +426,63 @@ static void name_object(struct model *model, struct object *object,
 /* The limit of debug information searched for one name. */
 #define CALL_SITE_STEPS 3000000
 
-static void find_called(struct model *model, const struct doubts *doubts,
-			struct names *called)
+/* A program none of whose functions is in the recording may have called those that are. */
+static void find_called_by_program(const struct process *process,
+				   struct names *called)
+{
+	const char *program = process_string(process, "program");
+	struct object object;
+	uint32_t i;
+
+	for (i = 0; program && i < process->image_count; i++) {
+		const struct image *image = &process->images[i];
+
+		if (image->object != NONE || strcmp(image->path, program))
+			continue;
+		object = (struct object){
+			.path = image->path,
+			.key = image_key(image),
+			.build_id = image->build_id,
+			.build_id_size = image->build_id_size,
+		};
+		symbols_called_by_table(&object, called);
+	}
+}
+
+/* Names in calls of other objects, which are those that a library exports. */
+static void find_called_by_tables(struct model *model, struct names *called)
+{
+	const struct recording *recording = model->recording;
+	uint32_t i;
+
+	for (i = 0; i < model->object_count; i++)
+		symbols_called_by_table(&model->objects[i], called);
+	for (i = 0; i < recording->process_count; i++)
+		find_called_by_program(&recording->processes[i], called);
+}
+
+static void find_called_by_sites(struct model *model,
+				 const struct doubts *doubts,
+				 struct names *called)
 {
 	uint64_t steps = CALL_SITE_STEPS;
 	uint32_t i;
 
-	for (i = 0; i < model->object_count; i++) {
-		symbols_called_by_table(&model->objects[i], called);
+	for (i = 0; i < model->object_count; i++)
 		if (doubts->by_site[i])
 			symbols_called_by_sites(&model->objects[i], called,
 						&steps);
-	}
 }
 
-/* @numbers: @count functions of @object. */
-static void settle_object(struct model *model, struct object *object,
-			  const uint32_t *numbers, uint32_t count,
-			  const struct names *called)
+/* @numbers: @count functions of @object.  Moves those that keep their doubts to the front,
+ * and returns their count. */
+static uint32_t settle_object(struct model *model, struct object *object,
+			      uint32_t *numbers, uint32_t count,
+			      const struct names *called)
 {
 	struct symbol *symbols = allocate(count, sizeof(*symbols));
 	struct symbol *found;
-	uint32_t i;
+	uint32_t i, kept = 0;
 
 	for (i = 0; i < count; i++)
 		symbols[i] = (struct symbol){
@@ -464,25 +499,42 @@ static void settle_object(struct model *model, struct object *object,
 				compare_symbols);
 		if (found->name)
 			name_function(function, found);
+		else
+			numbers[kept++] = numbers[i];
 	}
 	free(symbols);
+	return kept;
+}
+
+static void settle_all(struct model *model, struct doubts *doubts,
+		       const struct names *called)
+{
+	uint32_t *numbers = doubts->functions;
+	struct object *object;
+	uint32_t i, n, rest, kept = 0;
+
+	for (i = 0; i < doubts->count; i += n) {
+		object = model->functions[numbers[i]].object;
+		for (n = 1; i + n < doubts->count; n++)
+			if (model->functions[numbers[i + n]].object != object)
+				break;
+		rest = settle_object(model, object, numbers + i, n, called);
+		memmove(numbers + kept, numbers + i, rest * sizeof(*numbers));
+		kept += rest;
+	}
+	doubts->count = kept;
 }
 
 /* Lets call sites decide between several names. */
-static void settle_names(struct model *model, const struct doubts *doubts)
+static void settle_names(struct model *model, struct doubts *doubts)
 {
 	struct names called = { 0 };
-	struct object *object;
-	uint32_t i, n;
 
-	find_called(model, doubts, &called);
-	for (i = 0; i < doubts->count; i += n) {
-		object = model->functions[doubts->functions[i]].object;
-		for (n = 1; i + n < doubts->count; n++)
-			if (model->functions[doubts->functions[i + n]].object !=
-			    object)
-				break;
-		settle_object(model, object, doubts->functions + i, n, &called);
+	find_called_by_tables(model, &called);
+	settle_all(model, doubts, &called);
+	if (doubts->count > 0) {
+		find_called_by_sites(model, doubts, &called);
+		settle_all(model, doubts, &called);
 	}
 	names_free(&called);
 }

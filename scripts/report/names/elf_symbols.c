@@ -363,9 +363,9 @@ void elf_find_variables(uint32_t count)
 
 /* --- all names of functions --- */
 
-void elf_find_all_names(uint32_t count)
+static void answer_all_names(const uint64_t *addresses, uint32_t count,
+			     bool is_global)
 {
-	uint64_t *addresses = elf_take_addresses(count);
 	int i, all = dwfl_module_getsymtab(elf_object.module);
 	const char *name;
 	GElf_Addr value;
@@ -376,6 +376,7 @@ void elf_find_all_names(uint32_t count)
 		name = dwfl_module_getsym_info(elf_object.module, i, &symbol,
 					       &value, NULL, NULL, NULL);
 		if (!is_function(&symbol, name) ||
+		    (GELF_ST_BIND(symbol.st_info) != STB_LOCAL) != is_global ||
 		    symbol_name_length(name) > NAMES_TEXT_MAX)
 			continue;
 		found = find_address(addresses, sizeof(*addresses), count,
@@ -390,6 +391,14 @@ void elf_find_all_names(uint32_t count)
 					.number = (uint32_t)found },
 				name, elf_source_name(name));
 	}
+}
+
+void elf_find_all_names(uint32_t count)
+{
+	uint64_t *addresses = elf_take_addresses(count);
+
+	answer_all_names(addresses, count, true);
+	answer_all_names(addresses, count, false);
 	free(addresses);
 	elf_answer_done(0);
 }
