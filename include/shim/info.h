@@ -314,6 +314,7 @@ enum shim_source {
 	SHIM_SOURCE_PATCHABLE, /* no-ops: -fpatchable-function-entry=N, N >= 5 */
 	SHIM_SOURCE_FENTRY,    /* gcc -pg -mfentry -mrecord-mcount */
 	SHIM_SOURCE_UNMARKED,  /* none: SHIM_PATCH has chosen the function */
+	SHIM_SOURCE_LIBCALL, /* none: calls of another object's, SHIM_LIBCALLS */
 };
 
 /*

@@ -318,7 +318,8 @@ static void check_hooks(const struct program *program)
 			" is with --patch '*' (`profrun doctor --patch '*'`"
 			" tells which functions that can)."
 			" Without, only the libraries it uses can be seen, if"
-			" they are");
+			" they are; or its functions as they are, with --patch"
+			" '*', and its calls of libraries, with --libcalls");
 }
 
 /* Templates and accessors of the C++ library are instrumented like all functions, and

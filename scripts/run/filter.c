@@ -1,5 +1,5 @@
 /*
- * The values of --filter and --patch: joins its pieces and files into one list.  A long
+ * The values of --filter, --patch and --libcalls: joins its pieces and files into one list.  A long
  * list goes into a file, because the environment of a program has limited
  * room.
  */
@@ -21,6 +21,11 @@ static const char blanks[] = " \t\r\n";
 
 /* --- items ---------------------------------------------------------------- */
 
+const char *filter_option(const struct filter *filter)
+{
+	return filter->option != NULL ? filter->option : "filter";
+}
+
 static bool is_item(const struct filter *filter, const char *item)
 {
 	item += *item == '-';
@@ -28,7 +33,8 @@ static bool is_item(const struct filter *filter, const char *item)
 		return false;
 	if (item[1] != ':')
 		return true;
-	return strchr(filter->is_patch ? "NTM" : "NTMF", item[0]) != NULL &&
+	return strchr(filter->option != NULL ? "NTM" : "NTMF", item[0]) !=
+		       NULL &&
 	       item[2] != '\0';
 }
 
@@ -79,7 +85,7 @@ static bool add_items(struct filter *filter, char *list, const char *where)
 				"none, program, %s, each with or without '-'"
 				" before it, and @FILE alone",
 				where, item,
-				filter->is_patch ?
+				filter->option != NULL ?
 					"the name of a function, libOBJECT.so,"
 					" N:namespace, T:class and M:function" :
 					"the name of an object, N:namespace,"
@@ -201,14 +207,16 @@ static int write_list(const char *list, const char *path)
 
 int filter_export(const struct filter *filter, const char *directory)
 {
-	const char *name = filter->is_patch ? "SHIM_PATCH" : "SHIM_FILTER";
+	const char *option = filter_option(filter);
+	const char *name = *option == 'p' ? "SHIM_PATCH" :
+			   *option == 'l' ? "SHIM_LIBCALLS" :
+					    "SHIM_FILTER";
 	char value[PATH_MAX + 16];
 	int r;
 
 	if (strlen(filter->list) < VARIABLE_MAX)
 		return setenv(name, filter->list, 1) < 0 ? -errno : 0;
-	snprintf(value, sizeof(value), "@%s/%s", directory,
-		 filter->is_patch ? "patch" : "filter");
+	snprintf(value, sizeof(value), "@%s/%s", directory, option);
 	r = write_list(filter->list, value + 1);
 	if (r < 0)
 		return r;

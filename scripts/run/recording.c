@@ -200,6 +200,8 @@ void recording_remove(const char *path)
 	unlink(file);
 	snprintf(file, sizeof(file), "%s/patch", path);
 	unlink(file);
+	snprintf(file, sizeof(file), "%s/libcalls", path);
+	unlink(file);
 	rmdir(path);
 }
 

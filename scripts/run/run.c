@@ -253,7 +253,7 @@ static int export_filter(const struct filter *filter, const char *directory)
 	if (r == 0)
 		return 0;
 	say("%s: cannot keep the list of --%s: %s", directory,
-	    filter->is_patch ? "patch" : "filter", strerror(-r));
+	    filter_option(filter), strerror(-r));
 	return STATUS_FAILED;
 }
 
@@ -284,6 +284,8 @@ static int make_recording(struct start *start)
 	r = export_filter(&settings.filter, start->directory);
 	if (r == 0)
 		r = export_filter(&settings.patch, start->directory);
+	if (r == 0)
+		r = export_filter(&settings.libcalls, start->directory);
 	if (r != 0)
 		recording_remove(start->directory);
 	return r;
@@ -429,6 +431,9 @@ static void say_nothing_recorded(enum recording_content content,
 	else if (settings.patch.list != NULL)
 		say("nothing was recorded: none of the functions that --patch"
 		    " chooses ran");
+	else if (settings.libcalls.list != NULL)
+		say("nothing was recorded: none of the calls that --libcalls"
+		    " chooses was made");
 	else if (settings_records_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"
@@ -656,7 +661,8 @@ static int do_verb(int words, char **word)
 		return STATUS_USAGE;
 	program_inspect(&program);
 	/* shim marks it. */
-	program.is_marked |= settings.patch.list != NULL;
+	program.is_marked |= settings.patch.list != NULL ||
+			     settings.libcalls.list != NULL;
 	choose_profile();
 	choose_unwinding();
 	if (!settings.is_quiet)

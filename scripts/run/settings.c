@@ -93,6 +93,10 @@ static const char common_help[] =
 	"      --patch LIST           record functions that no compiler has marked, as\n"
 	"                             '*' or 'parse*,N:db': FUNCTION, libfoo.so and\n"
 	"                             the items of --filter (x86-64)\n"
+	"      --libcalls[=LIST]      record the program's calls of libraries' functions,\n"
+	"                             malloc, read, ..., too; as 'MPI_*,-MPI_Wtime' or\n"
+	"                             'program,libfoo.so': FUNCTION, or whose calls;\n"
+	"                             the items of --patch (x86-64)\n"
 	"      --control              let `profrun ctl` in while it runs\n"
 	"  -q, --quiet                print errors only\n"
 	"  -v, --verbose              print each step\n"
@@ -673,6 +677,7 @@ enum {
 	OPT_CONTROL = 256,
 	OPT_BUDGET,
 	OPT_PATCH,
+	OPT_LIBCALLS,
 	OPT_GAPS,
 	OPT_COUNTERS,
 	OPT_TICK,
@@ -692,6 +697,7 @@ enum {
 		{ "control", no_argument, NULL, OPT_CONTROL }, \
 		{ "budget", required_argument, NULL, OPT_BUDGET }, \
 		{ "patch", required_argument, NULL, OPT_PATCH }, \
+		{ "libcalls", optional_argument, NULL, OPT_LIBCALLS }, \
 		{ "quiet", no_argument, NULL, 'q' }, \
 		{ "verbose", no_argument, NULL, 'v' }, \
 	{ \
@@ -744,6 +750,10 @@ static void read_option(struct settings *settings, int option)
 		break;
 	case OPT_PATCH:
 		add_filter(settings, &settings->patch, optarg, "--patch");
+		break;
+	case OPT_LIBCALLS:
+		add_filter(settings, &settings->libcalls,
+			   optarg != NULL ? optarg : "program", "--libcalls");
 		break;
 	case OPT_BUDGET:
 		check_budget(settings, optarg, "--budget");
@@ -802,10 +812,11 @@ static void no_program(const struct settings *settings)
 void settings_read(struct settings *settings, int words, char **word)
 {
 	const struct option *options;
-	const char *error, *profile, *filter, *patch, *budget;
+	const char *error, *profile, *filter, *patch, *calls, *budget;
 	int option;
 
-	settings->patch.is_patch = true;
+	settings->patch.option = "patch";
+	settings->libcalls.option = "libcalls";
 
 	settings->is_record = strcmp(word[0], "record") == 0;
 	settings->is_stat = strcmp(word[0], "stat") == 0;
@@ -834,6 +845,10 @@ void settings_read(struct settings *settings, int words, char **word)
 	patch = getenv("SHIM_PATCH");
 	if (settings->patch.list == NULL && patch != NULL && *patch != '\0')
 		add_filter(settings, &settings->patch, patch, "SHIM_PATCH");
+	calls = getenv("SHIM_LIBCALLS");
+	if (settings->libcalls.list == NULL && calls != NULL && *calls != '\0')
+		add_filter(settings, &settings->libcalls, calls,
+			   "SHIM_LIBCALLS");
 	budget = getenv("SHIM_BUDGET");
 	if (settings->budget == NULL && budget != NULL && *budget != '\0')
 		check_budget(settings, budget, "SHIM_BUDGET");

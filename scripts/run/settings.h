@@ -21,15 +21,16 @@ struct settings {
 	/* For SHIM_PROFILE; empty: the variable stays as it is.  The size is the
 	 * library's limit, and that of the system for one variable. */
 	char profile[PROFILE_SIZE];
-	const char *budget;   /* for SHIM_BUDGET; NULL: the variable stays */
-	bool is_disabled;     /* SHIM_DISABLE: run without shim */
-	struct filter filter; /* the functions to record */
-	struct filter patch;  /* functions without marks to record */
-	bool has_control;     /* allow `profrun ctl` */
-	bool has_gaps;	      /* record when threads had no processor */
-	unsigned counters_ms; /* the system's counters' period; 0: none */
-	unsigned tick_hz;     /* of calltree's clock; 0: the kernel's */
-	const char *output;   /* pattern for the recording's name */
+	const char *budget;	/* for SHIM_BUDGET; NULL: the variable stays */
+	bool is_disabled;	/* SHIM_DISABLE: run without shim */
+	struct filter filter;	/* the functions to record */
+	struct filter patch;	/* functions without marks to record */
+	struct filter libcalls; /* library calls to record */
+	bool has_control;	/* allow `profrun ctl` */
+	bool has_gaps;		/* record when threads had no processor */
+	unsigned counters_ms;	/* the system's counters' period; 0: none */
+	unsigned tick_hz;	/* of calltree's clock; 0: the kernel's */
+	const char *output;	/* pattern for the recording's name */
 	bool is_output_given;
 
 	char library[PATH_MAX]; /* libshim.so.0 */

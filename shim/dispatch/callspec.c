@@ -54,6 +54,9 @@ static struct list filter = { .option = "--filter",
 static struct list patch = { .option = "--patch",
 			     .otherwise = "no function is patched",
 			     .bare = METHOD };
+static struct list libcalls = { .option = "--libcalls",
+				.otherwise = "no library call is recorded",
+				.bare = METHOD };
 
 /* --- the list --- */
 
@@ -171,9 +174,9 @@ static void refuse_item(struct list *list, struct part item)
 	text_add(&text, ": '");
 	text_add_part(&text, item.text, item.length);
 	text_add(&text, "' is not an item (items are all, none, program, ");
-	text_add(&text, list == &patch ? "FUNCTION, libOBJECT.so" : "OBJECT");
+	text_add(&text, list != &filter ? "FUNCTION, libOBJECT.so" : "OBJECT");
 	text_add(&text, ", N:namespace, T:class, M:function");
-	text_add(&text, list == &patch ? "" : ", F:file");
+	text_add(&text, list != &filter ? "" : ", F:file");
 	text_add(&text, ", each with or without '-')");
 	log_line("%s", line);
 	release_rules(list);
@@ -203,7 +206,7 @@ static bool read_list(struct list *list, const char *given)
 			continue;
 		/* Source files are not read before the program runs. */
 		if (!read_item(list, item, &list->rules[list->count]) ||
-		    (list == &patch &&
+		    (list != &filter &&
 		     list->rules[list->count].kind == SOURCE)) {
 			refuse_item(list, item);
 			return false;
@@ -518,8 +521,8 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 	return filter.count == 0 || filter.rules[0].excludes;
 }
 
-bool callspec_patches(const char *object, bool is_program, bool is_system,
-		      const char *name)
+static struct subject subject_of(const char *object, bool is_program,
+				 const char *name)
 {
 	struct subject subject = {
 		.object = object,
@@ -529,17 +532,41 @@ bool callspec_patches(const char *object, bool is_program, bool is_system,
 	};
 
 	subject.count = read_parts(name, subject.parts);
-	for (size_t i = patch.count; i-- > 0;) {
-		const struct rule *rule = &patch.rules[i];
+	return subject;
+}
 
-		if (!applies(rule, &subject))
+/* Whether the last item that applies, but for a system library only one that names it,
+ * chooses the subject; @otherwise: there is none. */
+static bool chooses(const struct list *list, const struct subject *subject,
+		    bool is_system, bool otherwise)
+{
+	for (size_t i = list->count; i-- > 0;) {
+		const struct rule *rule = &list->rules[i];
+
+		if (!applies(rule, subject))
 			continue;
 		if (rule->excludes != (rule->kind == NONE))
 			return false;
 		if (!is_system || rule->kind == OBJECT)
 			return true;
 	}
-	return !is_system && patch.count > 0 && patch.rules[0].excludes;
+	return otherwise && list->count > 0 && list->rules[0].excludes;
+}
+
+bool callspec_patches(const char *object, bool is_program, bool is_system,
+		      const char *name)
+{
+	struct subject subject = subject_of(object, is_program, name);
+
+	return chooses(&patch, &subject, is_system, !is_system);
+}
+
+bool callspec_takes_call(const char *object, bool is_program, bool is_system,
+			 const char *name)
+{
+	struct subject subject = subject_of(object, is_program, name);
+
+	return chooses(&libcalls, &subject, is_system, is_program);
 }
 
 /* --- the filter --- */
@@ -745,6 +772,7 @@ void callspec_configure(void)
 {
 	config.filter = configure(&filter, config.filter);
 	config.patch = configure(&patch, config.patch);
+	config.libcalls = configure(&libcalls, config.libcalls);
 }
 
 void callspec_start(void)

@@ -42,7 +42,16 @@ bool callspec_needs_files(void);
 bool callspec_patches(const char *object, bool is_program, bool is_system,
 		      const char *name);
 
-/* Parses SHIM_FILTER and SHIM_PATCH; empties the one in config that is invalid.  Called after config_read. */
+/*
+ * The list of SHIM_LIBCALLS, as that of SHIM_PATCH, chooses calls of the library function
+ * @name that @object makes.  An item with a function chooses its calls by all objects but
+ * system libraries.  A list that begins with an exclusion leaves out calls of the program.
+ */
+bool callspec_takes_call(const char *object, bool is_program, bool is_system,
+			 const char *name);
+
+/* Parses SHIM_FILTER, SHIM_PATCH and SHIM_LIBCALLS; empties those in config that are
+ * invalid.  Called after config_read. */
 void callspec_configure(void);
 /* Sets SHIM_FILTER as the filter of built-in profilers that have none.  Called after
  * they were created.  State lock held. */

@@ -84,11 +84,11 @@ static struct got_slots_function *target_of(const struct slot *slot)
 	return &families[slot->family].targets[slot->function];
 }
 
-static bool leads_to_wrapper(const struct slot *slot)
+static bool leads_to_wrapper(const struct slot *slot, const void *place)
 {
 	uintptr_t value;
 
-	if (sys_peek((const void *)slot->place, &value, sizeof(value)) < 0)
+	if (sys_peek(place, &value, sizeof(value)) < 0)
 		return false;
 	if (value == (uintptr_t)target_of(slot)->wrapper ||
 	    (slot->stored_target && value == (uintptr_t)slot->stored_target))
@@ -101,10 +101,19 @@ static void point_slot(struct slot *slot)
 {
 	void *target = target_of(slot)->target;
 	void *page = (void *)(slot->place & ~(uintptr_t)(PAGE - 1));
+	struct slot_thunk thunk = { .place = slot->place };
 
-	if (!target || !leads_to_wrapper(slot))
+	NOTIFY(slot_thunk_wanted, &thunk);
+	if (!target ||
+	    !leads_to_wrapper(slot, thunk.target ? thunk.target :
+						   (void *)slot->place))
 		return;
 	slot->stored_target = target;
+	if (thunk.target) {
+		__atomic_store_n(thunk.target, (uintptr_t)target,
+				 __ATOMIC_RELEASE);
+		return;
+	}
 	if (slot->may_go) {
 		sys_poke((void *)slot->place, &target, sizeof(target));
 		return;

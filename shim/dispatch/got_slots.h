@@ -13,6 +13,7 @@
 #define SHIM_GOT_SLOTS_H
 
 #include "dispatch/hook_table.h"
+#include "runtime/subscribe.h"
 
 /* shim decides for each family separately. */
 enum got_slots_family { SLOTS_ALLOCATIONS, SLOTS_LOCKS, SLOTS_FAMILIES };
@@ -43,6 +44,15 @@ void got_slots_bypass(
 
 /* Decides that calls go through the wrappers.  Takes the state lock. */
 void got_slots_use_wrappers(enum got_slots_family family);
+
+/* A slot may lead to a thunk of a room above, which jumps to *@target: then shim points
+ * the thunk instead. */
+struct slot_thunk {
+	uintptr_t place;
+	uintptr_t *target; /* stays NULL if the slot leads to none */
+};
+/* State lock held. */
+TOPIC(slot_thunk_wanted, struct slot_thunk *thunk);
 
 /* Removes the slots in an address range that was unmapped. */
 void got_slots_forget(uintptr_t start, uintptr_t end);

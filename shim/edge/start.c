@@ -166,7 +166,7 @@ static void start_all(void)
 	 * then. */
 	if (started_early)
 		image_look_again();
-	sources_begin_unmarked();
+	sources_begin_plain();
 	/* For `profrun doctor`, which has given a file for the list. */
 	if (config.list_patch[0] == '1' && config.dir[0])
 		_exit(0);

@@ -71,7 +71,8 @@ struct object {
 	const char *strings;
 	const uint32_t *gnu_hash, *hash;
 	const uint16_t *versions;
-	size_t soname; /* in the strings; 0: none */
+	const ElfW(Verdef) * definitions; /* of versions */
+	size_t soname;			  /* in the strings; 0: none */
 };
 
 /* The loader has relocated the addresses, unless the object's dynamic section is
@@ -95,6 +96,7 @@ static bool read_object(const struct link_map *map, struct object *object)
 		case DT_GNU_HASH: object->gnu_hash = at; break;
 		case DT_HASH: object->hash = at; break;
 		case DT_VERSYM: object->versions = at; break;
+		case DT_VERDEF: object->definitions = at; break;
 		case DT_SONAME: object->soname = entry->d_un.d_val; break;
 		}
 	}
@@ -103,6 +105,7 @@ static bool read_object(const struct link_map *map, struct object *object)
 
 struct name_hash {
 	const char *name;
+	const char *version; /* NULL: the default one */
 	uint32_t gnu_hash, hash;
 };
 
@@ -121,15 +124,38 @@ static struct name_hash hash_of_name(const char *name)
 	return name_hash;
 }
 
-/* Indexes 0 and 1 mean no version; a hidden version is not the default. */
-static bool is_default(const struct object *object, uint32_t index)
+static bool is_version(const struct object *object, unsigned number,
+		       const char *version)
 {
-	return !object->versions || (object->versions[index] & 0x7fff) < 2 ||
-	       !(object->versions[index] & 0x8000);
+	const char *at = (const char *)object->definitions;
+
+	while (at) {
+		const ElfW(Verdef) *entry = (const void *)at;
+		const ElfW(Verdaux) *name = (const void *)(at + entry->vd_aux);
+
+		if (entry->vd_ndx == number)
+			return text_equal(object->strings + name->vda_name,
+					  version);
+		at = entry->vd_next ? at + entry->vd_next : NULL;
+	}
+	return false;
+}
+
+/* Indexes 0 and 1 mean no version; a hidden version is not the default. */
+static bool has_version(const struct object *object, uint32_t index,
+			const char *version)
+{
+	unsigned number = object->versions ? object->versions[index] : 0;
+	bool is_hidden = number & 0x8000;
+
+	number &= 0x7fff;
+	if (!version)
+		return number < 2 || !is_hidden;
+	return number < 2 ? !is_hidden : is_version(object, number, version);
 }
 
 static bool is_definition(const struct object *object, uint32_t index,
-			  const char *name)
+			  const struct name_hash *name_hash)
 {
 	const ElfW(Sym) *symbol = &object->symbols[index];
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
@@ -137,8 +163,8 @@ static bool is_definition(const struct object *object, uint32_t index,
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
 	       (type <= STT_FUNC || type == STT_GNU_IFUNC) &&
 	       ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
-	       text_equal(object->strings + symbol->st_name, name) &&
-	       is_default(object, index);
+	       text_equal(object->strings + symbol->st_name, name_hash->name) &&
+	       has_version(object, index, name_hash->version);
 }
 
 /* The table has nbuckets, symoffset, bloom_size, bloom_shift, bloom[], buckets[] and
@@ -155,7 +181,7 @@ static const ElfW(Sym) *
 
 	for (; index >= table[1] && index != 0; index++) {
 		if ((chain[index] | 1) == (name_hash->gnu_hash | 1) &&
-		    is_definition(object, index, name_hash->name))
+		    is_definition(object, index, name_hash))
 			return &object->symbols[index];
 		if (chain[index] & 1)
 			break;
@@ -171,32 +197,51 @@ static const ElfW(Sym) *
 	uint32_t index = table[0] ? table[2 + name_hash->hash % table[0]] : 0;
 
 	for (; index != 0; index = table[2 + table[0] + index])
-		if (is_definition(object, index, name_hash->name))
+		if (is_definition(object, index, name_hash))
 			return &object->symbols[index];
 	return NULL;
+}
+
+static const ElfW(Sym) * find_symbol(const struct link_map *map,
+				     const struct name_hash *name_hash)
+{
+	struct object object;
+
+	if (!read_object(map, &object))
+		return NULL;
+	if (object.gnu_hash)
+		return find_gnu(&object, name_hash);
+	return object.hash ? find_old(&object, name_hash) : NULL;
+}
+
+static uintptr_t address_of(const struct link_map *map,
+			    const ElfW(Sym) * symbol)
+{
+	return symbol->st_shndx == SHN_ABS ? symbol->st_value :
+					     map->l_addr + symbol->st_value;
+}
+
+static bool is_ifunc(const ElfW(Sym) * symbol)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC;
+}
+
+static uintptr_t resolve(const struct link_map *map, const ElfW(Sym) * symbol)
+{
+	uintptr_t address = address_of(map, symbol);
+
+	return is_ifunc(symbol) ? ((uintptr_t(*)(void))address)() : address;
 }
 
 static void *find_in_object(const struct link_map *map,
 			    const struct name_hash *name_hash, size_t *size)
 {
-	const ElfW(Sym) *symbol = NULL;
-	struct object object;
-	uintptr_t address;
+	const ElfW(Sym) *symbol = find_symbol(map, name_hash);
 
-	if (!read_object(map, &object))
-		return NULL;
-	if (object.gnu_hash)
-		symbol = find_gnu(&object, name_hash);
-	else if (object.hash)
-		symbol = find_old(&object, name_hash);
 	if (!symbol)
 		return NULL;
-	address = symbol->st_shndx == SHN_ABS ? symbol->st_value :
-						map->l_addr + symbol->st_value;
 	*size = symbol->st_size;
-	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
-		address = ((uintptr_t(*)(void))address)();
-	return (void *)address;
+	return (void *)resolve(map, symbol);
 }
 
 /* --- objects loaded at the start --- */
@@ -299,6 +344,31 @@ void *lookup_real(const char *name)
 {
 	return lookup_is_possible() ? lookup_next(name) :
 				      dlsym(RTLD_NEXT, name);
+}
+
+bool lookup_import(const char *name, const char *version, bool resolves,
+		   struct lookup_import *import)
+{
+	const struct link_map *ours = find_ours(), *map = first_object();
+	struct name_hash name_hash = hash_of_name(name);
+
+	*import = (struct lookup_import){ .target = 0 };
+	name_hash.version = version;
+	for (; map; map = next_at_start(map)) {
+		const ElfW(Sym) *symbol = find_symbol(map, &name_hash);
+
+		if (!symbol)
+			continue;
+		if (resolves && import->target == 0)
+			import->target = resolve(map, symbol);
+		if (map == ours)
+			continue;
+		import->function = address_of(map, symbol);
+		import->is_chosen = is_ifunc(symbol);
+		import->is_data = ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
+		return true;
+	}
+	return false;
 }
 
 void *lookup_in(const struct link_map *object, const char *name)

@@ -27,6 +27,19 @@ void *lookup_first_sized(const char *name, size_t *size);
 void *lookup_next(const char *name);
 /* Does the same in any namespace: uses dlsym if the loader's list lacks shim. */
 void *lookup_real(const char *name);
+
+/* What a call of an imported function reaches. */
+struct lookup_import {
+	uintptr_t target;   /* with shim; 0 unless it was asked for */
+	uintptr_t function; /* the first definition that is not shim's */
+	bool is_chosen; /* @function is the resolver of an ifunc, which chooses */
+	bool is_data;
+};
+/* @version: of the symbol; NULL: the default one.  @resolves: finds the target, too, which
+ * may call the resolver of an ifunc.  False if no object but shim defines it. */
+bool lookup_import(const char *name, const char *version, bool resolves,
+		   struct lookup_import *import);
+
 /* False if the loader's list lacks shim, which is then in another namespace. */
 bool lookup_is_possible(void);
 

@@ -4,6 +4,7 @@
 #include "dispatch/call_sites.h"
 #include "runtime/contract.h"
 #include "runtime/state.h"
+#include "sources/libcalls.h"
 #include "sources/marks.h"
 
 #include <shim/info.h>
@@ -30,6 +31,8 @@ static int find_source(void *argument)
 		mark = marks_find_function(image, query->function);
 	if (mark)
 		query->source = (enum shim_source)mark->source;
+	else if (libcalls_have(query->function))
+		query->source = SHIM_SOURCE_LIBCALL;
 	return 0;
 }
 

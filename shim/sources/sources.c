@@ -15,6 +15,7 @@
 #include "os/tasks.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "sources/libcalls.h"
 #include "sources/marks.h"
 #include "sources/route.h"
 #include "sources/switch_marks.h"
@@ -209,6 +210,12 @@ static int settle(void)
 	}
 	for (unsigned i = 0; i < image_count && !unsettled; i++)
 		images[i].changed = images[i].changed_end = 0;
+	if (!unmarked_is_waiting()) {
+		int r = libcalls_settle(is_on);
+
+		unsettled |= r == -EBUSY;
+		result = result == 0 && r != -EBUSY ? r : result;
+	}
 	return result;
 }
 
@@ -317,20 +324,22 @@ bool sources_are_on(void)
 	return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE);
 }
 
-static int settle_unmarked(void *unused)
+static int settle_plain(void *unused)
 {
 	(void)unused;
 	unmarked_begin();
+	libcalls_begin();
 	settle();
 	return 0;
 }
 
-void sources_begin_unmarked(void)
+void sources_begin_plain(void)
 {
-	if (!unmarked_is_waiting())
+	if (!unmarked_is_waiting() && !libcalls_are_waiting())
 		return;
-	code_start();
-	state_call_locked(settle_unmarked, NULL);
+	if (unmarked_is_waiting())
+		code_start();
+	state_call_locked(settle_plain, NULL);
 }
 
 /* --- what dispatch asks --- */
@@ -341,6 +350,7 @@ static void route(const struct plan_route *route)
 	/* Marks that are on before their hooks are called lose nothing that was asked
 	 * for; hooks that are called before all marks are on see leaves of open calls. */
 	route_set(route);
+	libcalls_route(route);
 	if (route->is_on == is_on)
 		return;
 	__atomic_store_n(&is_on, route->is_on, __ATOMIC_RELEASE);

@@ -130,9 +130,10 @@ static inline uintptr_t source_stub(const struct source_image *image,
  * once.  Async; without the lock. */
 bool sources_are_on(void);
 
-/* Opens the decoder, and changes functions that SHIM_PATCH chooses.  Called once, before main,
+/* Functions and calls that no compiler has marked: opens the decoder, and changes functions
+ * that SHIM_PATCH chooses, and slots that SHIM_LIBCALLS chooses.  Called once, before main,
  * without the lock. */
-void sources_begin_unmarked(void);
+void sources_begin_plain(void);
 
 /* The image that covers @address, with its marks, or NULL. */
 struct source_image *sources_image(uintptr_t address);

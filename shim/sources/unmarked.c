@@ -14,7 +14,6 @@
 #include "image/image.h"
 #include "image/symbols.h"
 #include "inspect/code.h"
-#include "os/lookup.h"
 #include "os/segments.h"
 #include "os/sys.h"
 #include "os/text.h"
@@ -22,12 +21,12 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 #include "sources/entry_code.h"
+#include "sources/objects.h"
 #include "sources/unmarked_list.h"
 #include "unwind/eh_frame.h"
 #include "unwind/fde_index.h"
 
 #include <errno.h>
-#include <sys/auxv.h>
 
 #include <shim/banned.h>
 
@@ -42,45 +41,6 @@ bool unmarked_is_waiting(void)
 void unmarked_begin(void)
 {
 	__atomic_store_n(&has_begun, true, __ATOMIC_RELAXED);
-}
-
-/* --- the objects --- */
-
-/* Whether @name is @word, or begins with it and a character that ends a library's name. */
-static bool is_library(const char *name, const char *word)
-{
-	const char *rest = text_after(name, word);
-
-	return rest && (*rest == '.' || *rest == '-' || *rest == '\0');
-}
-
-/* Libraries that everything else stands on: a pattern of functions does not mean theirs. */
-static bool is_system(const char *path)
-{
-	static const char *const names[] = {
-		"libc",	     "libm",	 "libdl",     "librt",	  "libpthread",
-		"libresolv", "libgcc_s", "libstdc++", "libc++",	  "libc++abi",
-		"libunwind", "libasan",	 "libtsan",   "libubsan", "liblsan"
-	};
-	const char *name = text_base(path);
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (is_library(name, names[i]))
-			return true;
-	return false;
-}
-
-/* The loader runs before and under everything; its functions stay as they are, as do those
- * of shim, and what the kernel maps. */
-static bool is_untouchable(const struct source_image *image,
-			   const struct image_entry *entry)
-{
-	uintptr_t loader = getauxval(AT_BASE);
-
-	return (entry->flags & SHIM_IMAGE_DYNAMIC) ||
-	       (loader >= image->start && loader < image->end) ||
-	       text_after(text_base(entry->path), "libshim") ||
-	       lookup_is_beside_us(image->start, image->end);
 }
 
 /* --- what is asked of the decoder --- */
@@ -150,7 +110,7 @@ static bool is_chosen(const struct work *work,
 	while (at < function->names_size) {
 		if (callspec_patches(entry->path,
 				     entry->flags & SHIM_IMAGE_PROGRAM,
-				     is_system(entry->path), name + at))
+				     objects_is_system(entry->path), name + at))
 			return true;
 		at += (uint32_t)text_length(name + at) + 1;
 	}
@@ -480,7 +440,7 @@ static int find_functions(struct work *work, const struct decode *decoder,
 
 	work->takes_unnamed = callspec_patches(
 		entry->path, entry->flags & SHIM_IMAGE_PROGRAM,
-		is_system(entry->path), "");
+		objects_is_system(entry->path), "");
 	if (chosen == 0 && !work->takes_unnamed)
 		return 0;
 	r = copy_image(work);
@@ -509,7 +469,8 @@ static int find_in(struct source_image *image, struct image_entry *entry,
 	const struct decode *decoder = code_decoder(&may_come);
 	int r;
 
-	if (!decoder || is_untouchable(image, entry) || symbols_read(entry) < 0)
+	if (!decoder || objects_is_untouchable(entry) ||
+	    symbols_read(entry) < 0)
 		return 0;
 	current = (struct work){
 		.image = image,

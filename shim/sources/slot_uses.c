@@ -1,0 +1,82 @@
+/*
+ * Looks at each byte of the code: an instruction may begin at any.
+ */
+#include "sources/slot_uses.h"
+
+#include "os/segments.h"
+#include "os/sys.h"
+#include "sources/libcall_code.h"
+
+#include <elf.h>
+
+#include <shim/banned.h>
+
+#define BUFFER_SIZE (64u << 10)
+
+static unsigned char buffer[BUFFER_SIZE];
+
+static void note_use(struct slot_place *places, uint32_t count, uintptr_t slot,
+		     enum slot_use use)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (places[middle].slot < slot)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == count || places[low].slot != slot)
+		return;
+	places[low].is_called |= use == SLOT_CALLED;
+	places[low].is_read |= use == SLOT_READ;
+}
+
+static void search_buffer(uintptr_t address, size_t size,
+			  struct slot_place *places, uint32_t count)
+{
+	uintptr_t first = places[0].slot, last = places[count - 1].slot;
+
+	for (size_t i = SLOT_USE_BEFORE; i + SLOT_USE_SIZE <= size; i++) {
+		uintptr_t slot;
+		enum slot_use use = slot_use_at(buffer + i, address + i, &slot);
+
+		if (slot - first <= last - first)
+			note_use(places, count, slot, use);
+	}
+}
+
+static int search_code(uintptr_t start, uintptr_t end,
+		       struct slot_place *places, uint32_t count)
+{
+	const size_t again = SLOT_USE_BEFORE + SLOT_USE_SIZE - 1;
+
+	while (start < end) {
+		size_t size = end - start < BUFFER_SIZE ? end - start :
+							  BUFFER_SIZE;
+		int r = sys_peek((const void *)start, buffer, size);
+
+		if (r < 0)
+			return r;
+		search_buffer(start, size, places, count);
+		start += size == end - start ? size : size - again;
+	}
+	return 0;
+}
+
+int slot_uses_find(uintptr_t start, uintptr_t bias, struct slot_place *places,
+		   uint32_t count)
+{
+	struct segments segments = segments_at(start);
+	Elf64_Phdr part;
+	int r = 0;
+
+	while (count > 0 && r == 0 && segments_next(&segments, &part))
+		if (part.p_type == PT_LOAD && (part.p_flags & PF_X))
+			r = search_code(bias + part.p_vaddr,
+					bias + part.p_vaddr + part.p_filesz,
+					places, count);
+	return r;
+}

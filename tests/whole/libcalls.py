@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""libcalls.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Calls of library functions (SHIM_LIBCALLS): programs do what they do without shim, and the
+tree has the calls that they make.
+"""
+import os
+import re
+import shutil
+import subprocess
+
+import shimtest
+from shimtest import (Skipped, add_test, compile, expect, expect_equal,
+                      json_of, record, run, run_both, test, tree_of)
+
+LINKS = {
+    'lazy': ['-Wl,-z,lazy'],
+    'now': ['-Wl,-z,now'],
+    'no PLT': ['-fno-plt'],
+    'no PIE': ['-no-pie', '-fno-pie', '-Wl,-z,lazy'],
+}
+
+
+def plain(source, family='gcc', optimize='-O2', flags=(), libraries=()):
+    name = '%s-%s' % (os.path.splitext(source)[0],
+                      '-'.join(re.sub(r'\W', '', flag) for flag in flags))
+    return compile(source, family, optimize, list(flags) + ['-fno-builtin'],
+                   name, instrument=False, libraries=libraries)
+
+
+def calls_of(output):
+    """{function: calls} of a tree."""
+    calls = {}
+    for path, n in tree_of(output).items():
+        name = path.split(';')[-1]
+        calls[name] = calls.get(name, 0) + n
+    return calls
+
+
+def check_calls(family, optimize, flags):
+    program = plain('library_calls.c', family, optimize, flags,
+                    ['-lm', '-lpthread'])
+    for profile in ['calltree', 'calltree:exact', 'trace',
+                    'calltree:counts;exceptions']:
+        result = run_both([program, '5'], profile, without_counts=True,
+                          SHIM_LIBCALLS='program')
+    result = record([program, '5'], SHIM_LIBCALLS='program')
+    calls = calls_of(result.output)
+    wanted = {'malloc': 5, 'free': 5, 'strcpy': 5, 'strlen': 5, 'qsort': 2,
+              'cexp': 1, 'csqrtl': 1, 'lldiv': 1, 'imaxdiv': 1, 'pow': 1,
+              'strtold': 1, 'strtod': 1, 'close': 1, 'raise': 5,
+              'getppid': 5, 'rand_r': 10000, 'pthread_create': 2,
+              'pthread_join': 2, 'waitpid': 2, 'fflush': 1, 'fork': 1}
+    # clang loads the function's address from its slot once, and calls that.
+    got = {name: calls.get(name) for name in wanted
+           if '-fno-plt' not in flags or name in calls}
+    expect(len(got) > 5, 'the functions: %s' % got)
+    expect_equal(got, {name: wanted[name] for name in got}, 'the calls')
+    for name in ['setjmp', '_setjmp', 'longjmp', 'vfork', '_exit']:
+        expect(name not in calls, name)
+    expect_equal(json_of(result.output)['lost'], 0, 'lost')
+
+
+for family in ['gcc', 'clang']:
+    for optimize in ['-O0', '-O2']:
+        for name, flags in LINKS.items():
+            add_test('calls are counted: %s %s %s' % (family, optimize, name),
+                     lambda family=family, optimize=optimize, flags=flags:
+                     check_calls(family, optimize, flags))
+
+
+@test
+def a_list_chooses_functions_and_callers():
+    program = plain('library_calls.c', libraries=['-lm', '-lpthread'])
+    chosen = {
+        'malloc,free': {'malloc', 'free'},
+        'strto*': {'strtold', 'strtod', 'strtol'},
+        'program,-p*,-m*': None,
+        '-printf': None,
+        'libc.so.6,-malloc': None,
+        'none': set(),
+    }
+    every = set(calls_of(record([program], SHIM_LIBCALLS='program').output))
+    expect(len(every) > 20, str(every))
+    for text, wanted in chosen.items():
+        result = record([program], SHIM_LIBCALLS=text)
+        names = set(calls_of(result.output))
+        if text == 'program,-p*,-m*':
+            wanted = {n for n in every if n[0] not in 'pm'}
+        elif text == '-printf':
+            wanted = every - {'printf'}
+        if wanted is not None:
+            expect_equal(names, wanted, text)
+        expect_equal(result.status, 3, text)
+
+
+@test
+def a_wrong_list_is_said_and_no_call_is_recorded():
+    program = plain('library_calls.c', libraries=['-lm', '-lpthread'])
+    result = record([program], SHIM_LIBCALLS='F:nesting.c', SHIM_VERBOSE='1')
+    expect_equal(result.status, 3, 'status')
+    expect("'F:nesting.c' is not an item" in result.stderr, result.stderr)
+    expect_equal(tree_of(result.output), {}, 'the tree')
+
+
+@test
+def a_filter_chooses_among_the_calls():
+    program = plain('library_calls.c', libraries=['-lm', '-lpthread'])
+    result = record([program, '5'], SHIM_LIBCALLS='program',
+                    SHIM_FILTER='M:malloc,M:rand_r')
+    expect_equal(calls_of(result.output), {'malloc': 5, 'rand_r': 10000},
+                 'the calls')
+    result = record([program, '5'], SHIM_LIBCALLS='program',
+                    SHIM_FILTER='libm.so')
+    names = set(calls_of(result.output))
+    expect(names >= {'cexp', 'csqrtl', 'pow'} and
+           not names & {'malloc', 'strtod', 'qsort'}, str(names))
+
+
+@test
+def calls_and_hooks_make_one_tree():
+    program = compile('library_calls.c', 'gcc', '-O0', ['-fno-builtin'],
+                      libraries=['-lm', '-lpthread'])
+    tree = tree_of(record([program], SHIM_LIBCALLS='program').output)
+    for path in ['main;memory;malloc', 'main;memory;strlen']:
+        expect_equal(tree.get(path), 3, path)
+    expect(tree.get('main;callbacks;qsort;compare', 0) >= 4, str(tree))
+    expect_equal(tree.get('main;signals;raise;handler;getppid'), 3, str(tree))
+
+
+@test
+def a_library_with_hooks_is_recorded_by_them():
+    library = compile('source_library.c', 'gcc', '-O0', ['-shared', '-fPIC'])
+    with open(os.path.join(shimtest.scratch, 'uses_library.c'), 'w') as file:
+        file.write('int library_sum(int n);\n'
+                   'int main(void) { return library_sum(4); }\n')
+    program = os.path.join(shimtest.scratch, 'uses_library')
+    subprocess.run(['gcc', file.name, library, '-o', program], check=True)
+    result = record([program], SHIM_LIBCALLS='program', SHIM_VERBOSE='1')
+    expect_equal(result.status, 10, 'status')
+    expect_equal(tree_of(result.output),
+                 {'library_sum': 1, 'library_sum;library_leaf': 4}, 'the tree')
+    expect('1 have marks of their own' in result.stderr, result.stderr)
+
+
+@test
+def the_calls_of_an_opened_library_are_recorded():
+    source = os.path.join(shimtest.scratch, 'caller.c')
+    with open(source, 'w') as file:
+        file.write('#include <stdlib.h>\nint library_sum(int n);\n'
+                   'int library_sum(int n) { return abs(-n); }\n')
+    library = os.path.join(shimtest.scratch, 'libcaller.so')
+    program = plain('source_opens.c', libraries=['-ldl'])
+    for flags in [['-Wl,-z,now'], ['-fno-plt']]:
+        subprocess.run(['gcc', '-O1', '-fno-builtin', '-shared', '-fPIC',
+                        source, '-o', library] + flags, check=True)
+        result = record([program, library], SHIM_LIBCALLS='libcaller.so')
+        expect_equal(result.stdout, '15\n', 'what it prints')
+        expect_equal(tree_of(result.output), {'abs': 3}, str(flags))
+
+
+if __name__ == '__main__':
+    shimtest.main()
