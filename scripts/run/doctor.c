@@ -38,7 +38,7 @@ void __cyg_profile_func_exit(void *function, void *site);
 static unsigned int problems;
 static bool is_json, is_first = true;
 
-static struct filter patch = { .is_patch = true };
+static struct filter patch = { .option = "patch" };
 static struct patch_list patch_list;
 
 /* --- lines of the answer ------------------------------------------------ */

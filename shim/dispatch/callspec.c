@@ -7,6 +7,7 @@
 
 #include "dispatch/filter_cache.h"
 #include "image/symbols.h"
+#include "inspect/info.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
@@ -22,6 +23,9 @@
 #include <shim/banned.h>
 
 #define NAME_SIZE 1024
+/* Names of one function that items are compared with. */
+#define NAMES_SIZE 8192
+#define NAMES_MAX  16
 
 enum kind { ALL, NONE, PROGRAM, OBJECT, NAMESPACE, CLASS, METHOD, SOURCE };
 
@@ -483,16 +487,27 @@ static void note_match(struct shim_meta *meta, size_t item)
 				  1ull << item % 64, __ATOMIC_RELAXED);
 }
 
+/* The subjects are the names of one function. */
+static bool applies_to_any(const struct rule *rule,
+			   const struct subject *subjects, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (applies(rule, &subjects[i]))
+			return true;
+	return false;
+}
+
 /* The item that decides, or NULL.  It also tries items before that one until they have
  * matched once, so that the report can name items without any match. */
-static const struct rule *find_rule(const struct subject *subject)
+static const struct rule *find_rule(const struct subject *subjects,
+				    unsigned count)
 {
 	struct shim_meta *meta = record_meta();
 	const struct rule *found = NULL;
 
 	for (size_t i = filter.count; i-- > 0;) {
 		if ((found && has_matched(meta, i)) ||
-		    !applies(&filter.rules[i], subject))
+		    !applies_to_any(&filter.rules[i], subjects, count))
 			continue;
 		note_match(meta, i);
 		if (!found)
@@ -503,10 +518,9 @@ static const struct rule *find_rule(const struct subject *subject)
 	return found;
 }
 
-bool callspec_admits(const char *object, bool is_program, const char *name,
-		     const char *file)
+static struct subject subject_of(const char *object, bool is_program,
+				 const char *name, const char *file)
 {
-	const struct rule *rule;
 	struct subject subject = {
 		.object = object,
 		.file = file,
@@ -515,24 +529,24 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 	};
 
 	subject.count = read_parts(name, subject.parts);
-	rule = find_rule(&subject);
+	return subject;
+}
+
+static bool admits(const struct subject *subjects, unsigned count)
+{
+	const struct rule *rule = find_rule(subjects, count);
+
 	if (rule)
 		return rule->excludes == (rule->kind == NONE);
 	return filter.count == 0 || filter.rules[0].excludes;
 }
 
-static struct subject subject_of(const char *object, bool is_program,
-				 const char *name)
+bool callspec_admits(const char *object, bool is_program, const char *name,
+		     const char *file)
 {
-	struct subject subject = {
-		.object = object,
-		.file = "",
-		.is_program = is_program,
-		.name = part_of(name),
-	};
+	struct subject subject = subject_of(object, is_program, name, file);
 
-	subject.count = read_parts(name, subject.parts);
-	return subject;
+	return admits(&subject, 1);
 }
 
 /* Whether the last item that applies, but for a system library only one that names it,
@@ -556,7 +570,7 @@ static bool chooses(const struct list *list, const struct subject *subject,
 bool callspec_patches(const char *object, bool is_program, bool is_system,
 		      const char *name)
 {
-	struct subject subject = subject_of(object, is_program, name);
+	struct subject subject = subject_of(object, is_program, name, "");
 
 	return chooses(&patch, &subject, is_system, !is_system);
 }
@@ -564,7 +578,7 @@ bool callspec_patches(const char *object, bool is_program, bool is_system,
 bool callspec_takes_call(const char *object, bool is_program, bool is_system,
 			 const char *name)
 {
-	struct subject subject = subject_of(object, is_program, name);
+	struct subject subject = subject_of(object, is_program, name, "");
 
 	return chooses(&libcalls, &subject, is_system, is_program);
 }
@@ -580,20 +594,29 @@ struct decision {
 /* Runs on shim's stack, because the program's stack may have one page. */
 static int decide_by_names(void *argument)
 {
-	static char path[NAME_SIZE], name[NAME_SIZE];
+	static char path[NAME_SIZE], names[NAMES_SIZE];
+	static struct subject subjects[NAMES_MAX];
 	struct decision *decision = argument;
 	uint32_t flags = 0;
+	unsigned count = 0;
+	size_t used = 0, at = 0;
 	shim_image image;
 
-	path[0] = name[0] = '\0';
+	path[0] = names[0] = '\0';
 	if (shim_function_info(decision->function, &image, NULL) == SHIM_OK)
 		shim_image_info(image, NULL, NULL, NULL, &flags, sizeof(path),
 				NULL, path);
 	if (callspec_needs_symbols())
-		shim_function_name(decision->function, sizeof(name), NULL,
-				   name);
-	decision->is_admitted = callspec_admits(
-		path, flags & SHIM_IMAGE_PROGRAM, name, decision->file);
+		used = info_copy_names(decision->function, names,
+				       sizeof(names));
+	if (used == 0)
+		names[0] = '\0';
+	do {
+		subjects[count++] = subject_of(path, flags & SHIM_IMAGE_PROGRAM,
+					       names + at, decision->file);
+		at += text_length(names + at) + 1;
+	} while (at < used && count < NAMES_MAX);
+	decision->is_admitted = admits(subjects, count);
 	return 0;
 }
 

@@ -279,6 +279,27 @@ enum shim_result shim_function_info(shim_function function, shim_image *image,
 	return r;
 }
 
+size_t info_copy_names(shim_function function, char *names, size_t size)
+{
+	struct info_location location;
+	size_t used = 0;
+
+	info_scan_for(function);
+	image_pin();
+	if (info_find_symbol(function, &location) == SHIM_OK) {
+		const char *from = info_names_of(&location);
+
+		for (size_t i = 0;
+		     i < location.function->names_size && i < size; i++) {
+			names[i] = from[i];
+			if (names[i] == '\0')
+				used = i + 1;
+		}
+	}
+	image_unpin();
+	return used;
+}
+
 enum shim_result shim_function_name(shim_function function, uint32_t count,
 				    uint32_t *total, char *name)
 {

@@ -60,6 +60,10 @@ bool info_image(shim_function function, uintptr_t *start, uintptr_t *end,
  * symbols and takes the state lock.  Async. */
 uintptr_t info_whole(uintptr_t part);
 
+/* Copies the linker names of @function, each with its NUL, as far as @size bytes have room;
+ * returns the bytes that it has written, 0 without a symbol. */
+size_t info_copy_names(shim_function function, char *names, size_t size);
+
 /* The end of the first part of @function; 0 if its image has not been read (info_ask
  * reads it). */
 uintptr_t info_code_end(shim_function function);
