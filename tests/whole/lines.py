@@ -3,6 +3,7 @@
 
 What samples find in inlined code, and on which line (tests/programs/lined.c).
 """
+import csv
 import json
 import os
 import random
@@ -328,6 +329,53 @@ def hidden_functions_leave_their_time_to_the_line_that_calls_them():
     wanted = annotated(directory, 'inlining')['inlining']
     expect_equal(lines[line_of('INLINING')][0],
                  wanted[line_of('INLINING')]['total_samples'], 'flat')
+
+
+@test
+def folded_csv_and_perf_script_have_the_lines_that_are_asked_for():
+    directory = sampled(program())
+    wanted = {(name, line): (about['self_samples'], about['total_samples'])
+              for name, lines in annotated(
+                  directory, '^(mix|inlining|twice|main)$').items()
+              for line, about in lines.items()}
+    rows = csv.DictReader(shim_report('export', 'csv', '--lines',
+                                      directory).splitlines())
+    got = {(row['name'], int(row['line'])):
+           (int(row['self_samples']), int(row['total_samples']))
+           for row in rows if row['line']}
+    expect_equal({key: got.get(key) for key in wanted}, wanted, 'csv')
+    # A stack counts for the innermost line, and once for each line of it.
+    stacks = [line.rsplit(' ', 1) for line in shim_report(
+        'export', 'folded', '--lines', '--value', 'samples',
+        directory).splitlines()]
+    events = shim_report('export', 'perf-script', '--lines', directory)
+    frames = [[tuple(frame) for frame in re.findall(
+        r'^\t +[0-9a-f]+ (.*) \(.*\)\n  lined\.c:(\d+)$', event, re.M)]
+        for event in events.split('\n\n')]
+    for (name, line), counts in wanted.items():
+        place = '%s (lined.c:%d)' % (name, line)
+        found = [[int(n) for stack, n in stacks
+                  if stack.split(';')[-1] == place],
+                 [int(n) for stack, n in stacks if place in stack.split(';')]]
+        expect_equal(tuple(map(sum, found)), counts, 'folded, ' + place)
+        key = name, str(line)
+        expect_equal((sum(each[:1] == [key] for each in frames),
+                      sum(key in each for each in frames)), counts,
+                     'perf-script, ' + place)
+    for words in (['speedscope'], ['folded', '--value', 'bytes'],
+                  ['csv', '--threads']):
+        done = subprocess.run([shimtest.report, 'export', *words, '--lines',
+                               directory], capture_output=True, text=True)
+        expect(done.returncode == 2 and '--lines' in done.stderr, done.stderr)
+
+
+@test
+def calls_have_no_lines():
+    calls = sampled(program('gcc', instrument=True), 'calltree', '1000')
+    done = subprocess.run([shimtest.report, 'export', 'folded', '--lines',
+                           calls], capture_output=True, text=True)
+    expect(done.returncode == 1 and 'calls have no lines' in done.stderr,
+           done.stderr)
 
 
 # --- code that a program makes while it runs ---

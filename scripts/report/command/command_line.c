@@ -119,6 +119,7 @@ enum {
 	OPTION_SOURCE,
 	OPTION_SOURCE_DIR,
 	OPTION_LIMIT,
+	OPTION_LINES,
 	OPTION_TREE,
 	OPTION_MIN_PERCENT,
 	OPTION_DEPTH,
@@ -439,6 +440,7 @@ static void take_option(struct options *options, int option, const char *text)
 		break;
 	case OPTION_SOURCE: options->source = true; break;
 	case OPTION_EMBED: options->embed = true; break;
+	case OPTION_LINES: options->lines = true; break;
 	case OPTION_IF_ANY: options->if_any = true; break;
 	case OPTION_FROM: options->from_ns = parse_time("from", text); break;
 	case OPTION_TO: options->to_ns = parse_time("to", text); break;

@@ -187,6 +187,23 @@ static void check_window(const struct options *options,
 			  format->name);
 }
 
+static void check_lines(const struct options *options,
+			const struct export_format *format)
+{
+	if (!options->lines)
+		return;
+	if (!format->may_have_lines && !format->has_lines)
+		die_usage("export %s: has no --lines; these have: callgrind, "
+			  "csv, folded, perf-script, pprof",
+			  format->name);
+	if (options->memory || options->locks || options->exceptions ||
+	    options->value >= VALUE_WAITS || options->has_window)
+		die_usage("--lines: lines are those of samples, not of calls, "
+			  "memory, waits or exceptions");
+	if (options->threads && !strcmp(format->name, "csv"))
+		die_usage("export csv: --lines has no --threads");
+}
+
 static bool has_value(const struct export_format *format, enum value value)
 {
 	return format->values & VALUE_BIT(value);
@@ -249,10 +266,15 @@ static int export_model(struct options *options,
 	if (format->has_no_threads && options->threads)
 		die_usage("export %s: has no --threads", format->name);
 	check_window(options, format);
+	check_lines(options, format);
 	options->threads |= format->has_threads_always;
-	options->by_line = format->has_lines;
+	options->by_line = format->has_lines || options->lines;
 	check_output(options, format);
 	choose_read(&model, NULL, &recording, options, path);
+	if (options->lines && !model.is_sampled)
+		die("%s: --lines: calls have no lines; samples have: "
+		    "--samples, of profrun -p sampling",
+		    recording.path);
 	options->memory |= format->is_of_memory;
 	choose_memory(&model, options);
 	choose_locks(&model, options);

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "export/csv.h"
 #include "export/csv_exceptions.h"
+#include "export/csv_lines.h"
 #include "export/csv_locks.h"
 #include "export/estimates.h"
 #include "export/format.h"
@@ -138,7 +139,10 @@ static void put_threads(FILE *out, struct model *model,
 
 void csv_print(FILE *out, struct model *model, const struct options *options)
 {
-
+	if (options->lines) {
+		lines_csv(out, model);
+		return;
+	}
 	if (options->locks) {
 		locks_csv(out, model, options);
 		return;
@@ -175,5 +179,6 @@ EXPORT_FORMAT(csv) = {
 	.description = "the table of functions",
 	.values = VALUES_OF_CALLS,
 	.needs_no_times = true,
+	.may_have_lines = true,
 	.print = csv_print,
 };

@@ -55,6 +55,7 @@ struct folding {
 	const struct options *options;
 	FILE *out;
 	struct names names;
+	uint32_t *place_names; /* by place, NONE: not added; or NULL */
 	struct fold *folds;
 	uint32_t fold_count, fold_room;
 	struct item *items;
@@ -100,6 +101,42 @@ static uint32_t name_thread(struct folding *folding, uint32_t number)
 		thread->tid, thread->name);
 
 	return names_add(&folding->names, clean_name(name));
+}
+
+/* "function (file.c:12)", as other profilers have it. */
+static uint32_t name_place(struct folding *folding, const struct path *path)
+{
+	const struct model *model = folding->model;
+	const struct frame_place *place = &model->frames.places[path->place];
+	uint32_t *known;
+
+	if (!folding->place_names) {
+		folding->place_names = allocate(model->frames.function_count,
+						sizeof(uint32_t));
+		memset(folding->place_names, 0xff,
+		       model->frames.function_count * sizeof(uint32_t));
+	}
+	known = &folding->place_names[path->place];
+	if (*known == NONE)
+		*known = names_add(
+			&folding->names,
+			clean_name(keep_format(
+				"%s (%s:%d)",
+				shown_name(&model->functions[path->function],
+					   folding->options),
+				base_name(place->file), place->line)));
+	return *known;
+}
+
+/* @names: of functions. */
+static uint32_t name_path(struct folding *folding, const struct path *path,
+			  const uint32_t *names)
+{
+	if (path->function == NONE)
+		return name_thread(folding, path->thread);
+	if (path->place != NONE)
+		return name_place(folding, path);
+	return names[path->function];
 }
 
 static uint32_t find_fold(struct folding *folding, struct map *map,
@@ -170,9 +207,7 @@ static void fold_paths(struct folding *folding)
 			if (folding->options->value == VALUE_TOTAL)
 				continue;
 		} else {
-			name = path->function == NONE ?
-				       name_thread(folding, path->thread) :
-				       names[path->function];
+			name = name_path(folding, path, names);
 			folds[i] = find_fold(folding, &map, parent, name);
 		}
 		if (path->function != NONE)
@@ -312,6 +347,7 @@ static void folded_print(FILE *out, struct model *model,
 	if (!folding.lines && !folding.outside && model->calls)
 		warn("nothing to print: no path has a value above 0");
 	names_free(&folding.names);
+	free(folding.place_names);
 	free(folding.folds);
 	free(folding.items);
 	free(folding.levels);
@@ -323,5 +359,6 @@ EXPORT_FORMAT(folded) = {
 	.extension = "folded",
 	.description = "call paths, one a line, for flame graphs",
 	.values = VALUES_OF_CALLS | VALUES_OF_MEMORY | VALUE_BIT(VALUE_WAITS),
+	.may_have_lines = true,
 	.print = folded_print,
 };

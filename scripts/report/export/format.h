@@ -42,10 +42,11 @@ struct export_format {
 	bool has_threads_always; /* behaves as if --threads was given */
 	/* memory is shown only if --value asks for memory */
 	bool shows_one_value;
-	bool has_object;   /* accepts --object */
-	bool has_lines;	   /* paths of different lines stay separate */
-	bool is_of_memory; /* shows memory only */
-	bool keeps_tests;  /* keeps the coverage of each test separate */
+	bool has_object;     /* accepts --object */
+	bool has_lines;	     /* paths of different lines stay separate */
+	bool may_have_lines; /* the same with --lines */
+	bool is_of_memory;   /* shows memory only */
+	bool keeps_tests;    /* keeps the coverage of each test separate */
 	/* shows calls whatever --value is, and does not mark estimates */
 	bool has_calls_always;
 	bool needs_no_times; /* --value self accepts untimed calls */

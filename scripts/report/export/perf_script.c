@@ -78,10 +78,12 @@ static void put_thread(const struct script *script)
 	fprintf(script->out, "%s %u/%u", copy, process->pid, thread->tid);
 }
 
-/* An inlined function has no address of its own. */
-static void put_frame(const struct script *script, uint32_t number)
+/* An inlined function has no address of its own.  A line is where `perf script
+ * -F +srcline` has it. */
+static void put_frame(const struct script *script, const struct path *path)
 {
-	const struct function *function = &script->model->functions[number];
+	const struct model *model = script->model;
+	const struct function *function = &model->functions[path->function];
 	FILE *out = script->out;
 
 	fprintf(out, "\t%16" PRIx64 " ",
@@ -92,6 +94,11 @@ static void put_frame(const struct script *script, uint32_t number)
 		      function->object	   ? function->object->path :
 					     "[unknown]");
 	fputs(")\n", out);
+	if (path->place == NONE)
+		return;
+	fputs("  ", out);
+	put_text(out, base_name(model->frames.places[path->place].file));
+	fprintf(out, ":%d\n", model->frames.places[path->place].line);
 }
 
 static void put_event(struct script *script, uint32_t number, uint64_t period)
@@ -103,7 +110,7 @@ static void put_event(struct script *script, uint32_t number, uint64_t period)
 		script->now_ns / 1000000000, script->now_ns % 1000000000,
 		period, event_name(script));
 	for (; paths[number].function != NONE; number = paths[number].parent)
-		put_frame(script, paths[number].function);
+		put_frame(script, &paths[number]);
 	fputc('\n', script->out);
 	script->now_ns += period;
 }
@@ -167,5 +174,6 @@ EXPORT_FORMAT(perf_script) = {
 	.description = "text of perf script, for tools that read it",
 	.values = VALUES_OF_CALLS | VALUES_OF_MEMORY,
 	.has_threads_always = true,
+	.may_have_lines = true,
 	.print = perf_script_print,
 };

@@ -96,6 +96,7 @@ struct options {
 	struct source_places places; /* of sources */
 	int context;		     /* lines around those with samples */
 	bool by_line; /* paths of different lines stay separate */
+	bool lines;   /* --lines: show them */
 	bool code;    /* show instructions */
 	const char *output;
 	double delay;	      /* of top: seconds between two looks */
