@@ -30,7 +30,9 @@ return JSON.stringify([value('#metric'), value('#thread'), value('#order'),
     text('#span-text'), document.querySelector('#timeline').parentElement
         .clientHeight, document.documentElement.dataset.theme || '',
     document.querySelector('#zoom-out').disabled, text('#call-name'),
-    text('#call-facts'), text('#tree-up:not([hidden])')]);
+    text('#call-facts'), text('#tree-up:not([hidden])'), text('#table'),
+    [...document.querySelectorAll('#table [aria-sort], #callees [aria-sort]')]
+        .map(cell => cell.textContent + cell.ariaSort), scrollY]);
 """
 
 
@@ -54,7 +56,13 @@ def a_link_keeps_the_state():
     window.run('document.querySelector("#search").focus()')
     window.keys(list('inn'))
     window.click('#theme')
-    rest()
+    window.click('#tab-table')
+    window.click('#table th.name button')           # sorted by name
+    window.click('#callees th:nth-child(2) button')
+    window.click('#callees th:nth-child(2) button')
+    window.click('#tab-tree-up')
+    window.run('scrollTo(0, 150)')
+    window.wait('return location.hash.includes("scroll=150")')
     shown, href = window.run(SHOWN), window.run('return location.href')
     expect(shown != first, shown)
     for _ in range(2):

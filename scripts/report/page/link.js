@@ -28,8 +28,10 @@ function currentLink() {
         put('call', focusedCall(), '');
     }
     put('open', openedRows(), '');
+    put('sort', orders(), '');
     put('lock', chosenRow('locks'), 0);
     put('type', chosenRow('exceptions'), 0);
+    put('scroll', scrolled(), usual.scroll);
     return params.toString();
 }
 
@@ -58,6 +60,42 @@ function openedRows() {
     return tree ? [...tree.opened].slice(0, OPEN_MOST).join('_') : '';
 }
 
+// "table.total.d*callers.name.u": down or up.
+function orders() {
+    return [...sortedBy].map(([place, [id, down]]) =>
+        `${place}.${id}.${down ? 'd' : 'u'}`).join('*');
+}
+
+function takeOrders(text) {
+    sortedBy.clear();
+    for (const part of text.split('*')) {
+        const [place, id, to] = part.split('.');
+
+        if (byId(place) && to)
+            sortedBy.set(place, [id, to === 'd']);
+    }
+}
+
+// The page, and the boxes in it that scroll.
+const SCROLLED = ['graph', 'lanes', 'tree-down', 'tree-up', 'said', 'rank-table'];
+
+function scrolled() {
+    return [scrollY, ...SCROLLED.map(id => byId(id).scrollTop)]
+        .map(Math.round).join('.');
+}
+
+// Boxes are as high as they will be when the drawings have been drawn.
+function scrollAll(text) {
+    const [top, ...tops] = text.split('.').map(part => Number(part) || 0);
+
+    setPending('scroll', true);
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+        SCROLLED.forEach((id, i) => { byId(id).scrollTop = tops[i] || 0; });
+        scrollTo(scrollX, top);
+        setPending('scroll', false);
+    }));
+}
+
 function closedLanes() {
     return times.lanes.flatMap((lane, i) => (lane.closed ? [i] : [])).join('.');
 }
@@ -69,6 +107,7 @@ function noteUsual() {
     Object.assign(usual, {
         show: `${state.kind} ${state.metric}`, colors: state.colors,
         function: state.function, closed: timeline ? closedLanes() : '',
+        scroll: scrolled(),
     });
 }
 
@@ -122,6 +161,7 @@ function followLink() {
         document.documentElement.dataset.theme = theme;
     else
         delete document.documentElement.dataset.theme;
+    takeOrders(get('sort', ''));
     if (timeline)
         followTimes(get);
     state.function = -1;
@@ -146,6 +186,7 @@ function followLink() {
         forgetCall();
     chooseFunction(state.function = source.functions[number] ? number :
         usual.function);
+    scrollAll(get('scroll', usual.scroll));
 }
 
 function openRows(text) {
@@ -166,6 +207,7 @@ function followTimes(get) {
     byId('rates').value = get('rates', 'rate', choices('rates'));
     showRates(byId('rates').value === 'rate');
     timeline.range = range ? timeline.clip(...range) : timeline.whole();
+    showSaid();
     state.span = span;
 }
 
@@ -173,6 +215,8 @@ function listenToLink() {
     noteUsual();
     if (location.hash.length > 1)
         followLink();
+    document.addEventListener('scroll', keepLink,
+        { capture: true, passive: true });
     window.addEventListener('hashchange', () => {
         if (location.hash.slice(1) !== link)
             followLink();

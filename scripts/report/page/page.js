@@ -101,7 +101,10 @@ function showPairs() {
 
         pairs[id] = {
             chosen: () => rows.indexOf(chosen),
-            choose: number => table.choose(rows[number] || rows[0]),
+            choose: number => {
+                table.takeSort();
+                table.choose(rows[number] || rows[0]);
+            },
         };
         const showParts = () => new Table(byId(id).querySelector('.second'),
             `${capital(parts)}: ${shorten(lockOrType(chosen), 100)}`,

@@ -3,6 +3,9 @@
 
 const ROWS = 30;
 
+// How the user has sorted tables, by the id of their place: [column's id, down].
+const sortedBy = new Map();
+
 class Table {
     // @columns: [{ id, title, hint, value(row), text(row), name }]; one whose
     // @name is true holds a button that calls @choose(row, column).  If
@@ -10,7 +13,8 @@ class Table {
     constructor(place, caption, columns, choose) {
         this.columns = columns;
         this.choose = choose;
-        this.sort = { column: columns[0], down: true };
+        this.place = place.id;
+        this.takeSort();
         this.rows = [];
         this.table = element('table', '', { class: 'numbers' });
         this.table.append(element('caption', caption));
@@ -43,11 +47,23 @@ class Table {
         }
     }
 
+    // The user's order, if this table has its column.
+    takeSort() {
+        const [id, down] = sortedBy.get(this.place) || [];
+        const column = this.columns.find(each => each.id === id);
+
+        this.sort = column ? { column, down } :
+            { column: this.columns[0], down: true };
+    }
+
     sortBy(column) {
         const same = this.sort.column === column;
+        const down = same ? !this.sort.down : !column.name;
 
-        this.sort = { column, down: same ? !this.sort.down : !column.name };
+        sortedBy.set(this.place, [column.id, down]);
+        this.takeSort();
         this.fill();
+        keepLink();
     }
 
     // @all: show all rows at once.
