@@ -146,7 +146,8 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 	struct shim_sampled_node *at = NULL;
 	uint32_t first = 0;
 
-	while (first < frames && is_ours(sampled->frames[first]))
+	while (first < frames &&
+	       is_ours(sampled->frames[first] & ~SHIM_STACK_GUESS))
 		first++;
 	if (!is_whole || first == frames) {
 		at = get_child(tree, sampled, parent, 0);

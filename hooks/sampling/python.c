@@ -17,6 +17,7 @@
 #include <shim/format.h>
 #include <shim/info.h>
 #include <shim/record.h>
+#include <shim/stack.h>
 #include <string.h>
 
 #include <shim/banned.h>
@@ -526,7 +527,7 @@ static bool add_group(struct mix *mix)
 
 static bool is_interpreter(uintptr_t address)
 {
-	return address - python.eval < python.eval_size;
+	return (address & ~SHIM_STACK_GUESS) - python.eval < python.eval_size;
 }
 
 /* Whether @address is in code that the program made, such as that of -X perf. */
@@ -534,6 +535,7 @@ static bool is_made(uintptr_t address)
 {
 	shim_image image;
 
+	address &= ~SHIM_STACK_GUESS;
 	return shim_image_from_address((const void *)address, &image) ==
 	       SHIM_E_FAIL;
 }

@@ -136,7 +136,7 @@ static struct shim_sampled_node *find_child(struct samples *samples,
 	if (!node)
 		return NULL;
 	if (address > SHIM_SAMPLE_CUT)
-		shim_image_note(address);
+		shim_image_note(address & SHIM_NODE_ADDRESS);
 	node->parent = parent;
 	node->address = address;
 	__atomic_store_n(&node->function, SHIM_NODE_SAMPLED, __ATOMIC_RELEASE);
@@ -255,6 +255,9 @@ static struct shim_sampled_node *add_stack(struct samples *samples,
 	while (count-- > 0) {
 		uint64_t address = stack[count] & SHIM_NODE_ADDRESS;
 
+		/* SHIM_STACK_GUESS and SHIM_NODE_EXACT are the same bit. */
+		if (address)
+			address |= stack[count] & SHIM_STACK_GUESS;
 		node = find_child(samples, parent,
 				  address ? address : SHIM_SAMPLE_UNKNOWN);
 		if (!node)
@@ -343,10 +346,13 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 		struct shim_sampled_node **table = samples->table;
 		uint64_t room = samples->room;
 
-		for (uint64_t i = 0; table && i < room; i++)
-			if (table[i] && table[i]->address >= low &&
-			    table[i]->address < high)
+		for (uint64_t i = 0; table && i < room; i++) {
+			uint64_t address = table[i] ? table[i]->address : 0;
+
+			address &= ~(uint64_t)SHIM_NODE_EXACT;
+			if (address >= low && address < high)
 				table[i]->address |= (uint64_t)generation << 48;
+		}
 	}
 }
 

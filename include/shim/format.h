@@ -409,8 +409,8 @@ struct shim_sampled_node {
 	 * struct shim_sampled_node */
 	uint64_t parent;
 	/* of an instruction, in callers of the call (return address - 1);
-	 * | generation << 48; 0: unknown.  sampling: or SHIM_SAMPLE_UNKNOWN, or
-	 * SHIM_SAMPLE_CUT */
+	 * | generation << 48; 0: unknown.  sampling: | SHIM_NODE_EXACT if the caller is
+	 * a guess; or SHIM_SAMPLE_UNKNOWN, or SHIM_SAMPLE_CUT */
 	uint64_t address;
 	uint64_t samples; /* by weight: samples of this innermost frame */
 	uint64_t signals; /* signals that brought @samples */

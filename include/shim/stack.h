@@ -74,13 +74,18 @@ shim_stack_addresses(SHIM_IN const void *context, SHIM_IN uint32_t count,
 		     SHIM_OUT_SIZE_IS(count, total)
 			     uintptr_t *addresses) SHIM_ASYNC;
 
+/* Flag of an address: its caller, which follows, is a guess.  No address of a program
+ * has it. */
+#define SHIM_STACK_GUESS ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1))
+
 /*
  * shim_stack_calls - the addresses of the calling thread's innermost frames
  *
  * As shim_stack_addresses, but each return address is less 1, which is an
- * address in the call, and the walk ends with the frame that holds the stack
- * address @end.  An @end of 0 is in no frame: the walk goes on to the end of the
- * stack, and open calls follow as in shim_stack_functions.
+ * address in the call; addresses may have SHIM_STACK_GUESS; and the walk ends
+ * with the frame that holds the stack address @end.  An @end of 0 is in no frame:
+ * the walk goes on to the end of the stack, and open calls follow as in
+ * shim_stack_functions.
  *
  * Returns SHIM_OK if the walk reached @end, or the end of the stack; otherwise
  * as shim_stack_addresses.

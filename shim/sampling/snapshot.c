@@ -149,8 +149,10 @@ static int list_calls_to_end(void *argument)
 
 		goes_on = unwind_step(walk);
 		if (listing->total < listing->count)
-			listing->addresses[listing->total] = frame.address -
-							     !frame.is_exact;
+			listing->addresses[listing->total] =
+				(frame.address - !frame.is_exact) |
+				(goes_on && walk->is_guess ? SHIM_STACK_GUESS :
+							     0);
 		listing->total++;
 		if (goes_on && has_ended(walk, &frame, listing->end))
 			return SHIM_OK;

@@ -374,6 +374,7 @@ bool frame_pointer_step(struct unwind *walk)
 	}
 	next.known &= 0xf048u | 1u << WALK_SP | 1u << WALK_IP;
 	next.is_exact = false;
+	next.is_guess = true;
 	*walk = next;
 	return true;
 }

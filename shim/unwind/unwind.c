@@ -373,6 +373,7 @@ bool unwind_step(struct unwind *walk)
 {
 	uint32_t wanted = walk->may_guess ? second_wanted() : SHIM_UNWINDER_OWN;
 
+	walk->is_guess = false;
 	if (wanted == SHIM_UNWINDER_LIBUNWIND)
 		return step_by_libunwind(walk) && find_real_caller(walk);
 	return step_alone(walk) ||

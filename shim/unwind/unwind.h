@@ -31,6 +31,7 @@ struct unwind {
 	bool is_exact; /* the address is an interrupted one, no return address */
 	bool is_last;  /* the tables say that there is no caller */
 	bool may_guess;	  /* by frame_pointer.h, where there are no tables */
+	bool is_guess;	  /* the last step was such a guess */
 	uint8_t switches; /* of the stack, which frame_pointer.h has followed */
 	uintptr_t chained_ip; /* to which a frame pointer has led, or 0 */
 	uintptr_t stack_low, stack_high; /* memory that can be read directly */

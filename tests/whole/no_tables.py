@@ -4,6 +4,7 @@
 Samples in code that has no tables for the unwinder: assembly, Go, and code that a program
 makes while it runs.
 """
+import json
 import os
 import re
 import shutil
@@ -51,9 +52,32 @@ def code_without_tables_has_callers_by_its_frame_pointer():
 def a_function_without_frame_has_a_caller():
     program = compile('no_tables.c', 'gcc', '-O1', ['-I', INCLUDE],
                       instrument=False)
-    whole, cut, stacks = folded(record([program, 'spin'], 'sampling').output)
+    output = record([program, 'spin'], 'sampling').output
+    whole, cut, stacks = folded(output)
     spun = share(stacks, ';main;calls_leaf;leaf$')
     expect(spun > 20 and spun >= 0.9 * (whole + cut), stacks)
+    # That its caller is a guess is told: of leaf, and of no other function.
+    about = json.loads(shim_report('export', 'json', output))
+    guessed = {}
+    for path in about['paths']:
+        name = about['functions'][path['function']]['name']
+        guessed[name] = guessed.get(name, 0) + path['guessed']
+    expect(spun <= guessed['leaf'] <= about['guessed'] <= whole + cut, guessed)
+    expect(about['guessed'] and not guessed['main'], guessed)
+    expect(re.search(r'of them \([\d.]+ %\) have a caller that is a guess',
+                     shim_report('report', output)), 'the report')
+    tree = shim_report('report', '--tree', output)
+    expect(re.search(r' leaf \[.*\] \(caller guessed', tree) and
+           not re.search(r' main \[.*\(caller guessed', tree), tree)
+
+
+@test
+def no_caller_is_a_guess_where_there_are_tables():
+    program = compile('lined.c', 'gcc', '-O1', ['-g'], instrument=False)
+    output = record([program, '1500000'], 'sampling').output
+    about = json.loads(shim_report('export', 'json', output))
+    expect(about['calls'] > 20 and about['guessed'] == 0 and
+           'guess' not in shim_report('report', output), about['guessed'])
 
 
 GO = r'''package main

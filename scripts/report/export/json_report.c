@@ -375,6 +375,8 @@ static void put_path(struct json *json, const struct model *model,
 	json_calls(json, &calls, path_is_counted(path));
 	json_key_count(json, "open", path->open);
 	json_key_count(json, "open_before", path->older);
+	if (model->is_sampled)
+		json_key_count(json, "guessed", path->guessed);
 	put_ns(json, "self_ns", shown_self(path->self, path->total), known);
 	put_ns(json, "self_error_ns", sqrt(path->self_variance), known);
 	put_ns(json, "self_raw_ns", path->self_raw, known);
@@ -504,6 +506,8 @@ static void put_head(struct json *json, const struct model *model)
 	json_calls(json, &calls, true);
 	json_key_count(json, "open", model->open);
 	json_key_count(json, "open_before", model->older);
+	if (model->is_sampled)
+		json_key_count(json, "guessed", model->guessed);
 	put_ns(json, "time_ns", model->time, model->has_times);
 	put_ns(json, "time_raw_ns", model->time_raw, model->has_times);
 	json_key_flag(json, "cost_subtracted", !model->raw);

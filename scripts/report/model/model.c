@@ -573,6 +573,42 @@ static uint64_t count_own(const struct build *build, const struct entry *entry)
 	return node.calls;
 }
 
+static bool is_guess(const struct build *build, const struct entry *entry)
+{
+	uint64_t address;
+
+	if (!is_frame(build, entry))
+		return false;
+	memcpy(&address,
+	       build->file->data + entry->offset +
+		       offsetof(struct shim_sampled_node, address),
+	       sizeof(address));
+	return address & SHIM_NODE_EXACT;
+}
+
+/* @own samples found @entry.  (Parents can form a circle in a damaged file.) */
+static void add_guesses(struct build *build, const struct entry *entry,
+			uint64_t own)
+{
+	const struct tree_file *file = build->file;
+	struct model *model = build->model;
+	bool found = false;
+	uint32_t steps;
+
+	for (steps = 0; steps < file->entry_count; steps++) {
+		if (is_guess(build, entry)) {
+			model->paths[entry->path].guessed += own;
+			found = true;
+		}
+		if (entry->parent == NONE ||
+		    file->entries[entry->parent].site == NONE)
+			break;
+		entry = &file->entries[entry->parent];
+	}
+	if (found)
+		model->guessed += own;
+}
+
 /* The roots describe the nodes that follow them, up to the next root. */
 static void add_sampled_nodes(struct build *build)
 {
@@ -598,12 +634,15 @@ static void add_sampled_nodes(struct build *build)
 		if (own == 0)
 			continue;
 		/* There cannot have been more samples than time. */
-		if (good && own <= UINT32_MAX * 64ull)
+		if (good && own <= UINT32_MAX * 64ull) {
 			add_samples(build, entry->path, entry->thread,
 				    (double)own, (double)root.period_ns);
-		else
+			if (file->has_guesses)
+				add_guesses(build, entry, own);
+		} else {
 			model_blame(&build->bad_times, &build->bad_time_offset,
 				    entry->offset);
+		}
 	}
 }
 

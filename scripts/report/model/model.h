@@ -73,6 +73,7 @@ struct function {
 	bool is_hook;	/* code between a call site and shim's hook */
 	/* exists only inlined: no code or address of its own */
 	bool is_inlined;
+	bool is_python;	     /* a function of Python, which has no object */
 	bool is_new;	     /* `operator new`, of any kind */
 	uint64_t *histogram; /* SHIM_BUCKETS, or NULL */
 	struct sums sums;
@@ -103,8 +104,10 @@ struct path {
 	uint32_t thread;	 /* only with by_thread */
 	uint64_t calls, untimed; /* including @missing */
 	struct missing missing;
-	bool is_sampled;	 /* as that of sums */
-	uint64_t own;		 /* samples that found it itself */
+	bool is_sampled; /* as that of sums */
+	uint64_t own;	 /* samples that found it itself */
+	uint64_t
+		guessed; /* samples of it or below whose caller of it is a guess */
 	double total, total_raw; /* including children */
 	double self, self_raw;
 	double cost; /* our own cost in its self time */
@@ -176,6 +179,7 @@ struct model {
 	struct budget *budget; /* see budget.h; NULL: no process had a budget */
 	uint64_t calls, open, older, lost, orphans, unwound;
 	uint64_t damaged;	  /* records of call trees; a lower bound */
+	uint64_t guessed;	  /* samples in which a caller is a guess */
 	uint64_t open_until_when; /* of @open: calls whose end is unknown */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];

@@ -293,6 +293,7 @@ static void add_own(struct path *to, const struct path *path)
 	to->cost += path->cost;
 	to->own += path->own;
 	to->own_raw += path->own_raw;
+	to->guessed += path->guessed;
 	to->waited += path->waited;
 	to->raw_waited += path->raw_waited;
 	to->waited_least = fmax(to->waited_least, path->waited_least);

@@ -52,6 +52,9 @@ function frameFacts(path) {
     if (unit === 'ns' && view.min && view.min[path] && view.max[path])
         fact(list, 'From \u2013 to', `${humanNs(view.min[path] - 1)} \u2013 ` +
             humanNs(view.max[path] - 1));
+    if (view.guessed && view.guessed[path])
+        fact(list, 'Caller', view.guessed[path] < view.calls[path] ?
+            `a guess in ${humanCount(view.guessed[path])} samples` : 'a guess');
     if (view.open[path])
         fact(list, 'Open', humanCount(view.open[path]));
     if (view.older[path])

@@ -100,6 +100,7 @@ static void put_source(struct json *json, const struct source *source)
 	json_key_flag(json, "estimates", model->budget != NULL);
 	json_key_flag(json, "ranges", model->has_ranges);
 	json_key_flag(json, "waited", model->has_waited);
+	json_key_flag(json, "guessed", model->is_sampled && model->guessed);
 	json_key_flag(json, "memory", model->has_memory);
 	json_key_flag(json, "waits", model->locks != NULL);
 	json_key_flag(json, "searched", model->memory_heaps_searched > 0);

@@ -73,6 +73,8 @@ class View {
             this.certainty = columns.take(new Uint8Array(this.count));
         if (source.kind === 'samples')
             this.own = columns.take(new Float64Array(this.count));
+        if (source.guessed)             // samples whose caller is a guess
+            this.guessed = columns.take(new Float64Array(this.count));
         if (source.times)
             this.readTimes(source, columns);
         if (source.memory)

@@ -125,7 +125,8 @@ function picture() {
         then.total[path], then.noise ? then.noise[path] : 0), dark);
 
     return {
-        ...pictureOf(view, total, labelOf,
+        ...pictureOf(view, total, path => labelOf(path) +
+            (view.guessed && view.guessed[path] ? ' ?' : ''),
             state.colors === 'change' && then ? changeOf : null),
         note: then && (path => noteOfChange(total[path], then.total[path],
             then.noise ? then.noise[path] : 0)),

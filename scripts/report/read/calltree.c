@@ -438,6 +438,7 @@ static uint64_t scan_node(struct scan *scan, uint64_t function, uint64_t offset,
 			     address = offsetof(struct shim_sampled_node,
 						address);
 
+		scan->file->has_guesses |= load(at + address) >> 63;
 		add_entry(scan, offset, slot, load(at + parent),
 			  find_frame_site(scan, load(at + address) &
 							~SHIM_NODE_EXACT));

@@ -39,7 +39,8 @@ struct tree_file {
 	const unsigned char *data;
 	uint64_t size;
 	uint32_t tid;
-	bool is_sampled; /* holds samples, not calls */
+	bool is_sampled;  /* holds samples, not calls */
+	bool has_guesses; /* of samples: callers that are guesses */
 	uint32_t chunk_count;
 	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
 	struct extent *extents;

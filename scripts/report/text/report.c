@@ -350,6 +350,20 @@ static void print_waiting(const struct layout *layout)
 		human_ns(text, waited));
 }
 
+/* Of code without unwind tables. */
+static void print_guesses(const struct layout *layout)
+{
+	const struct model *model = layout->model;
+	char text[SHORT_TEXT];
+
+	if (model->guessed)
+		fprintf(layout->out,
+			"  %s of them (%.1f %%) have a caller that is a guess, "
+			"as that code has no unwind tables (--tree marks it)\n",
+			human_count(text, model->guessed),
+			100.0 * (double)model->guessed / (double)model->calls);
+}
+
 static void print_clock(const struct layout *layout)
 {
 	const struct model *model = layout->model;
@@ -367,6 +381,7 @@ static void print_clock(const struct layout *layout)
 			model->sample_mode == SHIM_SAMPLED_REAL ?
 				"time" :
 				"processor time");
+		print_guesses(layout);
 		return;
 	}
 	if (has_no_calls(model))

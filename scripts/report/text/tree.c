@@ -224,12 +224,18 @@ static size_t indent(const struct printing *printing)
 	return 2 * (size_t)(printing->level_count - 1);
 }
 
-/* What is said of calls that were open before an attach, which no column counts. */
-static const char *older_note(char note[64], const struct path *path)
+/* What is said of calls that were open before an attach, which no column counts, and of
+ * samples whose caller is a guess. */
+static const char *path_note(char note[64], const struct path *path)
 {
 	char count[SHORT_TEXT];
 
 	note[0] = '\0';
+	if (path->guessed && path->guessed < path->calls)
+		snprintf(note, 64, " (caller guessed in %s)",
+			 human_count(count, path->guessed));
+	else if (path->guessed)
+		strcpy(note, " (caller guessed)");
 	if (path->older > 1 || (path->older && path->calls))
 		snprintf(note, 64, " (+%s open before)",
 			 human_count(count, path->older));
@@ -250,7 +256,7 @@ static void print_path(struct printing *printing, uint32_t number)
 		table_rest(&printing->table, indent(printing));
 		table_noted_name(&printing->table,
 				 &model->functions[path->function],
-				 older_note(note, path));
+				 path_note(note, path));
 		return;
 	}
 	table_rest(&printing->table, 0);
