@@ -161,6 +161,8 @@ def functions_of_python_have_names_lines_and_callers():
         leaf = functions['leaf']
         expect_equal((os.path.basename(leaf['file']), leaf['line']),
                      ('task.py', 3), python)
+        expect('leaf [Python task.py:3]' in shim_report('report', directory),
+               python)
         # What is between two functions of Python in C stays; the interpreter goes.
         expect(not below(paths, '_PyEval_EvalFrameDefault', 'leaf'), paths)
 

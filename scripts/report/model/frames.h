@@ -31,6 +31,7 @@ struct frame_address {
 struct frame_made {
 	const char *name;
 	struct frame_place begin, place; /* of the function, and here */
+	bool is_interpreted;		 /* a function of Python */
 };
 
 /* The chains of all frames of a recording, by number. */

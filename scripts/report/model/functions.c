@@ -173,6 +173,7 @@ static uint32_t add_made(struct search *search, uint32_t made)
 	struct function *function = &search->model->functions[number];
 
 	function->name = function->short_name = symbol.name;
+	function->is_python = code->is_interpreted;
 	return number;
 }
 
@@ -238,6 +239,7 @@ static uint64_t find_made(struct search *search, const struct jit_map *map,
 		.name = code->name,
 		.begin = place_of(map, code, code->begin),
 		.place = place_of(map, code, address),
+		.is_interpreted = code->file != NULL,
 	};
 	number = names_add(&search->made,
 			   keep_format("%s/%s/%d/%s/%d", made.name,
@@ -673,6 +675,7 @@ const char *linker_name(const struct function *function)
 const char *object_name(const struct function *function)
 {
 	return function->object	    ? base_name(function->object->path) :
+	       function->is_python  ? "Python" :
 	       function->is_inlined ? "made at run time" :
 				      "unknown";
 }

@@ -202,6 +202,8 @@ static void put_paths(struct source *source, const struct walking *walking)
 		COLUMN(columns, i, count, path_certainty(&paths[order[i]]));
 	if (model->is_sampled)
 		COLUMN(columns, i, count, paths[order[i]].own);
+	if (model->is_sampled && model->guessed)
+		COLUMN(columns, i, count, paths[order[i]].guessed);
 	if (model->has_times) {
 		for (i = 0; i < count; i++)
 			columns_put_signed(columns,
@@ -369,6 +371,8 @@ static void put_names(struct html *html, struct columns *columns,
 	columns_put(columns, short_name_of(html, function));
 	columns_put(columns,
 		    string_of(html, function->object ? function->object->path :
+				    function->is_python ?
+						       object_name(function) :
 						       NULL));
 	columns_put(columns, string_of(html, function->file));
 	columns_put(columns, function->file ? (uint64_t)function->line : 0);
