@@ -87,9 +87,21 @@ def values_and_recordings_are_proposed():
     expect('main' in functions and len(functions) > 1, functions)
     expect_equal(proposed('report', 'mine', '--callees', 'mai', directory=directory),
                  ['main'], 'functions of the recording')
-    for verb in 'stack', 'attach', 'detach':
+    for verb in 'stack', 'attach':
         pids = proposed(verb, '')
-        expect(str(os.getpid()) in pids, (verb, pids))
+        expect(str(os.getpid()) in pids and
+               all(os.path.exists('/proc/%s/exe' % pid) or
+                   not os.path.exists('/proc/%s' % pid)
+                   for pid in pids if pid.isdigit()), (verb, pids))
+    sleeper = subprocess.Popen(
+        [PROFRUN, '-q',
+         '--no-report', '-p', 'sampling', '-o', directory + '/asleep', 'sh', '-c',
+         'echo; read line'], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    sleeper.stdout.readline()
+    for verb in 'ctl', 'top', 'detach':
+        pids = proposed(verb, '')
+        expect(pids and str(os.getpid()) not in pids, (verb, pids))
+    sleeper.communicate(b'\n')
 
 
 def of_zsh(*words, directory):
