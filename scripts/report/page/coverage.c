@@ -113,9 +113,10 @@ static void put_file(FILE *out, const struct coverage *coverage,
 
 	fprintf(out,
 		"<details><summary><meter max=\"%zu\" value=\"%zu\" "
-		"aria-label=\"lines reached\"></meter>%zu of %zu lines, "
-		"%zu of %zu functions: ",
-		all, reached, reached, all,
+		"aria-label=\"lines reached\"></meter>%.1f %%, %zu of %zu "
+		"lines, %zu of %zu functions: ",
+		all, reached, 100.0 * (double)reached / (double)all, reached,
+		all,
 		count_reached(coverage->functions, functions[0], functions[1]),
 		functions[1] - functions[0]);
 	put_html(out, file);
