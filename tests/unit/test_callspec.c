@@ -75,6 +75,7 @@ static const struct {
 	/* blanks */
 	{ " M:f , M:g ", "/p", "f", "", true, true },
 	{ " M:f ,\tM:g\r", "/p", "g", "", true, true },
+	{ " ,\t ", "/p", "f", "", true, true },
 };
 
 Test(callspec, functions_are_let_through_as_listed)
