@@ -725,6 +725,8 @@ Test(print, strings_of_the_library)
 	memcpy(memory, &length, 8);
 	make_form(SHIM_TYPETREE_TEXT, (uint64_t)-24, SHIM_TYPETREE_INDIRECT);
 	EXPECT(value, 0, "\"a\\x00\"");
+	value[1] = BASE + 8;
+	EXPECT(value, 0, "0xffffff0 (unreadable)");
 }
 
 Test(print, strings_that_may_be_in_their_object)
