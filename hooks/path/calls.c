@@ -272,15 +272,12 @@ static COLD void leave_slowly(uint64_t function, const void *site, uintptr_t sp)
 #include "path/enter.h"
 #include "path/threads.h"
 
-/* Completes the step of a writer's fast path that this signal handler has interrupted,
- * and updates *@current. */
-static inline bool tree_is_settled(struct shim_node **current)
+/* Completes the step of a writer's fast path that this signal handler has interrupted.
+ * Returns whether there was one, and so another call may be current. */
+static inline bool tree_settles(void)
 {
-	if (LIKELY(!tree_is_traced || !tree_hot.trace ||
-		   !path_writer->settle(tree_hot.trace)))
-		return false;
-	*current = tree_hot.current;
-	return true;
+	return UNLIKELY(tree_is_traced && tree_hot.trace &&
+			path_writer->settle(tree_hot.trace));
 }
 
 static bool wants_arguments(shim_function function)
@@ -303,9 +300,12 @@ __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 	begin_own();
 	if (throttled_is_used() && throttled_ignores_enter(function, site, sp))
 		return;
-	if (tree_is_settled(&current))
+	if (tree_settles()) {
+		current = tree_hot.current;
 		clock = 0;
+	}
 	if (UNLIKELY(path_clients[0] != NULL) && wants_arguments(function)) {
+		/* A tail call: nothing may take the address of a variable or parameter. */
 		shim_hook_defer(function, site);
 		return;
 	}
@@ -354,7 +354,8 @@ __attribute__((noinline)) void tree_leave_missed(uint64_t function,
 	begin_own();
 	if (throttled_is_used() && throttled_ignores_leave(function, site, sp))
 		return;
-	tree_is_settled(&node);
+	if (tree_settles())
+		node = tree_hot.current;
 
 	/* The functions differ only in the flag: the path is exact, or a short record
 	 * does not fit. */
@@ -524,8 +525,8 @@ struct shim_node *tree_enter_group(shim_function function, uint16_t group,
 	struct shim_node *current, *node = NULL;
 	uint64_t frame;
 
+	tree_settles();
 	current = tree_hot.current;
-	tree_is_settled(&current);
 	frame = frame_here(sp);
 	if (LIKELY(current != &tree_no_call && frame <= current->frame))
 		node = find(tree_hot.tree->table, current, function, group);
