@@ -8,24 +8,7 @@
 #include "path/layout.h"
 #include "shim/mark_hooks.inc"
 
-#include <cet.h>	/* _CET_ENDBR: an indirect branch may go here */
-
 	.text
-
-	.macro	HOOK name, begin
-	.p2align 6
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-\name:
-	\begin
-	_CET_ENDBR
-	.endm
-
-	.macro	END name
-	.cfi_endproc
-	.size	\name, .-\name
-	.endm
 
 /* Jumps to \otherwise if the clock has ticked since the last hook. */
 	.macro	CHECK_TICK hot, scratch, otherwise
@@ -92,7 +75,7 @@
 	.endm
 
 	.macro	HOOKS clock
-	HOOK	tree_\clock\()_sled_enter, SLED_BEGIN
+	MARK_BEGIN tree_\clock\()_sled_enter, 6, SLED_BEGIN
 	MARK_PUSH rax, rcx, rdx
 	mov	tree_hot@gottpoff(%rip), %r11
 	SLED_FUNCTION rdx, 24
@@ -112,9 +95,9 @@
 	MARK_POP r10, r9, r8, rdi, rsi
 	jmp	6b
 	.endif
-	END	tree_\clock\()_sled_enter
+	MARK_END tree_\clock\()_sled_enter
 
-	HOOK	tree_\clock\()_sled_leave, SLED_BEGIN
+	MARK_BEGIN tree_\clock\()_sled_leave, 6, SLED_BEGIN
 	MARK_PUSH rax, rcx, rdx
 	mov	tree_hot@gottpoff(%rip), %r11
 	SLED_FUNCTION rdx, 24
@@ -134,9 +117,9 @@
 	MARK_POP r10, r9, r8, rdi, rsi
 	jmp	6b
 	.endif
-	END	tree_\clock\()_sled_leave
+	MARK_END tree_\clock\()_sled_leave
 
-	HOOK	tree_\clock\()_entry, .cfi_startproc
+	MARK_BEGIN tree_\clock\()_entry, 6, .cfi_startproc
 	MARK_PUSH rax, rcx, rdx, rsi
 	ENTRY_PREPARE 32, 8f
 	mov	tree_hot@gottpoff(%rip), %rsi
@@ -156,9 +139,9 @@
 	MARK_POP r11, r10, r9, r8, rdi
 	jmp	6b
 	.endif
-	END	tree_\clock\()_entry
+	MARK_END tree_\clock\()_entry
 
-	HOOK	tree_\clock\()_returned, RETURNED_BEGIN
+	MARK_BEGIN tree_\clock\()_returned, 6, RETURNED_BEGIN
 	RETURNED_PUSH rax, rcx, rdx
 	mov	tree_hot@gottpoff(%rip), %r11
 	RETURNED_RESTORE 24
@@ -178,7 +161,7 @@
 	MARK_POP r10, r9, r8, rdi, rsi
 	jmp	6b
 	.endif
-	END	tree_\clock\()_returned
+	MARK_END tree_\clock\()_returned
 	.endm
 
 	HOOKS	counts

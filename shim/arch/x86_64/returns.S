@@ -19,8 +19,6 @@
  */
 #include "shim/mark_hooks.inc"
 
-#include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
-
 	.text
 
 /*
@@ -122,13 +120,7 @@
 	jmp	2b
 	.endm
 
-	.p2align 6
-	.globl	shim_entry
-	.hidden	shim_entry
-	.type	shim_entry, @function
-shim_entry:
-	.cfi_startproc
-	_CET_ENDBR
+	MARK_BEGIN shim_entry, 6, .cfi_startproc
 	ENTER	0
 
 	/* rsp is the slot, and r11 the thunk.  The call is written in bytes, because
@@ -180,36 +172,20 @@ shim_returned:
 	.cfi_restore %rsp
 	notrack	jmp *24(%r11)
 	ENTER_OTHERWISE 0
-	.cfi_endproc
-	.size	shim_entry, .-shim_entry
+	MARK_END shim_entry
 
 /* The thunk has pushed r11.  The code behind the entry is at 32(r11). */
-	.p2align 6
-	.globl	returns_enter_kept
-	.hidden	returns_enter_kept
-	.type	returns_enter_kept, @function
-returns_enter_kept:
-	.cfi_startproc
-	.cfi_def_cfa_offset 16
-	_CET_ENDBR
+	MARK_BEGIN returns_enter_kept, 6, ".cfi_startproc; .cfi_def_cfa_offset 16"
 	ENTER	1
 	lea	8(%r11), %r11
 	jmp	shim_entry_replace
 	ENTER_OTHERWISE 1
-	.cfi_endproc
-	.size	returns_enter_kept, .-returns_enter_kept
+	MARK_END returns_enter_kept
 
 /* The hook if no profiler wants calls. */
-	.p2align 4
-	.globl	returns_nothing
-	.hidden	returns_nothing
-	.type	returns_nothing, @function
-returns_nothing:
-	.cfi_startproc
-	_CET_ENDBR
+	MARK_BEGIN returns_nothing, 4, .cfi_startproc
 	ret
-	.cfi_endproc
-	.size	returns_nothing, .-returns_nothing
+	MARK_END returns_nothing
 
 /*
  * The hooks for all other plans: they keep the vector registers that may have arguments or
@@ -229,13 +205,7 @@ returns_nothing:
 	.endm
 
 	.macro	PLAN name, event
-	.p2align 4
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-\name:
-	.cfi_startproc
-	_CET_ENDBR
+	MARK_BEGIN \name, 4, .cfi_startproc
 	push	%rbp
 	.cfi_adjust_cfa_offset 8
 	.cfi_rel_offset %rbp, 0
@@ -268,8 +238,7 @@ returns_nothing:
 	call	returns_run
 	VECTORS	vmovaps, zmm, 64, 0
 	jmp	1b
-	.cfi_endproc
-	.size	\name, .-\name
+	MARK_END \name
 	.endm
 
 	PLAN	returns_plan_enter, 0

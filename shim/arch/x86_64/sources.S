@@ -20,45 +20,14 @@
  *
  * Each stub removes the distance when it returns.
  */
-#include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
+#include "shim/mark_hooks.inc"
 
 	.text
 
-	.macro	STUB name
-	.p2align 4
-	.globl	\name
-	.hidden	\name
-	.type	\name, @function
-\name:
-	.cfi_startproc
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rip, -16
-	_CET_ENDBR
-	.endm
-
-	.macro	END name
-	.cfi_endproc
-	.size	\name, .-\name
-	.endm
-
-	.macro	SAVE registers:vararg
-	.irp	register, \registers
-	push	%\register
-	.cfi_adjust_cfa_offset 8
-	.endr
-	.endm
-
-	.macro	RESTORE registers:vararg
-	.irp	register, \registers
-	pop	%\register
-	.cfi_adjust_cfa_offset -8
-	.endr
-	.endm
-
 /* No profiler wants calls, but a thread was on its way, or the mark could not be changed. */
-	STUB	sources_nothing
+	MARK_BEGIN sources_nothing, 4, SLED_BEGIN
 	ret	$8
-	END	sources_nothing
+	MARK_END sources_nothing
 
 /*
  * One profiler, whose hooks use general registers only; also calls that its hooks for marks
@@ -77,12 +46,12 @@
 	.endm
 
 	.macro	DIRECT name, event
-	STUB	\name
-	SAVE	r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
+	MARK_BEGIN \name, 4, SLED_BEGIN
+	MARK_PUSH r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
 	CALL_DIRECT \event, 72
-	RESTORE	rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
+	MARK_POP rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
 	ret	$8
-	END	\name
+	MARK_END \name
 	.endm
 
 	DIRECT	shim_sled_enter, 0
@@ -115,8 +84,8 @@
  *               may use them
  */
 	.macro	PLAN name, event
-	STUB	\name
-	SAVE	rsi, rdi, r15, r14, r13, r12, rbp, rbx
+	MARK_BEGIN \name, 4, SLED_BEGIN
+	MARK_PUSH rsi, rdi, r15, r14, r13, r12, rbp, rbx
 	.cfi_rel_offset %rbp, 8
 	.cfi_rel_offset %rbx, 0
 	sub	$72, %rsp
@@ -152,7 +121,7 @@
 	.cfi_def_cfa_register %rsp
 	add	$72, %rsp
 	.cfi_adjust_cfa_offset -72
-	RESTORE	rbx, rbp
+	MARK_POP rbx, rbp
 	.cfi_restore %rbx
 	.cfi_restore %rbp
 	add	$48, %rsp
@@ -173,7 +142,7 @@
 	call	sources_run
 	VECTORS	vmovaps, zmm, 64, 0
 	jmp	1b
-	END	\name
+	MARK_END \name
 	.endm
 
 	PLAN	sources_plan_enter, 0
