@@ -115,6 +115,8 @@ void reduction_join(struct reduction *reduction, const struct reduction *other);
 /* Fills the fields of spreads that need all ranks. */
 void reduction_end(struct reduction *reduction);
 void reduction_free(struct reduction *reduction);
+/* Adds the calls and times of @path to @sum. */
+void reduction_sum_path(struct path *sum, const struct path *path);
 
 /* Returns false, with errno, if the file cannot be written. */
 bool reduction_write(const struct reduction *reduction, FILE *file);
