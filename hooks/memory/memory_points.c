@@ -8,6 +8,7 @@
  */
 #include "memory/memory.h"
 #include "path/nodes.h"
+#include "path/times.h"
 
 #include <shim/banned.h>
 
@@ -80,7 +81,8 @@ COLD void memory_point_add(uint64_t clock, uint64_t live_bytes)
 		add_point(clock, live_bytes);
 	if (clock >= next_snapshot) {
 		memory_snapshot_take(memory_leaks_ms);
-		next_snapshot = *memory_tick + memory_snapshot_period;
+		/* The tick may be late: a whole period lies between two snapshots. */
+		next_snapshot = now() + memory_snapshot_period;
 	}
 	due = next_point < next_snapshot ? next_point : next_snapshot;
 	__atomic_store_n(&memory_point_due, due, __ATOMIC_RELEASE);
