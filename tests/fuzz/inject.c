@@ -219,6 +219,14 @@ static bool is_group_stop(int status)
 		signal == SIGTTOU);
 }
 
+/* After the only call that fails, system calls no longer stop. */
+static void go_on(pid_t tid, int signal)
+{
+	bool is_over = failed >= 0 && !for_good && !find(tid)->is_failing;
+
+	ptrace(is_over ? PTRACE_CONT : PTRACE_SYSCALL, tid, NULL, signal);
+}
+
 static int watch(pid_t program)
 {
 	int status, result = -1;
@@ -234,8 +242,7 @@ static int watch(pid_t program)
 		if (is_group_stop(status))
 			ptrace(PTRACE_LISTEN, tid, NULL, NULL);
 		else
-			ptrace(PTRACE_SYSCALL, tid, NULL,
-			       on_stop(find(tid), status));
+			go_on(tid, on_stop(find(tid), status));
 	}
 	return result;
 }
