@@ -5,8 +5,9 @@
  * A hook runs at any point of the program, with any of its locks held;
  * <shim/banned.h> lists what it may not call.  Fast hooks run on the program's
  * stack.  All other hooks, filters and mappers have at least 384 KiB of stack.
- * Compile hooks without instrumentation.  A hook must not throw: the exception
- * would continue in the program, which ends (std::terminate) or catches it.
+ * Compile hooks without instrumentation.  A hook must not throw: an exception
+ * that leaves it ends the program (std::terminate).  (If a C++ library is linked
+ * statically, shim cannot see this, and the program may catch the exception.)
  *
  *     generation   arguments of the hook     how it is called
  *     ELT3 fast    function or client id     directly by the program's code

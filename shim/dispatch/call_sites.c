@@ -832,6 +832,14 @@ bool call_sites_has(uintptr_t function)
 	       image->sites[i].offset - image->sites[i].depth == offset;
 }
 
+bool call_sites_is_hook(uintptr_t address)
+{
+	struct site_image *image;
+	struct site *site;
+
+	return find_return(address, &image, &site) == 0;
+}
+
 int call_sites_switch_jumps(uintptr_t function, bool on)
 {
 	struct site_image *image = find_image(function);

@@ -83,6 +83,8 @@ void call_sites_settle(void);
 
 /* Whether the function at @function has calls of hooks, switched on or off. */
 bool call_sites_has(uintptr_t function);
+/* Whether a call of a hook returns to @address. */
+bool call_sites_is_hook(uintptr_t address);
 
 struct call_sites_state {
 	uint32_t sites;	   /* known call sites */

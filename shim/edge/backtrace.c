@@ -1,12 +1,15 @@
 /*
  * backtrace and _Unwind_Backtrace, while functions return to arch_returned
  * (sources/returns.h): unwinders report it as a frame, which the program did not call.
+ * And the walk of shim itself: whether a hook runs in a frame's callees.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
 
 #include "arch.h"
+#include "dispatch/call_sites.h"
 #include "os/lookup.h"
+#include "runtime/state.h"
 #include "sources/returns.h"
 
 #include <unwind.h>
@@ -141,4 +144,69 @@ void *edge_traces_back(void)
 	return returns_are_used() && resolve_unwinder() ?
 		       (void *)trace_back :
 		       (void *)real_backtrace;
+}
+
+/* --- hooks that run --- */
+
+#define BATCH 32
+
+struct search {
+	uintptr_t ip, cfa; /* of the last frame */
+	uintptr_t returns[BATCH];
+	unsigned count;
+	bool has_hook;
+};
+
+/* The code that marks call (arch/.../sources.S, returns.S); NULL without such a file. */
+extern const char __start_shim_marks[]
+	__attribute__((weak, visibility("hidden")));
+extern const char __stop_shim_marks[]
+	__attribute__((weak, visibility("hidden")));
+
+static bool is_in_mark(uintptr_t ip)
+{
+#ifdef ARCH_HAS_RETURNS
+	if (ip == (uintptr_t)arch_returned) /* a function will return there */
+		return false;
+#endif
+	return ip >= (uintptr_t)__start_shim_marks &&
+	       ip < (uintptr_t)__stop_shim_marks;
+}
+
+/* State lock held. */
+static int find_hooks(void *argument)
+{
+	struct search *search = argument;
+
+	for (unsigned i = 0; i < search->count; i++)
+		search->has_hook |= call_sites_is_hook(search->returns[i]);
+	search->count = 0;
+	return 0;
+}
+
+static _Unwind_Reason_Code search_frame(struct _Unwind_Context *context,
+					void *argument)
+{
+	struct search *search = argument;
+	uintptr_t ip = get_ip(context);
+
+	search->has_hook |= is_in_mark(ip);
+	search->returns[search->count++] = ip;
+	if (search->count == BATCH)
+		state_call_locked(find_hooks, search);
+	return search->has_hook || (ip == search->ip &&
+				    get_cfa(context) == search->cfa) ?
+		       _URC_END_OF_STACK :
+		       _URC_NO_REASON;
+}
+
+bool edge_runs_hook(uintptr_t ip, uintptr_t cfa)
+{
+	struct search search = { .ip = ip, .cfa = cfa };
+
+	if (!resolve_unwinder())
+		return false;
+	real_walk(search_frame, &search);
+	state_call_locked(find_hooks, &search);
+	return search.has_hook;
 }

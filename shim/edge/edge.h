@@ -50,6 +50,10 @@ void edge_thread_unwinds(void);
 /* The calling thread has set its own name. */
 void edge_thread_named(const char *name);
 
+/* Whether the calling thread is in a hook that the frame with this instruction pointer and
+ * canonical frame address, or one of its callees, has called.  Takes the state lock. */
+bool edge_runs_hook(uintptr_t ip, uintptr_t cfa);
+
 /* The process is about to end.  Raises runtime_shutdown_begin once. */
 void edge_shutdown_begins(void);
 /* Only destructors of the program's objects will still run.  Raises runtime_shutdown_end

@@ -397,6 +397,20 @@ static void begin_landing_pad(_Unwind_Action actions,
 		raise_clause(actions, object, context);
 }
 
+/*
+ * Whether the exception has left a hook.  The search for a handler then fails, so that the
+ * thrower calls std::terminate.  Hooks of shim throw nothing.
+ */
+static bool has_left_hook(struct _Unwind_Context *handler)
+{
+	if (!plan_watches_images() || !get_ip || !get_cfa ||
+	    !edge_runs_hook(get_ip(handler), get_cfa(handler)))
+		return false;
+	log_line("%s",
+		 "a profiler's hook threw an exception: the program ends");
+	return true;
+}
+
 static _Unwind_Reason_Code run_personality(struct function *function,
 					   int version, _Unwind_Action actions,
 					   _Unwind_Exception_Class class,
@@ -416,6 +430,9 @@ static _Unwind_Reason_Code run_personality(struct function *function,
 	if ((actions & _UA_FORCE_UNWIND) && (actions & _UA_CLEANUP_PHASE))
 		edge_thread_unwinds();
 	result = real(version, actions, class, exception, context);
+	if ((actions & _UA_SEARCH_PHASE) && result == _URC_HANDLER_FOUND &&
+	    has_left_hook(context))
+		return _URC_FATAL_PHASE1_ERROR;
 	if ((actions & _UA_CLEANUP_PHASE) && result == _URC_INSTALL_CONTEXT)
 		begin_landing_pad(actions, exception, context);
 	return result;

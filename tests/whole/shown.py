@@ -185,29 +185,46 @@ THROWS = r'''
 #include <stdexcept>
 
 static int calls;
+static bool catches;
 
-static void enter(shim_function_or_client)
+static void throws()
 {
-	if (++calls == 3)
-		throw std::runtime_error("out of a hook");
+	throw std::runtime_error("out of a hook");
 }
 
-static void enter_slowly(shim_function_or_client function, shim_elt_info)
+static void on_call(shim_function_or_client)
 {
-	enter(function);
+	if (++calls != 3)
+		return;
+	if (!catches)
+		throws();
+	try {
+		throws();
+	} catch (const std::runtime_error &) {
+	}
+}
+
+static void on_slow_call(shim_function_or_client function, shim_elt_info)
+{
+	on_call(function);
 }
 
 SHIM_PROFILER_MODULE(throws)
 {
 	struct shim_profiler_handle *handle = shim_profiler_create(NULL);
+	bool leaves = strstr(description, "leave");
 
+	catches = strstr(description, "inside");
 	if (strstr(description, "slow")) {
 		shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
 					    SHIM_ENABLE_FRAME_INFO);
 		shim_profiler_set_enter_leave_function_hooks3_with_info(
-			handle, enter_slowly, NULL, NULL);
+			handle, leaves ? NULL : on_slow_call,
+			leaves ? on_slow_call : NULL, NULL);
 	} else {
-		shim_profiler_set_enter_leave_function_hooks3(handle, enter, NULL, NULL);
+		shim_profiler_set_enter_leave_function_hooks3(
+			handle, leaves ? NULL : on_call,
+			leaves ? on_call : NULL, NULL);
 	}
 	return SHIM_OK;
 }
@@ -223,7 +240,14 @@ static __attribute__((noinline)) int leaf(volatile int *n)
 
 static __attribute__((noinline)) int calls_leaf(volatile int *n)
 {
-	return leaf(n) + 1;
+	return leaf(n) + leaf(n) + 1;
+}
+
+static __attribute__((noinline)) int throws(volatile int *n)
+{
+	if (*n)
+		throw 1;
+	return leaf(n);
 }
 
 int main()
@@ -235,26 +259,37 @@ int main()
 	} catch (...) {
 		puts("caught");
 	}
+	try {
+		throws(&n);
+	} catch (int) {
+		puts("its own");
+	}
 	printf("%d\n", n);
 }
 '''
 
 
 @test
-def an_exception_out_of_a_hook_continues_in_the_program():
+def an_exception_out_of_a_hook_ends_the_program():
     modules = installed().compile_text(THROWS, 'throws', suffix='.cc')
     source = os.path.join(new_directory('source'), 'catches.cc')
     with open(source, 'w') as file:
         file.write(CATCHES)
-    for family, optimize in shimtest.BUILDS:
-        program = compile(source, family, optimize, name='catches')
-        for how in ('fast', 'slow'):
+    builds = [(family, optimize, []) for family, optimize in shimtest.BUILDS]
+    builds.append(('clang', '-O2', ['-fxray-instrument', '-fnoxray-link-deps',
+                                    '-fxray-instruction-threshold=1']))
+    builds.append(('gcc', '-O2', ['-fpatchable-function-entry=5']))
+    for family, optimize, marks in builds:
+        program = compile(source, family, optimize, marks,
+                          name='catches' + ''.join(marks[:1]), instrument=not marks)
+        for how in ('fast:enter', 'slow:enter', 'fast:leave', 'slow:leave'):
+            what = (family, optimize, marks, how)
             done = load('throws:' + how, [program], path=modules)
-            # It depends on the compiler whether a call of a hook can throw.
-            if (done.status, done.stdout) != (0, 'caught\n0\n'):
-                expect_equal((done.status, done.stdout), (-signal.SIGABRT, ''),
-                             (family, optimize, how))
-                expect('what():  out of a hook' in done.stderr, done.stderr)
+            expect_equal((done.status, done.stdout), (-signal.SIGABRT, ''), what)
+            expect('what():  out of a hook' in done.stderr, (what, done.stderr))
+            expect("a profiler's hook threw" in log_of(done.output), what)
+            done = load('throws:inside:' + how, [program], path=modules)
+            expect_equal((done.status, done.stdout), (0, 'its own\n2\n'), what)
 
 
 # --- M-29: without debug information there is no file, line or column ---

@@ -19,7 +19,7 @@
  */
 #include "shim/mark_hooks.inc"
 
-	.text
+	.section shim_marks, "ax", @progbits	/* edge_runs_hook() */
 
 /*
  * Keeps the registers, tells the hook of the entry, and jumps on.  @kept: the code at the

@@ -22,7 +22,7 @@
  */
 #include "shim/mark_hooks.inc"
 
-	.text
+	.section shim_marks, "ax", @progbits	/* edge_runs_hook() */
 
 /* No profiler wants calls, but a thread was on its way, or the mark could not be changed. */
 	MARK_BEGIN sources_nothing, 4, SLED_BEGIN
