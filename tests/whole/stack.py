@@ -144,6 +144,23 @@ def threads_that_run_have_all_their_frames():
 
 
 @test
+def functions_of_assembly_code_have_their_names():
+    for more in [], ['-fno-toplevel-reorder']:
+        process = subprocess.Popen(
+            [compile('sizeless.c', 'gcc', '-O2', ['-g', *more], instrument=False)],
+            stdout=subprocess.PIPE, text=True)
+        try:
+            process.stdout.readline()
+            while sleeps_of(process.pid) == 0:
+                time.sleep(0.01)
+            names = [name for name, _, _ in frames(stack(process.pid))[process.pid]]
+            expect_equal(names[names.index('pause') + 1:][:1], ['sizeless'], names)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@test
 def stacks_of_a_core_file_are_those_of_the_process():
     need('gdb')
     directory = new_directory('core')

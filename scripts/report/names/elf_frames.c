@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "names/elf_frames.h"
 #include "names/elf_lines.h"
+#include "names/symbol_choice.h"
 
 /* Limit for nested namespaces and classes; deeper ones are not searched. */
 #define SCOPE_MAX 16
@@ -299,33 +300,88 @@ static uint32_t first_from(const uint64_t *addresses, uint32_t count,
 	return low;
 }
 
+/* Assembly code has symbols without a size: such a function ends at the next symbol, or at
+ * the end of its section. */
+struct loose_symbol {
+	uint64_t start, end;
+	bool has_size;
+};
+
+static uint64_t section_end(Elf *elf, const GElf_Sym *symbol, uint64_t bias)
+{
+	Elf_Scn *section = elf ? elf_getscn(elf, symbol->st_shndx) : NULL;
+	GElf_Shdr header;
+
+	return section && gelf_getshdr(section, &header) &&
+			       header.sh_flags & SHF_EXECINSTR ?
+		       header.sh_addr + bias + header.sh_size :
+		       0;
+}
+
+static void take_loosely(struct loose_symbol *nearest, const GElf_Sym *symbol,
+			 uint64_t start, uint64_t end)
+{
+	if (end == 0 || start < nearest->start)
+		return;
+	*nearest = (struct loose_symbol){ start, end,
+					  symbol->st_size != 0 ||
+						  (start == nearest->start &&
+						   nearest->has_size) };
+}
+
+static void store_loosely(struct loose_symbol *nearest,
+			  const uint64_t *addresses, uint32_t count,
+			  uint64_t *loose)
+{
+	uint32_t n;
+
+	for (n = 0; n < count; n++) {
+		if (n > 0 && nearest[n - 1].start > nearest[n].start)
+			nearest[n] = nearest[n - 1];
+		if (!nearest[n].has_size && addresses[n] < nearest[n].end)
+			loose[n] = nearest[n].start;
+	}
+}
+
 /* Finds the innermost symbol around each address. */
 void frames_starts_by_symbols(Dwfl_Module *module, const uint64_t *addresses,
-			      uint32_t count, uint64_t *starts)
+			      uint32_t count, uint64_t *starts, uint64_t *loose)
 {
+	struct loose_symbol *nearest = allocate(count, sizeof(*nearest));
 	int i, all = dwfl_module_getsymtab(module), type;
 	/* In a hostile file, every symbol could cover every address. */
 	uint64_t steps = 0;
+	const char *name;
 	GElf_Addr value;
 	GElf_Sym symbol;
 	uint32_t n;
+	Elf *elf;
 
 	for (i = 0; i < all; i++) {
-		if (!dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
-					     NULL, NULL) ||
-		    symbol.st_shndx == SHN_UNDEF || symbol.st_size == 0)
-			continue;
+		name = dwfl_module_getsym_info(module, i, &symbol, &value, NULL,
+					       &elf, NULL);
 		type = GELF_ST_TYPE(symbol.st_info);
-		if (type != STT_FUNC && type != STT_GNU_IFUNC)
+		if (!name || !symbol_is_function(&symbol, name))
 			continue;
-		for (n = first_from(addresses, count, value);
-		     n < count && addresses[n] - value < symbol.st_size; n++) {
+		n = first_from(addresses, count, value);
+		if (n < count)
+			take_loosely(&nearest[n], &symbol, value,
+				     section_end(elf, &symbol,
+						 value - symbol.st_value));
+		if (type == STT_NOTYPE)
+			continue;
+		for (; n < count && addresses[n] - value < symbol.st_size;
+		     n++) {
 			if (steps++ > STEPS_MAX)
-				return;
+				goto out;
 			if (starts[n] < value)
 				starts[n] = value;
 		}
 	}
+	if (loose)
+		store_loosely(nearest, addresses, count, loose);
+out:
+	free(nearest);
 }
 
 /* The kind of table in .eh_frame_hdr that all linkers write: sorted pairs of
@@ -364,6 +420,22 @@ static int32_t load_offset(const unsigned char *at)
 	return offset;
 }
 
+/* The table has no ends of functions. */
+static bool is_in_tables(Elf *elf, uint64_t address)
+{
+	Dwarf_CFI *tables = dwarf_getcfi_elf(elf);
+	Dwarf_Frame *frame;
+	bool is_in;
+
+	if (!tables)
+		return false;
+	is_in = dwarf_cfi_addrframe(tables, address, &frame) == 0;
+	if (is_in)
+		free(frame);
+	dwarf_cfi_end(tables);
+	return is_in;
+}
+
 uint64_t frames_start_by_unwinding(Elf *elf, uint64_t address)
 {
 	const unsigned char *table;
@@ -390,7 +462,7 @@ uint64_t frames_start_by_unwinding(Elf *elf, uint64_t address)
 		else
 			count = middle;
 	}
-	if (low == 0)
+	if (low == 0 || !is_in_tables(elf, address))
 		return 0;
 	return header.sh_addr +
 	       (uint64_t)(int64_t)load_offset(table + TABLE_HEADER +

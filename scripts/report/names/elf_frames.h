@@ -50,9 +50,12 @@ uint32_t frames_find(struct frames *frames, uint64_t address, bool wants_places,
 		     struct frame_function chain[FRAMES_DEPTH]);
 
 /* Finds the starts of the functions around @addresses, which are sorted, from
- * the symbol table; 0: unknown. */
+ * the symbol table; 0: unknown.  @loose, if not NULL, gets those of symbols
+ * without a size, which end at the next symbol: another table may know a
+ * function behind them. */
 void frames_starts_by_symbols(Dwfl_Module *module, const uint64_t *addresses,
-			      uint32_t count, uint64_t *starts);
+			      uint32_t count, uint64_t *starts,
+			      uint64_t *loose);
 /* Finds one function's start from the exception tables of @elf; 0: unknown. */
 uint64_t frames_start_by_unwinding(Elf *elf, uint64_t address);
 

@@ -153,6 +153,7 @@ static void find_frames_at(uint32_t count, bool wants_places)
 {
 	uint64_t *addresses = elf_take_addresses(count);
 	uint64_t *starts = allocate(count, sizeof(*starts));
+	uint64_t *loose = allocate(count, sizeof(*loose));
 	struct frame_function chain[FRAMES_DEPTH];
 	struct frames *frames = frames_here();
 	struct map reported = { 0 };
@@ -161,7 +162,8 @@ static void find_frames_at(uint32_t count, bool wants_places)
 	Elf *elf = dwfl_module_getelf(elf_object.module, &bias);
 	uint32_t i, n, depth;
 
-	frames_starts_by_symbols(elf_object.module, addresses, count, starts);
+	frames_starts_by_symbols(elf_object.module, addresses, count, starts,
+				 loose);
 	for (i = 0; i < count; i++)
 		frames_list(frames, addresses[i]);
 	for (i = 0; i < count; i++) {
@@ -173,9 +175,12 @@ static void find_frames_at(uint32_t count, bool wants_places)
 		if (!depth && !starts[i] && elf &&
 		    plt_slot(elf, addresses[i] & ~(uint64_t)15, &slot))
 			starts[i] = addresses[i] & ~(uint64_t)15;
-		if (!depth && !starts[i])
+		if (!depth && !starts[i]) {
 			starts[i] = frames_start_by_unwinding(elf,
 							      addresses[i]);
+			if (starts[i] < loose[i])
+				starts[i] = loose[i];
+		}
 		if (!depth && starts[i]) {
 			chain[0] = (struct frame_function){
 				.start = starts[i]
@@ -189,6 +194,7 @@ static void find_frames_at(uint32_t count, bool wants_places)
 				put_frame(&reported, i, &chain[n]);
 	}
 	map_free(&reported);
+	free(loose);
 	free(starts);
 	free(addresses);
 	elf_answer_done(0);
@@ -214,7 +220,8 @@ static void find_hook_sites_at(uint32_t count)
 	Elf *elf = dwfl_module_getelf(elf_object.module, &bias);
 	uint32_t i;
 
-	frames_starts_by_symbols(elf_object.module, addresses, count, starts);
+	frames_starts_by_symbols(elf_object.module, addresses, count, starts,
+				 NULL);
 	for (i = 0; i < count; i++)
 		if (!starts[i])
 			starts[i] = frames_start_by_unwinding(elf,

@@ -23,23 +23,6 @@
 
 /* --- functions --- */
 
-/* ARM has "$x" and "$d.1" where code and data begin.  (Names of Swift begin with "$s".) */
-static bool is_mark(const char *name)
-{
-	return name[0] == '$' && name[1] && strchr("adtx", name[1]) &&
-	       (!name[2] || name[2] == '.');
-}
-
-static bool is_function(const GElf_Sym *symbol, const char *name)
-{
-	int type = GELF_ST_TYPE(symbol->st_info);
-
-	return name && name[0] && !is_mark(name) &&
-	       symbol->st_shndx != SHN_UNDEF &&
-	       (type == STT_FUNC || type == STT_GNU_IFUNC ||
-		type == STT_NOTYPE);
-}
-
 /* The index of the first of @count records at or after @address.  Records have
  * @size bytes, begin with their address, and are sorted by it. */
 static size_t find_address(const void *records, size_t size, size_t count,
@@ -86,7 +69,7 @@ static void find_exact(struct symbol *symbols, size_t count)
 	for (i = 0; i < all; i++) {
 		name = dwfl_module_getsym_info(elf_object.module, i, &symbol,
 					       &value, NULL, NULL, NULL);
-		if (!is_function(&symbol, name))
+		if (!symbol_is_function(&symbol, name))
 			continue;
 		found = symbol_at(symbols, count, value);
 		if (!found)
@@ -114,7 +97,7 @@ static void find_around(struct symbol *symbols, size_t count)
 	for (i = 0; i < all; i++) {
 		name = dwfl_module_getsym_info(elf_object.module, i, &symbol,
 					       &value, NULL, NULL, NULL);
-		if (!is_function(&symbol, name) || symbol.st_size == 0)
+		if (!symbol_is_function(&symbol, name) || symbol.st_size == 0)
 			continue;
 		j = find_address(symbols, sizeof(*symbols), count, value);
 		for (; j < count && symbols[j].address - value < symbol.st_size;
@@ -267,7 +250,7 @@ void elf_list_functions(void)
 							   &symbol, &value,
 							   NULL, NULL, NULL);
 
-		if (!is_function(&symbol, name) || symbol.st_size == 0 ||
+		if (!symbol_is_function(&symbol, name) || symbol.st_size == 0 ||
 		    strchr(name, '.') ||
 		    symbol_name_length(name) > NAMES_TEXT_MAX)
 			continue;
@@ -375,7 +358,7 @@ static void answer_all_names(const uint64_t *addresses, uint32_t count,
 	for (i = 0; i < all; i++) {
 		name = dwfl_module_getsym_info(elf_object.module, i, &symbol,
 					       &value, NULL, NULL, NULL);
-		if (!is_function(&symbol, name) ||
+		if (!symbol_is_function(&symbol, name) ||
 		    (GELF_ST_BIND(symbol.st_info) != STB_LOCAL) != is_global ||
 		    symbol_name_length(name) > NAMES_TEXT_MAX)
 			continue;

@@ -13,6 +13,23 @@
 #include "names/symbol_choice.h"
 #include "names/symbols.h"
 
+/* ARM has "$x" and "$d.1" where code and data begin.  (Names of Swift begin with "$s".) */
+static bool is_mark(const char *name)
+{
+	return name[0] == '$' && name[1] && strchr("adtx", name[1]) &&
+	       (!name[2] || name[2] == '.');
+}
+
+bool symbol_is_function(const GElf_Sym *symbol, const char *name)
+{
+	int type = GELF_ST_TYPE(symbol->st_info);
+
+	return name && name[0] && !is_mark(name) &&
+	       symbol->st_shndx != SHN_UNDEF &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC ||
+		type == STT_NOTYPE);
+}
+
 /* .symtab has "memcpy@@GLIBC_2.14" for memcpy. */
 size_t symbol_name_length(const char *name)
 {

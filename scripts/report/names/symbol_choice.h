@@ -3,11 +3,14 @@
 #define REPORT_NAMES_SYMBOL_CHOICE_H
 
 #include <gelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct function_symbol;
 struct symbol;
 
+/* Whether @symbol may be a function; assembly code has symbols without a type. */
+bool symbol_is_function(const GElf_Sym *symbol, const char *name);
 /* The length of @name without its version, and @name without it. */
 size_t symbol_name_length(const char *name);
 const char *symbol_plain_name(const char *name, size_t length);
