@@ -29,6 +29,7 @@
 static struct directory base;	   /* the recording */
 static struct directory directory; /* this process's part of it */
 static struct shim_meta *meta;
+static bool is_detached;
 
 struct shim_meta *record_meta(void)
 {
@@ -341,6 +342,7 @@ static int open_process(bool forked)
 void record_detach(bool begins)
 {
 	ASSERT_LOCKED();
+	is_detached = begins;
 	if (!meta)
 		return;
 	meta->end = begins ? SHIM_END_DETACHED : SHIM_END_UNKNOWN;
@@ -469,6 +471,11 @@ int record_fork(void)
 	meta = NULL;
 	record_lost_forked();
 	log_to(NULL);
+	if (is_detached) {
+		/* The directory is the parent's. */
+		directory.path[0] = '\0';
+		return -ENOENT;
+	}
 	r = open_process(true);
 	if (r < 0)
 		log_to_parent();

@@ -14,7 +14,8 @@ struct record_file;
 
 /* Creates the directory and meta.  State lock held.  Returns 0 or -errno. */
 int record_start(void);
-/* Does the same in a forked child; its directory is a sibling of the parent's. */
+/* Does the same in a forked child; its directory is a sibling of the parent's.  -ENOENT if
+ * the parent was detached: then the child has none. */
 int record_fork(void);
 /* A forked child without a recording calls it: the child then writes nothing into the
  * parent's recording. */
