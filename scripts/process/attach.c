@@ -212,6 +212,18 @@ static void lock_process(const struct attach *attach)
 		    (int)attach->target.pid, attach->target.name);
 }
 
+/* shim finds the program's code in /proc/self/maps. */
+static void check_proc(const struct attach *attach)
+{
+	struct stat info;
+
+	if (attach->root[0] &&
+	    lstat(keep_format("%s/proc/self", attach->root), &info) < 0)
+		die("process %d (%s) has no /proc in its root directory: mount "
+		    "it there",
+		    (int)attach->target.pid, attach->target.name);
+}
+
 static void open_process(struct attach *attach, int pid, bool is_forced)
 {
 	remote_symbols_forget();
@@ -222,6 +234,7 @@ static void open_process(struct attach *attach, int pid, bool is_forced)
 	open_memory(attach);
 	read_mappings(attach);
 	target_root(attach->target.pid, attach->root);
+	check_proc(attach);
 	find_libc(attach);
 	attach->safe.space = &attach->memory.space;
 	attach->safe.unwinder = unwinder_open(&attach->memory.space);
@@ -770,7 +783,8 @@ int attach_end(int pid, bool is_quiet)
 	map_stack(&attach, 1);
 	result = call_shim(&attach, shim, "profrun_attach_stop", 0);
 	finish(&attach);
-	if (result < 0)
+	/* The thread of a profrun that was killed may have been faster. */
+	if (result < 0 && read_state(&attach, shim) != SHIM_ATTACH_DETACHED)
 		die("process %d (%s): shim does not stop (%#x)", pid,
 		    attach.target.name, (unsigned)result);
 	say_done(&attach, is_quiet, "detached from");

@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "base/seconds.h"
+#include "process/ended_call.h"
 #include "process/process_memory.h"
 
 /* The bytes to copy of a stack whose mapping is unknown. */
@@ -179,6 +180,22 @@ static bool seize(pid_t tid)
 	return false;
 }
 
+/* Lets the thread begin a call again that the stop has ended. */
+static void repeat_call(const struct process_memory *memory, pid_t tid,
+			const struct stopped *stopped)
+{
+	struct user_regs_struct now = stopped->registers;
+	struct iovec registers = { &now, sizeof(now) };
+	uint64_t mask;
+
+	if ((memory->is_repeated && !ended_call_is_unlimited(&now)) ||
+	    ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(mask), &mask) < 0 ||
+	    !ended_call_repeat(memory->target->pid, tid, mask, &now))
+		return;
+	ptrace(PTRACE_SETREGSET, tid, (void *)(intptr_t)NT_PRSTATUS,
+	       &registers);
+}
+
 /* Copies a seized thread. */
 static enum stop_result copy_stopped(struct process_memory *memory, pid_t tid,
 				     struct stopped *stopped)
@@ -198,6 +215,9 @@ static enum stop_result copy_stopped(struct process_memory *memory, pid_t tid,
 		result = STOP_GONE;
 	else
 		copy_stack(memory, stopped);
+	/* With a signal, the call has to end. */
+	if (result == STOP_DONE && status >> 16)
+		repeat_call(memory, tid, stopped);
 	resume_thread(tid, status);
 	return result;
 }

@@ -2,6 +2,7 @@
 #ifndef PROCESS_PROCESS_MEMORY_H
 #define PROCESS_PROCESS_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,7 +15,8 @@
 struct process_memory {
 	struct space space; /* first */
 	const struct target *target;
-	uint64_t known; /* a hash of the mappings */
+	uint64_t known;	  /* a hash of the mappings */
+	bool is_repeated; /* threads are stopped again and again */
 };
 
 /* Reads the mappings of @target.  False if the process has ended.  *@changed tells

@@ -32,6 +32,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "process/ended_call.h"
 #include "process/remote.h"
 #include "process/stop_wait.h"
 
@@ -106,49 +107,6 @@ static bool read_state(struct remote *remote)
 	return true;
 }
 
-/* Signals that wait for the thread, and that it does not block. */
-static bool has_signals(const struct remote *remote)
-{
-	char path[64], *line = NULL;
-	uint64_t pending = 0, value;
-	size_t size = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status",
-		 (int)remote->pid, (int)remote->tid);
-	file = fopen(path, "re");
-	while (file && getline(&line, &size, file) > 0)
-		if (sscanf(line, "SigPnd: %" SCNx64, &value) == 1 ||
-		    sscanf(line, "ShdPnd: %" SCNx64, &value) == 1)
-			pending |= value;
-	free(line);
-	if (file)
-		fclose(file);
-	return (pending & ~remote->mask) != 0;
-}
-
-/* A few calls that wait end with EINTR when a tracer stops them.  Without a signal for
- * the program, the thread makes the call again. */
-static void repeat_ended_call(struct remote *remote)
-{
-	struct user_regs_struct *now = &remote->registers;
-
-	if ((long)now->rax != -EINTR || has_signals(remote))
-		return;
-	switch ((long)now->orig_rax) {
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_semop:
-	case SYS_semtimedop:
-	case SYS_rt_sigtimedwait:
-	case SYS_msgrcv:
-	case SYS_io_getevents:
-		now->rip -= 2;
-		now->rax = now->orig_rax;
-		now->orig_rax = (unsigned long)-1;
-	}
-}
-
 /* Stops a seized thread where it is outside of a call of ptrace.  A signal that arrives
  * first is passed on. */
 static enum remote_result interrupt(struct remote *remote)
@@ -190,7 +148,8 @@ enum remote_result remote_stop(struct remote *remote, pid_t tid)
 	if (result != REMOTE_DONE)
 		return result;
 	remote->is_stopped = true;
-	repeat_ended_call(remote);
+	remote->repeats = ended_call_repeat(remote->pid, tid, remote->mask,
+					    &remote->registers);
 	return REMOTE_DONE;
 }
 

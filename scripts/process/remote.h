@@ -29,6 +29,7 @@ struct remote {
 	size_t xstate_size;
 	uint64_t mask;
 	bool is_stopped;
+	bool repeats;	 /* it begins the system call in rax again */
 	bool has_called; /* it stands at the end of a call */
 	/* The last system call that failed during a call, and its error. */
 	long failed_call;

@@ -72,6 +72,7 @@ static bool is_harmless_wait(long number)
 	case SYS_pselect6:
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
 	case SYS_nanosleep:
 	case SYS_clock_nanosleep:
 	case SYS_restart_syscall:
@@ -83,12 +84,14 @@ static bool is_harmless_wait(long number)
 	case SYS_recvmmsg:
 	case SYS_sendto:
 	case SYS_sendmsg:
+	case SYS_sendmmsg:
 	case SYS_wait4:
 	case SYS_waitid:
 	case SYS_pause:
 	case SYS_rt_sigsuspend:
 	case SYS_rt_sigtimedwait:
 	case SYS_io_getevents:
+	case SYS_io_uring_enter:
 	case SYS_msgrcv:
 	case SYS_msgsnd:
 	case SYS_semop:
@@ -113,12 +116,8 @@ static bool waits_harmlessly(const struct safe *safe,
 	long number = (long)remote->registers.orig_rax;
 	char name[64];
 
-	if (number < 0) {
-		/* remote_stop has set the thread back to its system call. */
+	if (remote->repeats)
 		number = (long)remote->registers.rax;
-		if (number != SYS_epoll_wait && number != SYS_epoll_pwait)
-			return false;
-	}
 	if (is_harmless_wait(number))
 		return true;
 	return number == SYS_futex &&

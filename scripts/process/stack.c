@@ -500,6 +500,7 @@ int stack_process(const struct stack_options *options, int pid)
 
 	target_open(&reader.target, pid);
 	reader.memory.target = &reader.target;
+	reader.memory.is_repeated = options->every_ns > 0;
 	reader.unwinder = unwinder_open(&reader.memory.space);
 	reader.frames = allocate(UNWIND_DEPTH_MAX, sizeof(*reader.frames));
 	reader.bytes = allocate(1, STACK_COPY_MAX);

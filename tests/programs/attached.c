@@ -8,14 +8,21 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +33,8 @@ static volatile int ends;
 static unsigned long wrong, interrupted;
 static int channel[2];
 static sem_t semaphore;
+static int word, semaphores = -1, messages = -1;
+static const struct timespec day = { 86400, 0 };
 
 __attribute__((noinline)) static int leaf(int number)
 {
@@ -61,6 +70,25 @@ static PLAIN void *work(void *unused)
 	return unused;
 }
 
+/* Ends all waits. */
+static PLAIN void wake(void)
+{
+	struct sembuf add = { 0, 1, 0 };
+	struct {
+		long type;
+		char text;
+	} message = { 1, 'x' };
+
+	sem_post(&semaphore);
+	__atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	kill(getpid(), SIGUSR2);
+	if (write(channel[1], "x", 1) != 1 ||
+	    (semaphores >= 0 && semop(semaphores, &add, 1) < 0) ||
+	    (messages >= 0 && msgsnd(messages, &message, 1, 0) < 0))
+		abort();
+}
+
 static PLAIN void *watch(void *unused)
 {
 	char line[16];
@@ -71,9 +99,7 @@ static PLAIN void *watch(void *unused)
 		ends = 1;
 	if (errno != 12345)
 		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
-	sem_post(&semaphore);
-	if (write(channel[1], "x", 1) != 1)
-		abort();
+	wake();
 	return unused;
 }
 
@@ -103,6 +129,33 @@ static PLAIN void sleep_for(const struct timespec *time)
 		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 }
 
+/* Calls that end with EINTR when a tracer stops the thread. */
+static PLAIN bool wait_until_stopped(const char *kind)
+{
+	struct sembuf take_one = { 0, -1, 0 };
+	struct {
+		long type;
+		char text;
+	} message;
+	sigset_t signals;
+	char byte;
+
+	if (!strcmp(kind, "receive")) {
+		take(recv(channel[0], &byte, 1, 0));
+	} else if (!strcmp(kind, "signal")) {
+		sigemptyset(&signals);
+		sigaddset(&signals, SIGUSR2);
+		take(sigtimedwait(&signals, NULL, &day));
+	} else if (!strcmp(kind, "semop")) {
+		take(semop(semaphores, &take_one, 1));
+	} else if (!strcmp(kind, "message")) {
+		take(msgrcv(messages, &message, 1, 0, 0));
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static PLAIN void wait_as(const char *kind)
 {
 	const struct timespec shortly = { 0, 300000000 };
@@ -111,12 +164,18 @@ static PLAIN void wait_as(const char *kind)
 	int set;
 	char byte;
 
+	if (wait_until_stopped(kind))
+		return;
 	if (!strcmp(kind, "read"))
 		take(read(channel[0], &byte, 1));
 	else if (!strcmp(kind, "poll"))
 		take(poll(&poll_for, 1, -1));
 	else if (!strcmp(kind, "semaphore"))
 		take(sem_wait(&semaphore));
+	else if (!strcmp(kind, "futex"))
+		take(word ? 0 :
+			    syscall(SYS_futex, &word, FUTEX_WAIT, 0, &day, NULL,
+				    0));
 	else if (!strcmp(kind, "sleep"))
 		sleep_for(&shortly);
 	else if (!strcmp(kind, "fork")) {
@@ -145,12 +204,34 @@ static PLAIN void execute(int number)
 	abort();
 }
 
+/* Makes what the wait needs.  Semaphores and messages of System V outlive a killed process,
+ * so others do not have them. */
+static PLAIN bool open_channel(const char *kind)
+{
+	struct timeval limit = { .tv_sec = day.tv_sec };
+
+	if (!strcmp(kind, "semop"))
+		semaphores = semget(IPC_PRIVATE, 1, 0600);
+	else if (!strcmp(kind, "message"))
+		messages = msgget(IPC_PRIVATE, 0600);
+	if (strcmp(kind, "receive") != 0)
+		return pipe(channel) == 0;
+	return socketpair(AF_UNIX, SOCK_STREAM, 0, channel) == 0 &&
+	       setsockopt(channel[0], SOL_SOCKET, SO_RCVTIMEO, &limit,
+			  sizeof(limit)) == 0;
+}
+
 PLAIN int main(int argc, char **argv)
 {
 	int count = argc > 1 ? atoi(argv[1]) : 0;
 	pthread_t *threads = calloc((size_t)count + 1, sizeof(*threads));
+	const char *kind = argc > 2 ? argv[2] : "busy";
+	sigset_t signals;
 
-	if (pipe(channel) < 0 || sem_init(&semaphore, 0, 0) < 0)
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	if (sem_init(&semaphore, 0, 0) < 0 || !open_channel(kind))
 		return 2;
 	signal(SIGUSR1, execute);
 	pthread_create(&threads[count], NULL, watch, NULL);
@@ -159,9 +240,13 @@ PLAIN int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	while (!ends)
-		wait_as(argc > 2 ? argv[2] : "busy");
+		wait_as(kind);
 	for (int i = 0; i <= count; i++)
 		pthread_join(threads[i], NULL);
+	if (semaphores >= 0)
+		semctl(semaphores, 0, IPC_RMID);
+	if (messages >= 0)
+		msgctl(messages, IPC_RMID, NULL);
 	printf("wrong %lu interrupted %lu\n", wrong, interrupted);
 	return 0;
 }

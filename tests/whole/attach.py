@@ -221,12 +221,27 @@ def a_detach_leaves_code_slots_threads_and_descriptors_as_they_were():
 
 @test
 def a_system_call_that_the_attach_interrupts_goes_on():
-    for kind in 'read', 'poll', 'semaphore', 'sleep', 'epoll':
+    for kind in ('read', 'poll', 'semaphore', 'futex', 'sleep', 'epoll', 'receive', 'signal',
+                 'semop', 'message'):
         with Program(0, kind) as program:
             time.sleep(0.05)
             program.attach()
             program.detach()
             program.ends_well(kind)
+
+
+@test
+def a_system_call_that_a_look_at_the_stack_interrupts_goes_on():
+    for kind in 'read', 'futex', 'sleep', 'epoll', 'receive', 'signal', 'semop', 'message':
+        for words in [], ['--every', '10ms', '--count', '10']:
+            # A limit that begins again at each look would never end.
+            if words and kind in ('receive', 'signal'):
+                continue
+            with Program(0, kind) as program:
+                time.sleep(0.05)
+                subprocess.run([PROFRUN, 'stack', str(program.pid), *words], check=True,
+                               stdout=subprocess.DEVNULL, timeout=60)
+                program.ends_well((kind, words))
 
 
 @test
@@ -285,12 +300,34 @@ def a_child_of_the_program_has_its_own_part_of_the_recording():
         program.ends_well()
 
 
-def count_calls(pid, names, directory):
-    """How often each of these system calls is made by an attach."""
+def children_s_faults(pid):
+    """Grows with each child that has ended."""
+    with open('/proc/%d/stat' % pid) as file:
+        return int(file.read().rsplit(')', 1)[1].split()[8])
+
+
+@test
+def a_child_after_the_detach_is_not_recorded():
+    for profile in 'calltree', 'trace', 'sampling', 'memory':
+        with Program(1, 'fork') as program:
+            program.attach('-p', profile)
+            program.until(lambda: len(os.listdir(program.directory)) > 2, 'a part of the child')
+            program.detach()
+            # The last child before the detach may only begin.
+            before = children_s_faults(program.pid)
+            program.until(lambda: children_s_faults(program.pid) > before, 'a child')
+            parts, before = os.listdir(program.directory), children_s_faults(program.pid)
+            program.until(lambda: children_s_faults(program.pid) > before + 1000, 'children')
+            expect_equal(sorted(os.listdir(program.directory)), sorted(parts), profile)
+            program.ends_well(profile)
+
+
+def count_calls(pid, names, directory, *words):
+    """How often each of these system calls is made by profrun with @words."""
     counts = directory + '.counts'
     done = subprocess.run(['strace', '-f', '-qq', '-c', '-o', counts, '-e',
-                           'trace=' + ','.join(names), PROFRUN, 'attach', str(pid), '-o',
-                           directory], capture_output=True, text=True, timeout=60)
+                           'trace=' + ','.join(names), PROFRUN, *words],
+                          capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
         raise Skipped('strace cannot trace: ' + done.stderr)
     found = {}
@@ -306,7 +343,8 @@ def a_killed_profrun_does_no_harm_at_any_step():
     need('strace')
     names = ['ptrace', 'pwrite64', 'clock_nanosleep']
     with Program(0) as program:
-        counts = count_calls(program.pid, names, program.directory)
+        counts = count_calls(program.pid, names, program.directory, 'attach',
+                             str(program.pid), '-o', program.directory)
         program.ends_well()
     expect(counts['ptrace'] > 20 and counts['pwrite64'] > 5, counts)
     steps = [(name, n + 1) for name in names for n in range(min(counts[name], 120))]
@@ -333,6 +371,47 @@ def a_killed_profrun_does_no_harm_at_any_step():
                 if done.returncode == 0:
                     break
             program.ends_well((call, step, kind[number % 2]))
+
+
+@test
+def a_detach_whose_profrun_is_killed_does_no_harm_and_can_be_repeated():
+    need('strace')
+    names = ['ptrace', 'pwrite64', 'clock_nanosleep']
+    with Program(0) as program:
+        program.attach()
+        counts = count_calls(program.pid, names, program.directory, 'detach',
+                             str(program.pid))
+        program.ends_well()
+    expect(counts['ptrace'] > 20 and counts['pwrite64'] > 5, counts)
+    steps = [(name, n + 1) for name in names for n in range(min(counts[name], 120))]
+    while steps:
+        kind = ('sleep', 'busy')[len(steps) % 2]
+        with Program(0, kind, flags=HOOKS + ['-Wl,-z,now']) as program:
+            before = executable_bytes(program.pid)
+            program.attach()
+            # Until shim has been detached from this program.
+            while steps:
+                call, step = steps.pop(0)
+                done = subprocess.run(
+                    ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=' + call, '-e',
+                     'inject=%s:signal=KILL:when=%d' % (call, step), PROFRUN, 'detach',
+                     str(program.pid)], capture_output=True, text=True, timeout=60)
+                if done.returncode == 1:
+                    expect('is not attached to' in done.stderr, (call, step, done.stderr))
+                    break
+                expect(done.returncode in (0, -signal.SIGKILL, 128 + signal.SIGKILL),
+                       (call, step, done.returncode, done.stderr))
+                if done.returncode == 0:
+                    break
+            expect(program.process.poll() is None, (call, step, kind))
+            done = subprocess.run([PROFRUN, 'detach', str(program.pid)], capture_output=True,
+                                  text=True, timeout=60)
+            expect(done.returncode == 0 or 'is not attached to' in done.stderr,
+                   (call, step, done.stderr))
+            after = executable_bytes(program.pid)
+            for part in before:
+                expect(after.get(part) == before[part], (call, step, kind, part))
+            program.ends_well((call, step, kind))
 
 
 def interrupted_attach(program, step, meanwhile):
@@ -552,6 +631,104 @@ def a_process_in_another_mount_namespace_gets_a_copy_of_the_library():
         program.detach()
         expect(program.calls()['leaf'] > 100, 'calls')
         program.ends_well()
+
+
+@test
+def a_process_in_a_root_directory_of_its_own_gets_a_copy_of_the_library():
+    need_root()
+    need('unshare')
+    directory = new_directory('root')
+    for has_proc in True, False:
+        before = ['unshare', '-m', 'sh', '-c',
+                  'mount --bind / %s && %s exec chroot %s "$0" "$@"' % (
+                      directory, 'mount --bind /proc %s/proc &&' % directory if has_proc else '',
+                      directory)]
+        if subprocess.run(before + ['true'], capture_output=True).returncode:
+            raise Skipped('no new mount namespace is allowed')
+        with Program(1, before=before) as program:
+            if has_proc:
+                program.attach()
+                time.sleep(0.1)
+                program.detach()
+                expect(program.calls()['leaf'] > 100, 'calls')
+            else:
+                text = program.attach(status=1)
+                expect('has no /proc in its root directory: mount it' in text, text)
+            program.ends_well()
+
+
+HIDDEN = """
+import ctypes, sys
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)      # PR_SET_DUMPABLE
+print('ready', flush=True)
+sys.stdin.readline()
+"""
+
+
+@test
+def the_reasons_of_yama_say_what_to_do():
+    """A file like Yama's, because a kernel may be without it.  The process that even its own
+    user may not trace stands for those that Yama protects."""
+    need_root()
+    for name in 'unshare', 'setpriv':
+        need(name)
+    if subprocess.run(NOBODY + [PROFRUN, '--version'], capture_output=True).returncode:
+        raise Skipped('nobody cannot execute profrun')
+    if subprocess.run(['unshare', '-m', 'mount', '-t', 'tmpfs', 'none', '/proc/sys/kernel'],
+                      capture_output=True).returncode:
+        raise Skipped('no new mount namespace is allowed')
+    hidden = subprocess.Popen([*NOBODY, 'python3', '-c', HIDDEN], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    with hidden:
+        expect_equal(hidden.stdout.readline(), 'ready\n', 'start')
+        for scope, reason in (('0', 'the kernel refuses to trace it: it has had privileges'),
+                              ('1', 'ptrace_scope is 1.: run profrun as root or with '
+                                    'CAP_SYS_PTRACE, or `sysctl kernel.yama.ptrace_scope=0`'),
+                              ('2', 'only administrators trace .*ptrace_scope is 2.'),
+                              ('3', 'no tracing until the next boot .*ptrace_scope is 3')):
+            for verb in 'attach', 'stack':
+                done = subprocess.run(
+                    ['unshare', '-m', 'sh', '-c',
+                     'mount -t tmpfs -o mode=755 none /proc/sys/kernel && '
+                     'mkdir /proc/sys/kernel/yama && '
+                     'echo %s >/proc/sys/kernel/yama/ptrace_scope && exec "$@"' % scope, 'sh',
+                     *NOBODY, PROFRUN, verb, str(hidden.pid)], cwd='/tmp',
+                    capture_output=True, text=True, timeout=60)
+                expect_equal(done.returncode, 1, done.stderr)
+                expect(re.search(reason, done.stderr), (scope, verb, done.stderr))
+        hidden.communicate('end\n', timeout=60)
+    expect_equal(hidden.returncode, 0, 'end')
+
+
+SMALL = """
+        .globl _start
+_start: mov $29, %eax           # pause
+        int $0x80
+        jmp _start
+"""
+
+
+@test
+def a_32_bit_process_is_refused():
+    directory = new_directory('small')
+    source, path = os.path.join(directory, 'small.s'), os.path.join(directory, 'small')
+    with open(source, 'w') as file:
+        file.write(SMALL)
+    if subprocess.run(['gcc', '-m32', '-nostdlib', '-static', '-o', path, source],
+                      capture_output=True).returncode or \
+            subprocess.run(['sh', '-c', '%s & kill $!' % path]).returncode:
+        raise Skipped('no 32-bit programs here')
+    process = subprocess.Popen([path])
+    try:
+        while os.readlink('/proc/%d/exe' % process.pid) != path:
+            time.sleep(0.01)
+        for verb in 'attach', 'detach', 'stack':
+            text = refused(verb, process.pid)
+            expect('(small) is a 32-bit program' in text, text)
+        expect_equal(process.poll(), None, 'it goes on')
+    finally:
+        process.kill()
+        process.wait()
 
 
 @test
