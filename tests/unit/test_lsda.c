@@ -57,6 +57,18 @@ Test(lsda, a_function_without_a_table_has_no_handlers)
 	cr_expect(eq(int, lsda_number(&none, START + 0x40, 1), -1));
 }
 
+Test(lsda, an_action_outside_the_table_has_no_handlers)
+{
+	uint8_t bytes[sizeof(table)];
+	struct lsda lsda;
+
+	memcpy(bytes, table, sizeof(table));
+	bytes[7] = 0x7f; /* the first action */
+	lsda = put_at_the_end(bytes, sizeof(bytes));
+	cr_expect(eq(int, lsda_count(&lsda), 3));
+	cr_expect(eq(int, lsda_number(&lsda, START + 0x50, 0), 0));
+}
+
 Test(lsda, a_table_that_is_cut_off_is_read_as_far_as_it_goes)
 {
 	for (size_t size = 0; size < sizeof(table); size++) {
