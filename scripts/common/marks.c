@@ -86,7 +86,8 @@ static void look_at(struct marks *marks, struct dynamic *dynamic,
 		dynamic->symbols = piece;
 	else if (strcmp(name, "xray_instr_map") == 0)
 		count_sleds(marks, piece);
-	else if (strcmp(name, "__patchable_function_entries") == 0)
+	else if (strcmp(name, "__patchable_function_entries") == 0 ||
+		 strcmp(name, "__mcount_loc") == 0)
 		marks->entries += (uint32_t)(piece.size / sizeof(uint64_t));
 	else if (strcmp(name, ".note.gnu.build-id") == 0)
 		copy_build_id(marks, piece);
@@ -179,7 +180,8 @@ const char *marks_text(const struct marks *marks, char *text, size_t size)
 					   "XRay: %u functions, %u sleds",
 					   marks->functions, marks->sleds);
 	if (marks->entries && length < size)
-		snprintf(text + length, size - length, "%s%u no-ops at entries",
+		snprintf(text + length, size - length,
+			 "%s%u entries with no-ops or __fentry__",
 			 length > 0 ? ", " : "", marks->entries);
 	return text;
 }

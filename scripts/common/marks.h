@@ -11,8 +11,9 @@ struct marks {
 	bool is_usable;	    /* shim knows XRay's sleds of this processor */
 	bool calls_hooks;   /* -finstrument-functions: uncounted */
 	uint32_t functions; /* with XRay's sleds, each counted once */
-	uint32_t sleds;	  /* of these functions: entries, returns, tail calls */
-	uint32_t entries; /* no-ops of -fpatchable-function-entry */
+	uint32_t sleds; /* of these functions: entries, returns, tail calls */
+	/* No-ops of -fpatchable-function-entry, or what -mrecord-mcount lists. */
+	uint32_t entries;
 	size_t build_id_size;
 	unsigned char build_id[64];
 };

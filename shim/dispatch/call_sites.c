@@ -403,9 +403,10 @@ static int find_return(uintptr_t return_address, struct site_image **image,
 }
 
 /* A call that only the room sources may know. */
-static int change_other(uintptr_t address, enum other_reason reason, bool on)
+static int change_other(uintptr_t address, uintptr_t function,
+			enum other_reason reason, bool on)
 {
-	struct other_call call = { address, reason, on, -ENOENT };
+	struct other_call call = { address, function, reason, on, -ENOENT };
 
 	NOTIFY(other_call_switched, &call);
 	return call.result;
@@ -428,7 +429,7 @@ int call_sites_switch_call(uintptr_t return_address, bool on)
 	int r = find_return(return_address, &image, &site);
 
 	if (r == -ENOENT) {
-		r = change_other(return_address, OTHER_FILTER, on);
+		r = change_other(return_address, 0, OTHER_FILTER, on);
 		return r < 0 ? r : settle_others();
 	}
 	if (r < 0)
@@ -790,10 +791,10 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 			r = find_return(calls[i].address, &image, &site);
 			if (r == 0)
 				change_site(image, site, on);
-			if (r == -ENOENT)
-				r = change_other(calls[i].address,
-						 OTHER_THROTTLE, on);
 		}
+		if (r == -ENOENT)
+			r = change_other(calls[i].address, calls[i].function,
+					 OTHER_THROTTLE, on);
 		if (r < 0 && result == 0)
 			result = r;
 	}

@@ -105,6 +105,8 @@ enum other_reason { OTHER_FILTER, OTHER_THROTTLE };
 
 struct other_call {
 	uintptr_t address; /* where the mark's call returns to */
+	/* If @address is 0: whose end has no mark, so that its entry is meant. */
+	uintptr_t function;
 	enum other_reason reason;
 	bool on;
 	int result; /* stays -ENOENT if no mark is there */

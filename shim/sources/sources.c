@@ -371,12 +371,14 @@ static void note_change(struct source_image *image,
 
 static void change_call(struct other_call *call)
 {
-	struct source_image *image = sources_image(call->address);
-	struct source_mark *mark = image ? marks_find_return(image,
-							     call->address) :
-					   NULL;
+	uintptr_t address = call->address ? call->address : call->function;
+	struct source_image *image = sources_image(address);
+	struct source_mark *mark = !image ? NULL :
+				   call->address ?
+					    marks_find_return(image, address) :
+					    marks_find_function(image, address);
 
-	if (!mark)
+	if (!mark || (!call->address && !source_of(mark->source)->has_thunks))
 		return;
 	if (call->reason == OTHER_FILTER)
 		mark->is_filtered = !call->on;

@@ -100,6 +100,21 @@ def calls_of_fentry_are_replaced():
 
 
 @test
+def a_budget_switches_entries_off():
+    """Calls that are open when their function goes off end without a mark."""
+    for flags, more in (['-fpatchable-function-entry=5'], {}), \
+            ([], {'SHIM_PATCH': '*'}):
+        program = shimtest.compile('entries_deep.c', 'gcc', '-O2', flags,
+                                   'entries_deep-%d' % len(flags),
+                                   instrument=False)
+        result = shimtest.record([program], 'calltree', SHIM_BUDGET='10',
+                                 **more)
+        head = shimtest.shim_report('report', result.output)
+        expect('switched off on the way' in head and
+               'could not be switched off' not in head, head)
+
+
+@test
 def registers_that_a_convention_preserves_are_kept():
     program = compile('preserved.c', 'clang', '-O2',
                       ['-fpatchable-function-entry=5'], name='preserved-entries',
