@@ -216,7 +216,7 @@ class TreeTable {
         const line = cell.appendChild(element('div'));
         const text = column.text(node);
 
-        line.style.paddingLeft = `${Math.min(level - 1, 40) * 14}px`;
+        line.style.setProperty('--level', Math.min(level - 1, 40));
         line.append(element('span', node.hasMore ? (
             this.opened.has(node.key) ? '\u25be' : '\u25b8') : '',
         { class: 'opener', 'aria-hidden': true }));
