@@ -33,12 +33,6 @@ struct gathering {
 	uint32_t number;
 };
 
-static bool is_frame(const struct model *model, const struct entry *entry)
-{
-	return entry->site != NONE &&
-	       model->recording->sites[entry->site].is_frame;
-}
-
 /* Samples of whole stacks, if there are any; otherwise those of the budget. */
 static bool is_used(const struct model *model, const struct tree_file *file)
 {
@@ -83,7 +77,8 @@ static void visit(const struct model *model,
 			if (!is_used(model, file))
 				continue;
 			for (k = 0; k < file->entry_count; k++) {
-				if (!is_frame(model, &file->entries[k]))
+				if (!recording_is_frame(model->recording,
+							&file->entries[k]))
 					continue;
 				samples = samples_of(file, &file->entries[k]);
 				if (samples > 0)
@@ -209,7 +204,8 @@ static void gather(void *context, const struct tree_file *file,
 				   recording->sites[at->site].function, samples,
 				   at == entry);
 		if (at->parent == NONE ||
-		    !is_frame(gathering->model, &file->entries[at->parent]))
+		    !recording_is_frame(gathering->model->recording,
+					&file->entries[at->parent]))
 			break;
 		at = &file->entries[at->parent];
 	}

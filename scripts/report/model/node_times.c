@@ -196,8 +196,8 @@ static bool has_exact_parent(const struct build *build,
 
 	if (entry->parent == NONE ||
 	    file->entries[entry->parent].site == NONE ||
-	    build->model->recording->sites[file->entries[entry->parent].site]
-		    .is_frame)
+	    recording_is_frame(build->model->recording,
+			       &file->entries[entry->parent]))
 		return false;
 	memcpy(&node, file->data + file->entries[entry->parent].offset,
 	       sizeof(node));

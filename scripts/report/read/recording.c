@@ -538,6 +538,12 @@ void recording_free(struct recording *recording)
 	names_free(&recording->code_files);
 }
 
+bool recording_is_frame(const struct recording *recording,
+			const struct entry *entry)
+{
+	return entry->site != NONE && recording->sites[entry->site].is_frame;
+}
+
 const char *recording_find(void)
 {
 	DIR *stream = opendir(".");

@@ -14,6 +14,8 @@
 #include "base/names.h"
 #include "read/process.h"
 
+struct entry;
+
 /* One run.  A recording has one run or several (profrun merge, jobs). */
 struct run {
 	/* its directory in the recording; NULL: the recording is this run */
@@ -73,6 +75,9 @@ void recording_open(struct recording *recording, const char *path,
 void recording_open_heads(struct recording *recording, const char *path);
 /* Unmaps all files, and frees what is not text. */
 void recording_free(struct recording *recording);
+/* Whether unwinding has found the node (not a hook): its calls are not counted. */
+bool recording_is_frame(const struct recording *recording,
+			const struct entry *entry);
 
 /* The directories in @path that are recordings, sorted; none if @path itself is
  * a recording. */
