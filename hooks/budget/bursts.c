@@ -4,9 +4,12 @@
  * the program does, and the distance between bursts is random.  So the mean of the
  * rates is the mean of the whole time.
  *
- * The calls of a burst cost time.  All bursts together take 1.7 % of the processor time,
- * or less with a budget below 10.  A function's share of the bursts falls with the
- * square root of its calls, so hot functions are in fewer bursts and take more of the
+ * In most bursts, the calls are counted at their sites, which costs a sixth of a call of
+ * hooks.  In the others they reach the hooks, which know their paths.
+ *
+ * The calls of a burst cost time.  All bursts together take a sixth of the budget, and up
+ * to a third of what the rest leaves of it.  A function's share of the bursts falls with
+ * the square root of its calls, so hot functions are in fewer bursts and take more of the
  * time.  The bursts of a function are nearly evenly spaced.  So the two bursts around a
  * time tell about that time, and the phases of a program are found.
  */
@@ -18,15 +21,20 @@
 
 #include <shim/banned.h>
 
-#define FUNCTIONS_MAX 64 /* in one burst */
+#define FUNCTIONS_MAX 256 /* in one burst */
 #define CALLS_ROOM    256
 #define FORGET_AFTER  8 /* samples; by then the thread of the burst sleeps */
+/* One of so many bursts is of hooks. */
+#define HOOKS_EVERY 4
+/* A call that is counted costs this part of a call of hooks. */
+#define COUNTED_SHARE 6
 
 /* The part of a burst's time that its calls may cost, in 1/10^12. */
 #define INTENSITY 150000000000ull
 
 static struct throttled *in_burst[FUNCTIONS_MAX];
 static uint32_t burst_size;
+static bool is_counting;
 static struct tree *burst_tree; /* NULL: no burst */
 static uint64_t burst_life, burst_begin_ns, burst_weight;
 static uint64_t next_burst;
@@ -34,6 +42,8 @@ static uint64_t next_burst;
 static uint64_t mean_cost_ns = 500000;
 static uint64_t switching_ns;
 static struct shim_hook_call calls[CALLS_ROOM];
+static struct shim_counted_call enters[CALLS_ROOM];
+static uint32_t next_counter = BURST_COUNTERS;
 
 /* --- random numbers --- */
 
@@ -102,13 +112,25 @@ static bool is_off(const struct throttled *throttled)
 	       !throttled_is_counted(throttled);
 }
 
+/* Whether the burst can have the function. */
+static bool may_be_chosen(const struct throttled *throttled)
+{
+	return is_off(throttled) &&
+	       !(is_counting && throttled->has_no_burst_counter);
+}
+
+static uint64_t cost_of_call(const struct shim_meta *meta)
+{
+	return controller_cost(meta) / (is_counting ? COUNTED_SHARE : 1);
+}
+
 static void choose_functions(uint64_t cost)
 {
 	uint64_t sum = 0, factor;
 	uint32_t count = throttled_count, first;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (is_off(throttled_get(i)))
+		if (may_be_chosen(throttled_get(i)))
 			sum += root_of(throttled_get(i));
 	burst_size = 0;
 	if (sum == 0)
@@ -121,7 +143,7 @@ static void choose_functions(uint64_t cost)
 		struct throttled *throttled = throttled_get((first + i) %
 							    count);
 
-		if (is_off(throttled) &&
+		if (may_be_chosen(throttled) &&
 		    is_due(throttled, factor / root_of(throttled)))
 			in_burst[burst_size++] = throttled;
 	}
@@ -180,13 +202,8 @@ static uint64_t calls_in(const struct throttled *throttled,
 }
 
 /* All sites are on before a call counts.  Otherwise a leave might be missed. */
-static void begin_burst(const struct moment *moment)
+static void begin_hooks(const struct moment *moment)
 {
-	uint64_t begin_ns = shim_thread_time_ns();
-
-	choose_functions(controller_cost(moment->meta));
-	if (burst_size == 0)
-		return;
 	for (uint32_t i = 0; i < burst_size; i++)
 		change_state(in_burst[i], THROTTLED_OFF, THROTTLED_ARMING);
 	switch_sites(true);
@@ -196,6 +213,98 @@ static void begin_burst(const struct moment *moment)
 				 THROTTLED_BURST))
 			throttled_mark(in_burst[i], false);
 	}
+}
+
+/* --- counting --- */
+
+static bool give_counter(struct throttled *throttled)
+{
+	if (throttled->burst_counter == 0 && next_counter < SHIM_COUNTERS)
+		throttled->burst_counter = next_counter++;
+	return throttled->burst_counter != 0;
+}
+
+static uint64_t counted_in(const struct throttled *throttled,
+			   const struct tree *tree)
+{
+	const uint64_t *counters = __atomic_load_n(&tree->counters,
+						   __ATOMIC_ACQUIRE);
+
+	return counters ? __atomic_load_n(&counters[throttled->burst_counter],
+					  __ATOMIC_RELAXED) :
+			  0;
+}
+
+/* Functions that cannot be counted leave the burst; their sites may be on until its end,
+ * and count what is not read. */
+static void refuse_uncounted(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = 0; !enters[i].is_counted && j < burst_size;
+		     j++)
+			if (in_burst[j]->burst_counter == enters[i].counter)
+				in_burst[j]->has_no_burst_counter = true;
+}
+
+static void count_enters(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < burst_size; i++) {
+		uint32_t first = 0, more;
+
+		do {
+			if (count == CALLS_ROOM) {
+				shim_profiler_count_calls(tree_handle, count,
+							  enters);
+				refuse_uncounted(count);
+				count = 0;
+			}
+			more = throttled_list_enters(in_burst[i], first,
+						     CALLS_ROOM - count,
+						     enters + count);
+			first += more;
+			count += more;
+		} while (count == CALLS_ROOM);
+		/* No call of it has been met yet. */
+		if (first == 0)
+			in_burst[i]->is_burst_counted = false;
+	}
+	if (count > 0)
+		shim_profiler_count_calls(tree_handle, count, enters);
+	refuse_uncounted(count);
+}
+
+static void begin_counting(const struct moment *moment)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < burst_size; i++)
+		if (give_counter(in_burst[i]))
+			in_burst[kept++] = in_burst[i];
+	burst_size = kept;
+	for (uint32_t i = 0; i < burst_size; i++)
+		__atomic_store_n(&in_burst[i]->is_burst_counted, true,
+				 __ATOMIC_RELEASE);
+	count_enters();
+	for (uint32_t i = 0; i < burst_size; i++)
+		in_burst[i]->begin = counted_in(in_burst[i], moment->tree);
+}
+
+/* --- the begin --- */
+
+static void begin_burst(const struct moment *moment)
+{
+	uint64_t begin_ns = shim_thread_time_ns();
+
+	is_counting = random_number() % HOOKS_EVERY != 0;
+	choose_functions(cost_of_call(moment->meta));
+	if (burst_size == 0)
+		return;
+	if (is_counting)
+		begin_counting(moment);
+	else
+		begin_hooks(moment);
 	burst_tree = moment->tree;
 	burst_life = moment->tree->life;
 	burst_weight = moment->weight;
@@ -307,31 +416,59 @@ static void learn_cost(const struct moment *moment, uint64_t ns, uint64_t count)
 	ends_calls += count;
 }
 
+static uint64_t count_now(const struct throttled *throttled)
+{
+	return is_counting ? counted_in(throttled, burst_tree) :
+			     calls_in(throttled, burst_tree);
+}
+
+/* Whether all calls of the function were counted. */
+static bool is_whole(const struct throttled *throttled)
+{
+	return is_counting ? throttled_is_burst_counted(throttled) &&
+				     !throttled->has_no_burst_counter :
+			     throttled_state(throttled) == THROTTLED_BURST;
+}
+
 static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 {
 	uint64_t sum = 0, hooks_ns;
 
 	for (uint32_t i = 0; i < burst_size; i++) {
-		in_burst[i]->begin = calls_in(in_burst[i], burst_tree) -
+		in_burst[i]->begin = count_now(in_burst[i]) -
 				     in_burst[i]->begin;
 		sum += in_burst[i]->begin;
 	}
-	learn_cost(moment, ns, sum);
-	hooks_ns = sum * cost_here(moment->meta) / 1000;
+	if (!is_counting)
+		learn_cost(moment, ns, sum);
+	hooks_ns = sum *
+		   (is_counting ? cost_of_call(moment->meta) :
+				  cost_here(moment->meta)) /
+		   1000;
 	/* The cost of a call is an estimate.  More than seven eighths of the time would
 	 * be wrong. */
 	if (hooks_ns > ns - ns / 8)
 		hooks_ns = ns - ns / 8;
 	for (uint32_t i = 0; i < burst_size; i++)
-		if (throttled_state(in_burst[i]) == THROTTLED_BURST)
+		if (is_whole(in_burst[i]))
 			note_calls(in_burst[i], in_burst[i]->begin,
 				   ns - hooks_ns, hooks_ns);
 	__atomic_fetch_add(&moment->meta->bursts, 1, __ATOMIC_RELAXED);
 	return hooks_ns;
 }
 
+static void end_counting(void)
+{
+	switch_sites(false);
+	for (uint32_t i = 0; i < burst_size; i++) {
+		in_burst[i]->strays = 0;
+		__atomic_store_n(&in_burst[i]->is_burst_counted, false,
+				 __ATOMIC_RELEASE);
+	}
+}
+
 /* While the sites are being switched, calls of other threads are ignored. */
-static void switch_off(void)
+static void end_hooks(void)
 {
 	for (uint32_t i = 0; i < burst_size; i++) {
 		in_burst[i]->epoch = throttled_begin_epoch();
@@ -344,33 +481,55 @@ static void switch_off(void)
 	for (uint32_t i = 0; i < burst_size; i++)
 		change_state(in_burst[i], THROTTLED_ARMING, THROTTLED_OFF);
 	throttled_end_epoch();
+}
+
+static void switch_off(void)
+{
+	if (is_counting)
+		end_counting();
+	else
+		end_hooks();
 	burst_tree = NULL;
 }
 
 static void end_burst(const struct moment *moment)
 {
 	uint64_t now_ns = shim_thread_time_ns(), cost_ns = 0;
-	bool is_whole = moment->begin > burst_begin_ns + 1000 &&
+	bool is_known = moment->begin > burst_begin_ns + 1000 &&
 			burst_begin_ns != 0 && burst_tree == moment->tree &&
 			burst_life == burst_tree->life;
 
-	if (is_whole)
+	if (is_known)
 		cost_ns = note_burst(moment, moment->begin - burst_begin_ns);
 	switch_off();
 	cost_ns += switching_ns + shim_thread_time_ns() - now_ns;
 	mean_cost_ns = (mean_cost_ns * 7 + cost_ns) / 8;
 }
 
+/* The part of the time that bursts may take, in 1/1000: a sixth of the budget, and half
+ * of what is left of two thirds of it. */
+static uint64_t share_of_bursts(const struct moment *moment)
+{
+	uint64_t percent = controller_percent < 10 ? controller_percent : 10;
+	uint64_t ns = moment->weight * moment->meta->sample_period_ns;
+	uint64_t used_ns = moment->hooks * moment->meta->sample_period_ns +
+			   moment->meta->own_ns;
+	uint64_t used = ns / 1000 ? used_ns / (ns / 1000) : 0;
+	uint64_t share = percent * 10 / 6, most = percent * 20 / 3;
+
+	return used < most ? share + (most - used) / 2 : share;
+}
+
 /* The distance to the next burst, in samples.  The mean cost determines its average, so
  * the times of bursts do not depend on the program's actions. */
 static uint64_t random_distance(const struct moment *moment)
 {
-	uint64_t share = controller_percent < 10 ? 600 / controller_percent :
-						   60;
-	uint64_t mean = mean_cost_ns * share / moment->meta->sample_period_ns;
+	uint64_t share = share_of_bursts(moment);
+	uint64_t mean = mean_cost_ns * 1000 /
+			((share ? share : 1) * moment->meta->sample_period_ns);
 
-	if (mean < 4)
-		mean = 4;
+	if (mean < 2)
+		mean = 2;
 	return mean / 2 + random_number() % mean;
 }
 
@@ -404,6 +563,7 @@ void bursts_forked(void)
 	if (!burst_tree)
 		return;
 	for (uint32_t i = 0; i < burst_size; i++) {
+		in_burst[i]->is_burst_counted = false;
 		change_state(in_burst[i], THROTTLED_ARMING, THROTTLED_OFF);
 		change_state(in_burst[i], THROTTLED_BURST, THROTTLED_OFF);
 		in_burst[i]->epoch = throttled_begin_epoch();

@@ -375,7 +375,7 @@ static void switch_off(const struct moment *moment, struct counter *counter,
 		return;
 	throttled->calls = calls;
 	throttled->ns = passed_ns;
-	if (is_counted && last_counter + 1 < SHIM_COUNTERS) {
+	if (is_counted && last_counter + 1 < BURST_COUNTERS) {
 		throttled->counter = ++last_counter;
 		throttled->is_counted = true;
 	}

@@ -25,6 +25,9 @@ uint64_t controller_cost(const struct shim_meta *meta);
 /* @clock units in nanoseconds; 0 if their length is unknown. */
 uint64_t controller_ns(const struct shim_meta *meta, uint64_t clock);
 
+/* The counters from this one on are for bursts. */
+#define BURST_COUNTERS (SHIM_COUNTERS / 2)
+
 /* Switches functions off if it is time to look, and calls cost more than the budget. */
 void controller_look(const struct moment *moment);
 

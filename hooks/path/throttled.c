@@ -197,6 +197,25 @@ uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
 	return count;
 }
 
+uint32_t throttled_list_enters(const struct throttled *throttled,
+			       uint32_t first, uint32_t room,
+			       struct shim_counted_call *calls)
+{
+	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
+							    __ATOMIC_ACQUIRE);
+	uint32_t count = 0;
+
+	for (; site && count < room; site = site->next) {
+		if (site->gone || !site->is_enter || first-- > 0)
+			continue;
+		first = 0;
+		calls[count++] = (struct shim_counted_call){
+			site->address, throttled->burst_counter, 0
+		};
+	}
+	return count;
+}
+
 /* --- open calls --- */
 
 bool throttled_is_stale(const struct shim_node *node, uint32_t epoch)

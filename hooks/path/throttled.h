@@ -66,6 +66,10 @@ struct throttled {
 	uint32_t strays;  /* calls of sites that are off, since it went off */
 	uint32_t counter; /* 0: none; kept when the function goes off */
 	bool is_counted;
+	/* Bursts may count with this one; 0: none yet.  Its calls are in no report. */
+	uint32_t burst_counter;
+	bool is_burst_counted;	   /* now */
+	bool has_no_burst_counter; /* its sites cannot count */
 };
 
 /* All functions that were ever switched off, in the order of their numbers. */
@@ -146,6 +150,11 @@ void throttled_mark(const struct throttled *throttled, bool is_slow);
  * from number @first on.  Returns their number. */
 uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
 			uint32_t room, struct shim_hook_call *calls);
+/* The same for shim_profiler_count_calls, with the counter for bursts: only calls of the
+ * enter hook. */
+uint32_t throttled_list_enters(const struct throttled *throttled,
+			       uint32_t first, uint32_t room,
+			       struct shim_counted_call *calls);
 
 /* Small private memory, for all threads; NULL: there is none. */
 void *throttled_take(size_t size);
@@ -169,6 +178,11 @@ void throttled_release(struct throttled *throttled);
 static inline bool throttled_is_counted(const struct throttled *throttled)
 {
 	return __atomic_load_n(&throttled->is_counted, __ATOMIC_ACQUIRE);
+}
+
+static inline bool throttled_is_burst_counted(const struct throttled *throttled)
+{
+	return __atomic_load_n(&throttled->is_burst_counted, __ATOMIC_ACQUIRE);
 }
 
 /* In a fork child: forgets the sites whose code the parent was about to change. */

@@ -276,7 +276,7 @@ static uint64_t *make_counters(struct tree *tree)
 }
 
 /* Counts a call that has reached the hook.  False: there is no memory. */
-static bool count_here(const struct throttled *throttled, uintptr_t sp)
+static bool count_here(uint32_t counter, uintptr_t sp)
 {
 	struct tree *tree = tree_get(sp);
 	uint64_t *counters = tree ? tree->counters : NULL;
@@ -285,7 +285,7 @@ static bool count_here(const struct throttled *throttled, uintptr_t sp)
 		counters = make_counters(tree);
 	if (!counters)
 		return false;
-	shim_local_add(&counters[throttled->counter], 1);
+	shim_local_add(&counters[counter], 1);
 	if (!tree_hot.shared)
 		*shim_thread_counters() = counters;
 	return true;
@@ -370,7 +370,17 @@ static bool count_enter(struct throttled *throttled, uintptr_t sp)
 		pass_pending();
 	else if (site && !is_first && throttled->strays++ >= STRAYS_MAX)
 		return false;
-	return count_here(throttled, sp);
+	return count_here(throttled->counter, sp);
+}
+
+/* Calls of sites that were not met before, and of threads without counters. */
+static void count_in_burst(struct throttled *throttled, uintptr_t sp)
+{
+	uintptr_t address = shim_hook_caller(sp);
+
+	if (!find_site(throttled, address))
+		learn_site(throttled, address, true);
+	count_here(throttled->burst_counter, sp);
 }
 
 /* Ignores the call that reached a hook at @sp, and has its site switched off; false: it is
@@ -412,6 +422,10 @@ static bool forgo(struct throttled *throttled, uint64_t function,
 {
 	struct shim_hook_call call = { function, shim_hook_caller(sp) };
 
+	if (!is_leave && throttled_is_burst_counted(throttled)) {
+		count_in_burst(throttled, sp);
+		return true;
+	}
 	if (!is_leave && throttled_is_counted(throttled)) {
 		if (count_enter(throttled, sp))
 			return true;

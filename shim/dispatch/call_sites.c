@@ -605,6 +605,16 @@ static bool is_in_one_line(uintptr_t address)
 	return (address + 1) / LINE == (address + 4) / LINE;
 }
 
+/* Whether the call counts with this distance already. */
+static bool has_distance(const struct site_image *image,
+			 const struct site *site, uint32_t distance)
+{
+	return site->counted &&
+	       read_code(image, image->memory.start + site->offset + 1,
+			 sizeof(distance)) == 0 &&
+	       __builtin_memcmp(buffer, &distance, sizeof(distance)) == 0;
+}
+
 /* Changes the distance of a call, to the compiler's one for a @target of 0.  The call is
  * off, unless the change is one store. */
 static int change_distance(struct distances *distances,
@@ -629,6 +639,8 @@ static int change_distance(struct distances *distances,
 		site->distance = distance;
 	}
 	distance = target ? (uint32_t)(target - (address + 5)) : site->distance;
+	if (has_distance(image, site, distance))
+		return 0;
 	__builtin_memcpy(buffer, &distance, sizeof(distance));
 	if (distances->image != image) {
 		if (distances->image)

@@ -21,6 +21,8 @@ THREAD, SAMPLED, THROTTLED, COUNTERS = 0xffff, 0xfff3, 0xfff2, 0xfff1
 COUNTED = 3     # the state of a struct shim_throttled_node
 META, META_AT = struct.Struct('<IIIIQQQQ'), 18848    # from budget on, in struct shim_meta
 
+BURST_COUNTERS = 1020       # as in hooks/budget/controller.h
+
 
 class Process:
     """What is in one process's part of a recording."""
@@ -37,6 +39,7 @@ class Process:
         self.samples = self.own = self.lost = 0
         for file in glob.glob(directory + '/*.calltree'):
             self.read_file(open(file, 'rb').read(), counters)
+        self.in_bursts = sum(n for i, n in counters.items() if i >= BURST_COUNTERS)
         for name, word in self.off.items():
             self.counted[name] = counters.get(word[12], 0) if word[12] else 0
 
@@ -182,6 +185,32 @@ def a_budget_takes_most_hooks_away():
         return recorded / total
     expect_equal(share(all_calls), 1, 'share of calls with a budget of 99')
     expect(share(few) < 0.5, 'share of calls with a budget of 5')
+
+
+@shimtest.test
+def most_bursts_count_at_the_call_sites():
+    """What they count is in no function's calls, and rates say no more than was seen."""
+    path = compile('throttled.cc', 'gcc', '-O2')
+    result = record([path, '600', '0'], 'calltree:budget=5')
+    truths, all_bursts, all_counted = truths_of(result), 0, 0
+    for process in processes_of(result):
+        truth = truths[process.pid]
+        expect_exact(process, truth)
+        off = [name for name, word in process.off.items() if word[3] == 1]
+        in_hooks = sum(process.calls.get(name, 0) - process.before.get(name, 0)
+                       for name in off)
+        calls = sum(truth[name] for name in off if name in truth)
+        all_bursts += sum(process.off[name][4] for name in off)
+        all_counted += process.in_bursts
+        seen = sum(process.off[name][5] for name in off)
+        expect(seen <= process.in_bursts + in_hooks,
+               'rates of %d calls: %d were counted, %d recorded' %
+               (seen, process.in_bursts, in_hooks))
+        expect(process.in_bursts + in_hooks <= calls,
+               '%d calls: %d were counted, %d recorded' %
+               (calls, process.in_bursts, in_hooks))
+    expect(all_bursts > 4 and all_counted > 0,
+           '%d bursts counted %d calls' % (all_bursts, all_counted))
 
 
 @shimtest.test
