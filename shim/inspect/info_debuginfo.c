@@ -8,6 +8,7 @@
 #include "inspect/helper.h"
 #include "inspect/info.h"
 #include "inspect/info_location.h"
+#include "inspect/known.h"
 #include "os/text.h"
 #include "runtime/contract.h"
 #include "runtime/log.h"
@@ -131,6 +132,8 @@ enum shim_result info_ask_prototype(
 	struct info_location location, hook;
 	enum shim_result r;
 
+	if (known_answer(HELPER_PROTOTYPE, function, use, argument))
+		return SHIM_OK;
 	info_read_symbols(function);
 	image_pin();
 	r = info_find_symbol(function, &location);
@@ -206,7 +209,9 @@ enum shim_result info_ask(enum helper_verb verb, shim_function function,
 				      void *argument),
 			  void *argument)
 {
-	return info_ask_at(verb, function, function, use, argument);
+	return known_answer(verb, function, use, argument) ?
+		       SHIM_OK :
+		       info_ask_at(verb, function, function, use, argument);
 }
 
 static enum shim_result query_debuginfo(enum helper_verb verb,

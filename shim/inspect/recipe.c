@@ -6,7 +6,9 @@
 
 #include "inspect/code.h"
 #include "inspect/debuginfo/debuginfo.h"
+#include "inspect/entry_values.h"
 #include "inspect/info.h"
+#include "inspect/known.h"
 #include "os/sys.h"
 #include "runtime/state.h"
 
@@ -97,6 +99,13 @@ static void locate_parameters(const struct recipe_job *job,
 		.count = space->value_count,
 	};
 
+	if (arch_frame_entry(job->frame) &&
+	    known_has(recipe->cached.function)) {
+		entry_values_locate(recipe, &space->values[0]);
+		set_reasons(recipe);
+		reject_damaged(job, recipe);
+		return;
+	}
 	__builtin_memset(places, 0, sizeof(places));
 	for (uint32_t i = 0; i < PROTOTYPE_VALUES_MAX; i++)
 		places[i].reason = SHIM_UNAVAILABLE_CODE;

@@ -34,9 +34,15 @@ static void load(uintptr_t address, uintptr_t *value)
 static bool read_place(const struct recipe_reader *reader,
 		       const struct decode_place *place, uintptr_t *value)
 {
+	const struct arch_entry *entry = arch_frame_entry(reader->frame);
 	const unsigned char *vector;
 
 	switch (place->where) {
+	case DECODE_AT_ENTRY:
+		if (!entry)
+			return false;
+		load((uintptr_t)entry + (uintptr_t)place->offset, value);
+		return true;
 	case DECODE_IN_REGISTER:
 		return read_register(reader->frame, place->number, value);
 	case DECODE_IN_VECTOR:
@@ -190,6 +196,11 @@ uintptr_t recipe_read(const struct recipe_reader *reader,
 	}
 	if (part->value.kind == PROTOTYPE_REFERENCE)
 		return read_eightbyte(reader, part, 0, &value) ? value : 0;
+	if (places[0].where == DECODE_ABOVE_ENTRY)
+		return arch_frame_entry(reader->frame) ?
+			       arch_frame_entry(reader->frame)->stack +
+				       (uintptr_t)places[0].offset :
+			       0;
 	if (part->places.in_memory && places[0].where == DECODE_ABOVE_SP)
 		return ARCH_FRAME_CFA(reader->frame) +
 		       (uintptr_t)places[0].offset;

@@ -9,6 +9,7 @@
 #include "dispatch/callspec.h"
 #include "image/image.h"
 #include "image/imports.h"
+#include "inspect/known.h"
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "os/text.h"
@@ -149,6 +150,7 @@ static void take_import(void *argument, const struct import *import)
 	call.is_filtered = !import->is_call;
 	search->has_shared |= !import->is_call;
 	search->result = add_call(image, &call);
+	known_add(call.function, import->name);
 }
 
 /* A Shell sort: most slots are in order already. */

@@ -151,17 +151,38 @@ enum returns_answer returns_open(uintptr_t slot)
 
 /* arch/.../returns.S calls it for a plan. */
 HIDDEN void returns_run(shim_function function, const void *site,
-			uintptr_t frame, uint32_t event);
+			uintptr_t frame, uint32_t event,
+			const unsigned char *vectors, size_t step);
+
+/* The registers that shim_entry has pushed below its frame.  (Those of returns_enter_kept
+ * are elsewhere, but no query reads them: inspect/known.h.) */
+static void read_entry(struct arch_entry *entry, uintptr_t frame,
+		       const unsigned char *vectors, size_t step)
+{
+	const uintptr_t *pushed = (const uintptr_t *)frame;
+	const uintptr_t integers[6] = { pushed[-5], pushed[-4], pushed[-3],
+					pushed[-2], pushed[-6], pushed[-7] };
+
+	for (unsigned i = 0; i < 6; i++)
+		entry->integers[i] = integers[i];
+	entry->stack = frame + 2 * sizeof(uintptr_t);
+	for (unsigned i = 0; i < 8; i++)
+		__builtin_memcpy(entry->vectors[i], vectors + i * step, 16);
+}
 
 void returns_run(shim_function function, const void *site, uintptr_t frame,
-		 uint32_t event)
+		 uint32_t event, const unsigned char *vectors, size_t step)
 {
 	struct arch_frame registers;
+	struct arch_entry entry;
 	struct plan_call call;
 
 	registers.entry = NULL; /* tells signal handlers: not in a hook yet */
 	registers.event = (uint16_t)event;
 	registers.has_registers = 0;
+	ARCH_FRAME_SET_ENTRY(&registers, event == PLAN_ENTER ? &entry : NULL);
+	if (event == PLAN_ENTER)
+		read_entry(&entry, frame, vectors, step);
 	registers.function = function;
 	registers.site = site;
 	registers.return_address = shim_hook_caller(frame);

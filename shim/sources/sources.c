@@ -443,6 +443,7 @@ void sources_run(struct arch_frame *frame)
 {
 	struct plan_call call;
 
+	ARCH_FRAME_SET_ENTRY(frame, NULL);
 	call.event = frame->event;
 	call.function = frame->function;
 	call.site = frame->site;

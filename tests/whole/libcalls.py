@@ -118,6 +118,39 @@ def a_filter_chooses_among_the_calls():
 
 
 @test
+def arguments_are_those_of_the_calls():
+    source = os.path.join(shimtest.scratch, 'passing.c')
+    with open(source, 'w') as file:
+        file.write('#include <fcntl.h>\n#include <math.h>\n'
+                   '#include <stdio.h>\n#include <stdlib.h>\n'
+                   '#include <string.h>\n#include <sys/mman.h>\n'
+                   'int main(void) { volatile double x = 2;\n'
+                   'int fd = open("/dev/null", O_RDWR);\n'
+                   'char *block = malloc(77);\n'
+                   'strcpy(block, "text");\n'
+                   'mmap(NULL, 4096, 1, 2, fd, 8192);\n'
+                   'printf("%zu %g\\n", strlen(block), pow(x, 3));\n'
+                   'return 0; }\n')
+    program = os.path.join(shimtest.scratch, 'passing')
+    subprocess.run(['gcc', '-w', '-O1', '-fno-builtin', source, '-o', program,
+                    '-lm'], check=True)
+    # A filter, which some functions pass, takes another way to the hooks.
+    for more in [{}, {'SHIM_FILTER': 'all,-M:close'}]:
+        result = record([program], 'trace:args=all', SHIM_LIBCALLS='program',
+                        **more)
+        expect_equal(result.stdout, '4 8\n', 'what it prints')
+        shown = subprocess.run([shimtest.report, 'replay', result.output],
+                               capture_output=True, text=True).stdout
+        for call in ['open(path = "/dev/null", flags = 2)',
+                     'malloc(size = 77)', 'from = "text")',
+                     'strlen(text = "text")', 'pow(x = 2, y = 3)',
+                     'size = 4096, protection = 1, flags = 2, fd = 3, '
+                     'offset = 8192)',
+                     'printf(format = "%zu %g\\n")']:
+            expect(call in shown, '%s: %s' % (call, shown))
+
+
+@test
 def calls_and_hooks_make_one_tree():
     program = compile('library_calls.c', 'gcc', '-O0', ['-fno-builtin'],
                       libraries=['-lm', '-lpthread'])

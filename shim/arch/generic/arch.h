@@ -92,6 +92,15 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 #define ARCH_FRAME_ALL		    2
 #define ARCH_FRAME_REGISTERS(frame) ((frame)->has_registers)
 
+/* The arguments of a function at its beginning: no frame has them. */
+struct arch_entry {
+	uintptr_t integers[6];
+	uintptr_t stack;
+	unsigned char vectors[8][16];
+};
+#define ARCH_FRAME_SET_ENTRY(frame, entry) ((void)(frame))
+#define arch_frame_entry(frame)		   ((void)(frame), (const struct arch_entry *)0)
+
 static inline const void *arch_frame_at(const struct arch_frame *frame,
 					unsigned number, bool is_vector)
 {

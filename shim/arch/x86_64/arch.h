@@ -122,6 +122,23 @@ arch_frame_arguments(const struct arch_frame *frame)
 	return (const struct arch_arguments *)(const void *)frame - 1;
 }
 
+/* The arguments of a function at its beginning.  A frame without registers has its address
+ * in @near, or NULL. */
+struct arch_entry {
+	uintptr_t integers[6];
+	uintptr_t stack; /* where arguments on the stack begin */
+	unsigned char vectors[8][16];
+};
+
+static inline const struct arch_entry *
+arch_frame_entry(const struct arch_frame *frame)
+{
+	return frame->has_registers ? 0 :
+				      (const struct arch_entry *)frame->near;
+}
+
+#define ARCH_FRAME_SET_ENTRY(frame, entry) ((void)((frame)->near = (entry)))
+
 /* The value of has_registers if arch_arguments exist. */
 #define ARCH_FRAME_ALL		    2
 #define ARCH_FRAME_REGISTERS(frame) ((frame)->has_registers & 3)

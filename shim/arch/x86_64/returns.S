@@ -190,7 +190,7 @@ shim_returned:
 /*
  * The hooks for all other plans: they keep the vector registers that may have arguments or
  * results, because hooks of modules may use them, and call
- * returns_run(function, site, frame, event).  They keep all 16 registers that code
+ * returns_run(function, site, frame, event, the vector registers, their size).  They keep all 16 registers that code
  * without AVX-512 has: the compiler of a function that is not marked knows which of them
  * the function leaves alone, and its callers use that.
  */
@@ -219,6 +219,8 @@ shim_returned:
 	ja	4f
 	sub	$(16*16), %rsp
 	VECTORS	movaps, xmm, 16, 1
+	mov	%rsp, %r8
+	mov	$16, %r9d
 	call	returns_run
 	VECTORS	movaps, xmm, 16, 0
 1:	mov	%rbp, %rsp
@@ -230,11 +232,15 @@ shim_returned:
 	.cfi_restore_state
 2:	sub	$(16*32), %rsp
 	VECTORS	vmovaps, ymm, 32, 1
+	mov	%rsp, %r8
+	mov	$32, %r9d
 	call	returns_run
 	VECTORS	vmovaps, ymm, 32, 0
 	jmp	1b
 4:	sub	$(16*64), %rsp
 	VECTORS	vmovaps, zmm, 64, 1
+	mov	%rsp, %r8
+	mov	$64, %r9d
 	call	returns_run
 	VECTORS	vmovaps, zmm, 64, 0
 	jmp	1b

@@ -43,9 +43,11 @@ struct decode_answer {
 enum decode_where {
 	DECODE_NOWHERE, /* the value is lost */
 	DECODE_IN_REGISTER,
-	DECODE_IN_VECTOR, /* at @offset in a vector register */
-	DECODE_ON_STACK,  /* at decode_frame + offset */
-	DECODE_ABOVE_SP,  /* at the stack pointer + offset */
+	DECODE_IN_VECTOR,   /* at @offset in a vector register */
+	DECODE_ON_STACK,    /* at decode_frame + offset */
+	DECODE_ABOVE_SP,    /* at the stack pointer + offset */
+	DECODE_AT_ENTRY,    /* at @offset in arch_frame_entry() */
+	DECODE_ABOVE_ENTRY, /* at the stack's first argument + offset */
 };
 
 struct decode_place {
