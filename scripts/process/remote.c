@@ -114,9 +114,10 @@ static enum remote_result interrupt(struct remote *remote)
 	enum remote_result result;
 	int status;
 
-	if (ptrace(PTRACE_INTERRUPT, remote->tid, 0, 0) < 0)
-		return REMOTE_GONE;
 	for (;;) {
+		/* A stop for a signal takes back what was asked for before. */
+		if (ptrace(PTRACE_INTERRUPT, remote->tid, 0, 0) < 0)
+			return REMOTE_GONE;
 		result = wait_for_stop(remote, &status);
 		if (result != REMOTE_DONE || status >> 16 == PTRACE_EVENT_STOP)
 			return result;
