@@ -28,6 +28,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stddef.h>
 #include <shim/info.h>
 
 #include <shim/banned.h>
@@ -40,7 +41,49 @@ typedef void *(*space_opener)(Lmid_t space, const char *path, int flags);
 static opener real_dlopen;
 static space_opener real_dlmopen;
 static int (*real_dlclose)(void *handle);
+static int (*real_iterate)(int (*each)(struct dl_phdr_info *, size_t, void *),
+			   void *argument);
 static uint32_t close_count;
+
+/* --- has the loader loaded or unloaded anything? --- */
+
+/* The objects that the loader has loaded and unloaded since the start. */
+struct loads {
+	unsigned long long loaded, unloaded;
+	bool is_known;
+};
+
+static int read_loads(struct dl_phdr_info *object, size_t size, void *argument)
+{
+	struct loads *loads = argument;
+
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) +
+			    sizeof(object->dlpi_subs)) {
+		loads->loaded = object->dlpi_adds;
+		loads->unloaded = object->dlpi_subs;
+		loads->is_known = true;
+	}
+	return 1;
+}
+
+static struct loads count_loads(void)
+{
+	struct loads loads = { .is_known = false };
+
+	if (real_iterate)
+		real_iterate(read_loads, &loads);
+	return loads;
+}
+
+/* Programs open and close libraries that stay loaded; a scan for each costs more than
+ * their start.  Another thread that opens or closes meanwhile scans itself. */
+static bool is_changed_since(const struct loads *before)
+{
+	struct loads now = count_loads();
+
+	return !now.is_known || !before->is_known ||
+	       now.loaded != before->loaded || now.unloaded != before->unloaded;
+}
 
 /* --- does the result depend on the caller? --- */
 
@@ -146,27 +189,37 @@ static bool raise_failed(const char *path)
 	return true;
 }
 
+static void look_again_after(const struct loads *before)
+{
+	if (is_changed_since(before) || image_is_unseen())
+		open_look_again();
+	else
+		image_raise_pending();
+}
+
 /* After a failure it calls dlopen again: the second failure leaves a message for the
  * program's dlerror(). */
 static void *open_watched(const char *path, int flags)
 {
+	struct loads before = count_loads();
 	void *handle = real_dlopen(path, flags);
 
 	if (!handle && raise_failed(path))
 		handle = real_dlopen(path, flags);
 	if (handle)
-		open_look_again();
+		look_again_after(&before);
 	return handle;
 }
 
 static void *open_watched_in(Lmid_t space, const char *path, int flags)
 {
+	struct loads before = count_loads();
 	void *handle = real_dlmopen(space, path, flags);
 
 	if (!handle && raise_failed(path))
 		handle = real_dlmopen(space, path, flags);
 	if (handle)
-		open_look_again();
+		look_again_after(&before);
 	return handle;
 }
 
@@ -230,6 +283,7 @@ static void raise_unloading(const struct link_map *object)
 
 EDGE int dlclose(void *handle)
 {
+	struct loads before;
 	int result;
 
 	if (!real_dlclose)
@@ -241,12 +295,13 @@ EDGE int dlclose(void *handle)
 		image_look_again();
 	if (events_counts.image_unloading > 0)
 		raise_unloading(handle);
-	image_closing(1);
+	image_closing();
+	before = count_loads();
 	result = real_dlclose(handle);
 	__atomic_add_fetch(&close_count, 1, __ATOMIC_ACQ_REL);
 	code_closed();
 	code_cache_closed();
-	image_closing(0);
+	image_closed(is_changed_since(&before));
 	unwind_closed();
 	image_raise_pending();
 	return result;
@@ -261,5 +316,6 @@ void edge_images_resolve(void)
 {
 	real_dlopen = (opener)lookup_real("dlopen");
 	real_dlmopen = (space_opener)lookup_real("dlmopen");
+	real_iterate = lookup_real("dl_iterate_phdr");
 	real_dlclose = (int (*)(void *))lookup_real("dlclose");
 }

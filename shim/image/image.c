@@ -595,6 +595,7 @@ void image_look_again(void)
 }
 
 static int closing;
+static bool has_deferred; /* somebody waits for the scan after a dlclose */
 
 static int begin_closing(void *unused)
 {
@@ -603,23 +604,28 @@ static int begin_closing(void *unused)
 	return 0;
 }
 
-void image_closing(int begins)
+void image_closing(void)
 {
-	if (begins) {
-		/* Under the lock, so that no object is unloaded while a thread holds
-		 * it. */
-		if (state_call_locked(begin_closing, NULL) < 0)
-			begin_closing(NULL);
-		return;
-	}
+	/* Under the lock, so that no object is unloaded while a thread holds it. */
+	if (state_call_locked(begin_closing, NULL) < 0)
+		begin_closing(NULL);
+}
+
+void image_closed(bool is_changed)
+{
 	__atomic_fetch_add(&closing, -1, __ATOMIC_ACQ_REL);
-	image_look_again();
+	if (__atomic_exchange_n(&has_deferred, false, __ATOMIC_ACQ_REL) ||
+	    is_changed)
+		image_look_again();
 }
 
 bool image_is_closing(void)
 {
 	ASSERT_LOCKED();
-	return __atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0;
+	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) == 0)
+		return false;
+	__atomic_store_n(&has_deferred, true, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* Regions of code that belongs to no file, because the program generates it.  Without

@@ -114,11 +114,13 @@ TOPIC(images_forked, bool is_complete);
  */
 bool image_was_told(shim_image id);
 
-/* Called before (1) and after (0) dlclose.  Between the calls, an address may already
- * belong to an object that another thread has just loaded. */
-void image_closing(int begins);
-/* Whether a thread is between these calls.  State lock held: while it is held, no
- * thread begins a dlclose. */
+/* Called before and after dlclose.  Between the calls, an address may already belong to an
+ * object that another thread has just loaded.  If the loader has unloaded nothing
+ * (@is_changed) and nobody has asked image_is_closing(), there is no scan. */
+void image_closing(void);
+void image_closed(bool is_changed);
+/* Whether a thread is between these calls; who asks may wait for the scan that follows.
+ * State lock held: while it is held, no thread begins a dlclose. */
 bool image_is_closing(void);
 
 /* In a forked child: writes all images into its own recording. */

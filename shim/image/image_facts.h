@@ -20,9 +20,10 @@ struct image_facts {
 };
 
 /* Reads the properties of the image mapped at @start.  False if it is no 64-bit ELF
- * image, or if another thread unmaps it meanwhile. */
+ * image, or if another thread unmaps it meanwhile.  The caller holds the lock. */
 bool image_read_facts(uintptr_t start, struct image_facts *facts);
-/* The size in bytes of the address range of the image's segments, or 0. */
+/* The size in bytes of the address range of the image's segments, or 0.  The caller
+ * holds the lock. */
 uintptr_t image_read_span(uintptr_t start);
 
 #endif

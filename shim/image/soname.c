@@ -13,7 +13,7 @@
 
 static bool find_dynamic(const struct image_entry *image, uintptr_t *dynamic)
 {
-	struct segments segments = segments_at(image->start);
+	struct segments segments = segments_at(image->start, sys_peek);
 	Elf64_Phdr part;
 
 	while (segments_next(&segments, &part))

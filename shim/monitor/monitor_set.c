@@ -75,7 +75,7 @@ bool monitor_add_to(struct monitor_set *set, uintptr_t pc, uint32_t count)
 bool monitor_find_code(const struct image_entry *image, uintptr_t *low,
 		       uintptr_t *high, uintptr_t *entry)
 {
-	struct segments segments = segments_at(image->start);
+	struct segments segments = segments_at(image->start, sys_peek);
 	Elf64_Ehdr elf;
 	Elf64_Phdr part;
 

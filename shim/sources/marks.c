@@ -9,6 +9,7 @@
 #include "dispatch/hook_table.h"
 #include "image/elf_file.h"
 #include "image/image.h"
+#include "os/pages.h"
 #include "os/segments.h"
 #include "os/sys.h"
 #include "os/text.h"
@@ -32,10 +33,12 @@ static bool has_hooks;
 
 static void find_texts(const struct source_image *image)
 {
-	struct segments segments = segments_at(image->start);
+	struct segments segments;
 	Elf64_Phdr part;
 
 	text_count = 0;
+	pages_begin();
+	segments = segments_at(image->start, pages_read);
 	while (segments_next(&segments, &part)) {
 		uintptr_t start = image->bias + part.p_vaddr;
 
@@ -46,6 +49,7 @@ static void find_texts(const struct source_image *image)
 		texts[text_count].start = start;
 		texts[text_count++].end = start + part.p_memsz;
 	}
+	pages_end();
 }
 
 static bool is_code(uintptr_t address, size_t size)

@@ -69,7 +69,7 @@ static int search_code(uintptr_t start, uintptr_t end,
 int slot_uses_find(uintptr_t start, uintptr_t bias, struct slot_place *places,
 		   uint32_t count)
 {
-	struct segments segments = segments_at(start);
+	struct segments segments = segments_at(start, sys_peek);
 	Elf64_Phdr part;
 	int r = 0;
 

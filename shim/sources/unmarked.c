@@ -65,7 +65,7 @@ static struct work current;
 static int copy_image(struct work *work)
 {
 	const struct source_image *image = work->image;
-	struct segments segments = segments_at(image->start);
+	struct segments segments = segments_at(image->start, sys_peek);
 	Elf64_Phdr part;
 	void *memory;
 	int r;

@@ -35,7 +35,7 @@ static bool copy_bytes(const struct tables *tables, uintptr_t at, void *to,
 
 static bool find_segment(const struct image_entry *image, struct tables *tables)
 {
-	struct segments segments = segments_at(image->start);
+	struct segments segments = segments_at(image->start, sys_peek);
 	Elf64_Phdr part;
 
 	while (segments_next(&segments, &part)) {

@@ -581,7 +581,7 @@ Test(sites, what_may_go_waits_until_nothing_is_being_closed, .init = make_image)
 {
 	call_sites_remove(about.start, about.end);
 	add_image(true);
-	image_closing(1);
+	image_closing();
 	cr_assert(eq(int, call_sites_switch_all(false), -EBUSY));
 	cr_assert(eq(int,
 		     call_sites_switch_call(about.start + CALL_MOLD + 5, false),
@@ -589,12 +589,12 @@ Test(sites, what_may_go_waits_until_nothing_is_being_closed, .init = make_image)
 	call_sites_settle();
 	cr_assert(is_as_before());
 	cr_assert(eq(u32, sites_state().sites, 0), "it was looked at");
-	image_closing(0);
+	image_closed(false);
 	cr_assert(is_off(ALL));
-	image_closing(1);
+	image_closing();
 	cr_assert(eq(int, call_sites_switch_all(true), -EBUSY));
 	cr_assert(is_off(ALL));
-	image_closing(0);
+	image_closed(false);
 	cr_assert(is_as_before());
 }
 
