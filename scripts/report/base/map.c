@@ -1,7 +1,4 @@
-/*
- * A map of numbers with open addressing.  Keys are in one array and values in
- * another; value 0 marks a free slot.
- */
+/* A map of numbers with open addressing. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,50 +7,54 @@
 #include "base/map.h"
 #include "base/memory.h"
 
-static size_t find_slot(const struct map *map, uint64_t key)
+static struct map_slot *find_slot(const struct map *map, uint64_t key)
 {
 	size_t mask = map->capacity - 1, i = hash_mix(key) & mask;
 
-	while (map->values[i] && map->keys[i] != key)
+	while (map->slots[i].value && map->slots[i].key != key)
 		i = (i + 1) & mask;
-	return i;
+	return &map->slots[i];
 }
 
 uint32_t map_get(const struct map *map, uint64_t key)
 {
 	/* An empty slot holds 0.  Minus one, that gives NONE. */
-	return map->capacity ? map->values[find_slot(map, key)] - 1 : NONE;
+	return map->capacity ? find_slot(map, key)->value - 1 : NONE;
 }
 
-static void map_grow(struct map *map)
+static void resize(struct map *map, size_t capacity)
 {
-	struct map new = { .capacity = map->capacity ? map->capacity * 2 : 64,
-			   .count = map->count };
-	size_t i, slot;
+	struct map new = { .capacity = capacity, .count = map->count };
+	size_t i;
 
-	new.keys = allocate(new.capacity, sizeof(*new.keys));
-	new.values = allocate(new.capacity, sizeof(*new.values));
-	for (i = 0; i < map->capacity; i++) {
-		if (!map->values[i])
-			continue;
-		slot = find_slot(&new, map->keys[i]);
-		new.keys[slot] = map->keys[i];
-		new.values[slot] = map->values[i];
-	}
+	new.slots = allocate(new.capacity, sizeof(*new.slots));
+	for (i = 0; i < map->capacity; i++)
+		if (map->slots[i].value)
+			*find_slot(&new, map->slots[i].key) = map->slots[i];
 	map_free(map);
 	*map = new;
 }
 
-/* The slot of @key, or the free slot where @key belongs (its value is 0). */
-static size_t make_slot(struct map *map, uint64_t key)
+void map_reserve(struct map *map, size_t count)
 {
-	size_t slot;
+	size_t capacity = map->capacity ? map->capacity : 64;
+
+	while (capacity / 2 < count)
+		capacity *= 2;
+	if (capacity > map->capacity)
+		resize(map, capacity);
+}
+
+/* The slot of @key, or the free slot where @key belongs (its value is 0). */
+static struct map_slot *make_slot(struct map *map, uint64_t key)
+{
+	struct map_slot *slot;
 
 	if (map->count * 2 >= map->capacity)
-		map_grow(map);
+		resize(map, map->capacity ? map->capacity * 2 : 64);
 	slot = find_slot(map, key);
-	if (!map->values[slot]) {
-		map->keys[slot] = key;
+	if (!slot->value) {
+		slot->key = key;
 		map->count++;
 	}
 	return slot;
@@ -61,24 +62,20 @@ static size_t make_slot(struct map *map, uint64_t key)
 
 uint32_t map_add(struct map *map, uint64_t key, uint32_t value)
 {
-	size_t slot = make_slot(map, key);
+	struct map_slot *slot = make_slot(map, key);
 
-	if (!map->values[slot])
-		map->values[slot] = value + 1;
-	return map->values[slot] - 1;
+	if (!slot->value)
+		slot->value = value + 1;
+	return slot->value - 1;
 }
 
 void map_set(struct map *map, uint64_t key, uint32_t value)
 {
-	/* map_reserve() may move the values */
-	size_t slot = make_slot(map, key);
-
-	map->values[slot] = value + 1;
+	make_slot(map, key)->value = value + 1;
 }
 
 void map_free(struct map *map)
 {
-	free(map->keys);
-	free(map->values);
+	free(map->slots);
 	*map = (struct map){ 0 };
 }

@@ -7,13 +7,19 @@
 
 #define NONE UINT32_MAX
 
-/* A map from uint64_t to uint32_t.  NONE cannot be a value. */
+struct map_slot {
+	uint64_t key;
+	uint32_t value; /* value + 1; 0: the slot is free */
+};
+
 struct map {
-	uint64_t *keys;
-	uint32_t *values; /* value + 1; 0: free slot */
-	size_t capacity;  /* 0 or a power of two */
+	struct map_slot *slots;
+	size_t capacity; /* 0 or a power of two */
 	size_t count;
 };
+
+/* Makes room for @count keys in all, which are added faster then. */
+void map_reserve(struct map *map, size_t count);
 
 uint32_t map_get(const struct map *map, uint64_t key);
 /* Returns the value of @key; a new @key gets @value. */

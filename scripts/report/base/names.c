@@ -14,7 +14,7 @@
 
 static uint64_t hash_text(const char *text)
 {
-	uint64_t hash = hash_seed();
+	uint64_t hash = hash_seed;
 
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;

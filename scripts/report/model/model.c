@@ -598,6 +598,7 @@ static void add_file(struct build *build, struct tree_file *file)
 	build->cycles = build->bad_times = build->bad_extras = 0;
 	build->bad_memory = build->bad_counts = 0;
 	build->count_limit = process_count_limit(build->process);
+	map_reserve(&build->paths, build->paths.count + file->entry_count);
 	build->stack = allocate(file->entry_count, sizeof(*build->stack));
 	add_roots(build);
 	for (i = 0; i < file->entry_count; i++)

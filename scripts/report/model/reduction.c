@@ -26,12 +26,17 @@
 #include "read/recording.h"
 
 static uint32_t find_path(struct reduction *reduction, uint32_t parent,
-			  uint32_t function)
+			  uint32_t function, uint32_t guess)
 {
-	uint32_t number = map_add(&reduction->path_by_key,
-				  (uint64_t)parent << 32 | function,
-				  reduction->path_count);
+	uint32_t number;
 
+	if (guess < reduction->path_count &&
+	    reduction->paths[guess].path.parent == parent &&
+	    reduction->paths[guess].path.function == function)
+		return guess;
+	number = map_add(&reduction->path_by_key,
+			 (uint64_t)parent << 32 | function,
+			 reduction->path_count);
 	if (number < reduction->path_count)
 		return number;
 	GROW(reduction->paths, reduction->path_count, reduction->path_room);
@@ -54,7 +59,7 @@ static uint32_t find_path(struct reduction *reduction, uint32_t parent,
 void reduction_begin(struct reduction *reduction)
 {
 	*reduction = (struct reduction){ .sums = { .bucket_ns = 1 } };
-	find_path(reduction, NONE, NONE);
+	find_path(reduction, NONE, NONE, 0);
 }
 
 static void add_part(struct reduction *reduction, const char *name,
@@ -328,7 +333,8 @@ static uint32_t *add_paths(struct reduction *reduction,
 		numbers[i] = i == 0 ?
 				     0 :
 				     find_path(reduction, numbers[path->parent],
-					       functions[path->function]);
+					       functions[path->function],
+					       numbers[i - 1] + 1);
 		reduction_sum_path(&reduction->paths[numbers[i]].path, path);
 	}
 	return numbers;
@@ -528,7 +534,8 @@ static void join_paths(struct reduction *reduction,
 		numbers[i] = i == 0 ? 0 :
 				      find_path(reduction,
 						numbers[path->path.parent],
-						functions[path->path.function]);
+						functions[path->path.function],
+						numbers[i - 1] + 1);
 		sum = &reduction->paths[numbers[i]];
 		reduction_sum_path(&sum->path, &path->path);
 		join_spread(&sum->spread, &path->spread, before);
