@@ -5,7 +5,9 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 import shimtest
 from shimtest import (compile, expect, expect_equal, new_directory, record,
@@ -353,6 +355,27 @@ def otf2_is_whole_or_not_there():
         done = subprocess.run(command, capture_output=True, text=True)
         expect(done.returncode == 1 and message in done.stderr, done.stderr)
     expect_equal(os.listdir(directory), [], 'left behind')
+
+
+@test
+def a_directory_that_is_not_finished_goes():
+    source = os.path.join(new_directory('many'), 'many.c')
+    with open(source, 'w') as file:
+        file.write('''__attribute__((noinline)) long half(long n) { return n / 2; }
+int main(void) { long i, s = 0; for (i = 0; i < 3000000; i++) s += half(i); return s < 0; }
+''')
+    output = record([compile(source)], 'trace').output
+    for name in ['ctf'] + ['otf2'] * has_otf2():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            directory = new_directory('stopped')
+            export = subprocess.Popen([shimtest.report, 'export', name, output, '-o',
+                                       directory + '/out'])
+            while not os.listdir(directory):
+                time.sleep(0.001)
+            export.send_signal(number)
+            # The export may have been faster.
+            wanted = {-number: [], 0: ['out']}[export.wait()]
+            expect_equal(os.listdir(directory), wanted, name)
 
 
 # --- refusals ---

@@ -1,47 +1,142 @@
-/* Writes an output that is a directory: either all of it appears, or nothing. */
+/*
+ * Writes an output that is a directory: either all of it appears, or nothing.
+ * The functions that remove it allocate nothing, because signal handlers call
+ * them.
+ */
+#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/directory.h"
 #include "base/memory.h"
 #include "base/messages.h"
 
-static const char *wanted, *unfinished;
+#define DEPTH_MAX 16
 
-static int remove_one(const char *path, const struct stat *info, int kind,
-		      struct FTW *walk)
+static const char *wanted;
+static const char *volatile unfinished; /* NULL: none */
+
+/* --- removing --- */
+
+static void remove_entry(int directory, const char *name, int depth);
+
+static void remove_content(int directory, int depth)
 {
-	(void)info;
-	(void)kind;
-	(void)walk;
-	return remove(path);
+	_Alignas(struct dirent64) char buffer[2048];
+	long size;
+
+	while ((size = syscall(SYS_getdents64, directory, buffer,
+			       sizeof(buffer))) > 0)
+		for (long at = 0; at < size;) {
+			struct dirent64 *entry = (void *)(buffer + at);
+
+			at += entry->d_reclen;
+			if (strcmp(entry->d_name, ".") != 0 &&
+			    strcmp(entry->d_name, "..") != 0)
+				remove_entry(directory, entry->d_name, depth);
+		}
+}
+
+static void remove_entry(int directory, const char *name, int depth)
+{
+	int fd;
+
+	if (unlinkat(directory, name, 0) == 0 || depth == 0)
+		return;
+	fd = openat(directory, name,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	remove_content(fd, depth - 1);
+	close(fd);
+	unlinkat(directory, name, AT_REMOVEDIR);
+}
+
+void directory_remove(int directory, const char *name)
+{
+	remove_entry(directory, name, DEPTH_MAX);
+}
+
+/* --- the output --- */
+
+static void remove_unfinished(void)
+{
+	const char *name = unfinished;
+
+	unfinished = NULL;
+	if (name)
+		directory_remove(AT_FDCWD, name);
+}
+
+static void remove_on_signal(int number)
+{
+	remove_unfinished();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
+#define SIGNALS (sizeof(signals) / sizeof(*signals))
+
+static void remove_at_the_end(void)
+{
+	struct sigaction before;
+	size_t i;
+
+	for (i = 0; i < SIGNALS; i++)
+		if (sigaction(signals[i], NULL, &before) == 0 &&
+		    before.sa_handler != SIG_IGN)
+			signal(signals[i], remove_on_signal);
+	die_after(remove_unfinished);
+}
+
+/* No signal comes between the directory and the note of it. */
+static int make_unfinished(const char *name)
+{
+	sigset_t blocked, before;
+	size_t i;
+	int r;
+
+	sigemptyset(&blocked);
+	for (i = 0; i < SIGNALS; i++)
+		sigaddset(&blocked, signals[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	r = mkdir(name, 0700);
+	if (r == 0)
+		unfinished = name;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return r;
 }
 
 _Noreturn void directory_give_up(const char *path)
 {
-	int error = errno;
-
-	nftw(unfinished, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	die("%s: %s", path, strerror(error));
+	die("%s: %s", path, strerror(errno));
 }
 
 const char *directory_begin(const char *path)
 {
+	const char *name = keep_format("%s.unfinished", path);
+
 	if (access(path, F_OK) == 0)
 		die("%s: exists; it is not overwritten", path);
 	wanted = path;
-	unfinished = keep_format("%s.unfinished", path);
-	if (mkdir(unfinished, 0700) < 0)
-		die("%s: %s", unfinished, strerror(errno));
-	return unfinished;
+	remove_at_the_end();
+	if (make_unfinished(name) < 0)
+		die("%s: %s", name, strerror(errno));
+	return name;
 }
 
 void directory_end(void)
 {
 	if (rename(unfinished, wanted) < 0)
 		directory_give_up(wanted);
+	unfinished = NULL;
 }

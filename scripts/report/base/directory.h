@@ -2,12 +2,17 @@
 #ifndef REPORT_BASE_DIRECTORY_H
 #define REPORT_BASE_DIRECTORY_H
 
-/* Makes the directory, mode 0700, and returns its temporary name; dies if @path
- * exists.  Only one such directory can be open at a time. */
+/*
+ * Makes the directory, mode 0700, and returns its temporary name; dies if @path
+ * exists.  Only one such directory can be open at a time.  Until
+ * directory_end(), die() and signals that end the process remove it.
+ */
 const char *directory_begin(const char *path);
 void directory_end(void);
-/* Removes the unfinished directory and dies; errno is the error that occurred
- * at @path. */
+/* Dies; errno is the error that occurred at @path. */
 _Noreturn void directory_give_up(const char *path);
+
+/* Removes a file, or a directory and its content, as far as possible. */
+void directory_remove(int directory, const char *name);
 
 #endif
