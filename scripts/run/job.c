@@ -92,7 +92,7 @@ void job_find(struct job *job)
 
 bool job_is_large(const struct job *job)
 {
-	return job->size >= LARGE;
+	return job->size >= LARGE || job->has_node_files;
 }
 
 /* The processes on this node, from a list such as "4(x2),3". */

@@ -8,12 +8,14 @@ struct job {
 	unsigned int size; /* number of ranks; 1: no parallel job */
 	unsigned int rank;
 	char id[80]; /* the same in all ranks, different in other jobs */
+	bool has_node_files; /* each host puts its ranks into one file */
 };
 
 /* job_find - read the environment that mpirun, srun and similar programs set */
 void job_find(struct job *job);
 
-/* Whether reports of the job need a reduction: each host adds up its own ranks. */
+/* Whether each host adds up its own ranks, for reports of large jobs and for files of
+ * hosts. */
 bool job_is_large(const struct job *job);
 /* Notes in @directory that this rank has ended.  Returns true in the last rank of the
  * host, if the starter says how many there are. */
@@ -24,7 +26,8 @@ void job_host_ended(const char *directory);
 /*
  * job_wait - wait for the ends of all ranks' recordings in @directory
  *
- * In a large job it also waits for the hosts to add up their ranks.  Gives up after @seconds: the other ranks may be on another host, with other disks.
+ * In a large job it also waits for the hosts to add up their ranks.  Gives up after
+ * @seconds: the other ranks may be on another host, with other disks.
  *
  * Returns the number of ranks that have ended.
  */

@@ -299,6 +299,7 @@ static void set_environment(const char *directory)
 	unsetenv("SHIM_VERBOSE");
 	unsetenv("SHIM_QUIET");
 	unsetenv("SHIM_NO_REPORT");
+	unsetenv("SHIM_NODE_FILES");
 	unsetenv("SHIM_TICK");
 	unsetenv("SHIM_SPEAK");
 	setenv("SHIM_DIR", directory, 1);
@@ -477,7 +478,8 @@ static int become_reduction(void *directory)
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
 	gethostname(host, sizeof(host) - 1);
-	execl(settings.report, settings.report, "reduce", "--host", host, "--",
+	execl(settings.report, settings.report, "reduce", "--host", host,
+	      settings.has_node_files ? "--node-files" : "--",
 	      (char *)directory, (char *)NULL);
 	return STATUS_FAILED;
 }
@@ -530,29 +532,36 @@ static bool is_for_programs(void)
 	return false;
 }
 
+/* Tells what the user must know.  Returns whether there is something to report. */
+static bool say_what_was_recorded(const char *directory)
+{
+	enum recording_content content = recording_content(directory);
+	bool has_report = settings.wants_report &&
+			  has_content(content, directory);
+	bool is_told = recording_say_log(directory, has_report &&
+							    !settings.is_stat &&
+							    !is_for_programs());
+
+	if (content != RECORDING_CALLS && is_told)
+		say("nothing was recorded");
+	else if (content != RECORDING_CALLS)
+		say_nothing_recorded(content, directory);
+	return has_report;
+}
+
 static void conclude(char *directory, int wait_status)
 {
-	bool is_in_job = has_job_directory(), is_told, has_report;
-	enum recording_content content;
+	bool is_in_job = has_job_directory(), has_report;
 
 	recording_close(directory, wait_status);
 	recording_keep_jit_names(directory);
 	if (WIFSIGNALED(wait_status))
 		histograms_finish(settings.report, directory);
+	has_report = !settings.is_quiet && say_what_was_recorded(directory);
+	/* From here on, the directory of a rank may be in an archive. */
 	if (is_in_job && job_is_large(&job))
 		reduce_host(directory);
-	if (settings.is_quiet)
-		return;
-	content = recording_content(directory);
-	has_report = settings.wants_report && has_content(content, directory);
-	is_told = recording_say_log(directory, has_report &&
-						       !settings.is_stat &&
-						       !is_for_programs());
-	if (content != RECORDING_CALLS && is_told)
-		say("nothing was recorded");
-	else if (content != RECORDING_CALLS)
-		say_nothing_recorded(content, directory);
-	if (is_in_job && job.rank != 0)
+	if (settings.is_quiet || (is_in_job && job.rank != 0))
 		return;
 	if (is_in_job && settings.wants_report) {
 		conclude_job(directory);
@@ -560,10 +569,13 @@ static void conclude(char *directory, int wait_status)
 	}
 	if (has_report)
 		write_report(directory);
-	if (settings.is_stat && !settings.is_output_given)
+	if (settings.is_stat && !settings.is_output_given) {
 		recording_delete(directory);
-	else
-		say("recording: %s", directory);
+		return;
+	}
+	if (is_in_job && settings.has_node_files)
+		*strrchr(directory, '/') = '\0';
+	say("recording: %s", directory);
 }
 
 static void end_watching(const struct start *start)
@@ -654,6 +666,7 @@ static int do_verb(int words, char **word)
 	job_find(&job);
 	word[3] = word[1];
 	settings_read(&settings, words - 3, word + 3);
+	job.has_node_files = settings.has_node_files;
 	r = program_find(&program, settings.command[0]);
 	if (r != 0)
 		return r;

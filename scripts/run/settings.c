@@ -112,6 +112,8 @@ static const char report_help[] =
 	"                             0: the kernel's own tick, 100 to 1000 a second\n"
 	"      --live                 show the screen of profrun top while it runs; its\n"
 	"                             output comes afterwards; q leaves\n"
+	"      --node-files           ranks of a job: put those of each host into one\n"
+	"                             file when the last one has ended\n"
 	"      --no-report            run only\n"
 	"      --sort COLUMN          report: by self, total, calls, mean or max\n"
 	"      --limit N              report: the first N lines\n"
@@ -669,6 +671,7 @@ static void read_variables(struct settings *settings)
 	settings->is_verbose = is_set("SHIM_VERBOSE");
 	settings->wants_report = !settings->is_record &&
 				 !is_set("SHIM_NO_REPORT");
+	settings->has_node_files = is_set("SHIM_NODE_FILES");
 }
 
 /* --- all of it ---------------------------------------------------------- */
@@ -682,6 +685,7 @@ enum {
 	OPT_COUNTERS,
 	OPT_TICK,
 	OPT_LIVE,
+	OPT_NODE_FILES,
 	OPT_NO_REPORT,
 	OPT_SORT,
 	OPT_LIMIT,
@@ -718,6 +722,7 @@ static const struct option run_options[] = {
 	{ "counters", optional_argument, NULL, OPT_COUNTERS },
 	{ "tick", required_argument, NULL, OPT_TICK },
 	{ "live", no_argument, NULL, OPT_LIVE },
+	{ "node-files", no_argument, NULL, OPT_NODE_FILES },
 	{ "no-report", no_argument, NULL, OPT_NO_REPORT },
 	{ "sort", required_argument, NULL, OPT_SORT },
 	{ "limit", required_argument, NULL, OPT_LIMIT },
@@ -766,6 +771,7 @@ static void read_option(struct settings *settings, int option)
 	case OPT_TICK: read_tick(settings, optarg, "--tick"); break;
 	case OPT_GAPS: settings->has_gaps = true; break;
 	case OPT_LIVE: settings->is_live = true; break;
+	case OPT_NODE_FILES: settings->has_node_files = true; break;
 	case OPT_NO_REPORT: settings->wants_report = false; break;
 	case OPT_SORT: add_sort(settings, optarg); break;
 	case OPT_LIMIT: add_limit(settings, optarg); break;

@@ -16,7 +16,8 @@ struct settings {
 	bool is_quiet;
 	bool is_verbose;
 	bool wants_report;
-	bool is_live; /* show the screen of profrun top */
+	bool is_live;	     /* show the screen of profrun top */
+	bool has_node_files; /* put the ranks of a host into one file at the end */
 
 	/* For SHIM_PROFILE; empty: the variable stays as it is.  The size is the
 	 * library's limit, and that of the system for one variable. */

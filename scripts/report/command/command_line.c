@@ -161,6 +161,7 @@ enum {
 	OPTION_OBJECT,
 	OPTION_IF_ANY,
 	OPTION_HOST,
+	OPTION_NODE_FILES,
 	OPTION_EMBED,
 	OPTION_FAIL_ABOVE,
 	OPTION_AS,
@@ -401,6 +402,7 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_RAW: options->raw = true; break;
 	case OPTION_SUMS: options->sums = true; break;
 	case OPTION_HOST: options->host = text; break;
+	case OPTION_NODE_FILES: options->node_files = true; break;
 	case OPTION_SAMPLES: options->samples = true; break;
 	case OPTION_TRACE: options->trace = true; break;
 	case OPTION_COVERAGE: options->coverage = true; break;

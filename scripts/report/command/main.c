@@ -37,6 +37,7 @@
 #include "history/history.h"
 #include "jobs/merge_gmon.h"
 #include "jobs/merge_recordings.h"
+#include "jobs/pack_ranks.h"
 #include "jobs/unwritten_gmon.h"
 #include "model/choose.h"
 #include "model/coverage.h"
@@ -313,6 +314,8 @@ static int reduce(const struct options *options, const char *path)
 
 	recording_open_heads(&recording, path ? path : recording_find());
 	reduce_write(&recording, options->host);
+	if (options->node_files)
+		pack_ranks(&recording);
 	return 0;
 }
 

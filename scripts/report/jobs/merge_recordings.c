@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 #include "base/text.h"
 #include "common/copy.h"
 #include "jobs/merge_recordings.h"
+#include "read/files.h"
+#include "read/packed.h"
 #include "read/recording.h"
 
 static uint64_t bytes_copied, bytes_of_all;
@@ -86,6 +89,37 @@ static void copy_tree(int from, const char *path, int depth)
 	closedir(stream);
 }
 
+static bool is_any(const char *name)
+{
+	(void)name;
+	return true;
+}
+
+/* Copies a rank out of an archive. */
+static void copy_packed(int from, const char *path)
+{
+	size_t count, i;
+	char **names = list_names(from, is_any, &count);
+
+	if (mkdir(path, 0700) < 0)
+		directory_give_up(path);
+	for (i = 0; i < count; i++) {
+		const char *target = keep_format("%s/%s", path, names[i]);
+		int fd = packed_open_directory(from, names[i]);
+
+		if (fd >= 0) {
+			copy_packed(fd, target);
+		} else {
+			fd = packed_open_file(from, names[i]);
+			if (fd < 0)
+				directory_give_up(target);
+			copy_file(fd, target);
+		}
+		close(fd);
+	}
+	free(names);
+}
+
 /* Chooses "run.1" if "run" exists. */
 static const char *free_name(const char *directory, const char *name)
 {
@@ -118,11 +152,15 @@ static void join_one(const char *target, const char *path)
 		directory_give_up(path);
 	names = recording_parts(directory, &count);
 	for (i = 0; i < count; i++) {
-		fd = openat(directory, names[i],
-			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		fd = try_directory(directory, names[i]);
 		if (fd < 0)
 			directory_give_up(path);
-		copy_tree(fd, free_name(target, names[i]), 1);
+		if (packed_is(fd)) {
+			copy_packed(fd, free_name(target, names[i]));
+			close(fd);
+		} else {
+			copy_tree(fd, free_name(target, names[i]), 1);
+		}
 	}
 	if (count > 0)
 		close(directory);

@@ -78,6 +78,7 @@ struct options {
 	bool raw;
 	bool sums;	  /* of info: nothing else */
 	const char *host; /* of reduce: only its ranks; NULL: all */
+	bool node_files;  /* of reduce: one file for the ranks of this host */
 	bool samples;	  /* prefer samples to calls */
 	bool trace;	  /* prefer the calls of a trace */
 	bool memory;	  /* show memory */

@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "read/files.h"
+#include "read/packed.h"
 
 static uintptr_t page_size;
 
@@ -182,9 +183,11 @@ const char *open_failure(void)
 /* NONBLOCK: the file might be a pipe that an attacker put there. */
 int open_in(int directory, const char *file, const char *name)
 {
-	int fd = openat(directory, file,
-			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
-				O_NOCTTY);
+	int fd = packed_is(directory) ?
+			 packed_open_file(directory, file) :
+			 openat(directory, file,
+				O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+					O_NOCTTY);
 
 	if (fd < 0) {
 		failure = errno;
@@ -198,7 +201,8 @@ static int compare_numbered(const void *left, const void *right)
 	return strverscmp(*(char *const *)left, *(char *const *)right);
 }
 
-char **list_names(int directory, bool (*wanted)(const char *), size_t *count)
+static char **list_on_disk(int directory, bool (*wanted)(const char *),
+			   size_t *count)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
@@ -215,15 +219,48 @@ char **list_names(int directory, bool (*wanted)(const char *), size_t *count)
 	}
 	if (stream)
 		closedir(stream);
-	if (*count)
-		qsort(names, *count, sizeof(*names), compare_numbered);
 	return names;
+}
+
+void sort_names(char **names, size_t count)
+{
+	if (count)
+		qsort(names, count, sizeof(*names), compare_numbered);
+}
+
+char **list_names(int directory, bool (*wanted)(const char *), size_t *count)
+{
+	char **names = packed_is(directory) ?
+			       packed_list(directory, wanted, count) :
+			       list_on_disk(directory, wanted, count);
+
+	sort_names(names, *count);
+	return names;
+}
+
+bool has_file(int directory, const char *name)
+{
+	return packed_is(directory) ? packed_has(directory, name) :
+				      faccessat(directory, name, F_OK,
+						AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int try_directory(int directory, const char *name)
+{
+	int fd;
+
+	if (packed_is(directory))
+		return packed_open_directory(directory, name);
+	fd = openat(directory, name,
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW |
+			    O_NONBLOCK);
+	return fd < 0 && errno == ENOENT ? packed_open_rank(directory, name) :
+					   fd;
 }
 
 int open_directory(int directory, const char *path, const char *name)
 {
-	int fd = openat(directory, name,
-			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = try_directory(directory, name);
 
 	if (fd < 0) {
 		failure = errno;

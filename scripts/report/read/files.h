@@ -1,5 +1,5 @@
-/* Opens the files of a recording. warn() reports each file that cannot be
- * read. */
+/* Opens the files of a recording, on the disk or in an archive (packed.h).
+ * warn() reports each file that cannot be read. */
 #ifndef REPORT_READ_FILES_H
 #define REPORT_READ_FILES_H
 
@@ -11,9 +11,13 @@
 /* Opens the directory of a process in @recording; returns a negative value,
  * with a warning, on failure. */
 int open_directory(int directory, const char *path, const char *name);
+/* Does the same without a warning. */
+int try_directory(int directory, const char *name);
 /* The names in @directory that @wanted accepts, sorted by their number; free()
  * the list. */
 char **list_names(int directory, bool (*wanted)(const char *), size_t *count);
+void sort_names(char **names, size_t count);
+bool has_file(int directory, const char *name);
 /* Opens a file for reading; returns a negative value, with a warning, on
  * failure. */
 int open_in(int directory, const char *file, const char *name);

@@ -317,7 +317,7 @@ void jit_dump_read(struct jit_map *map, int directory, const char *name)
 	uint64_t size;
 	int fd;
 
-	if (faccessat(directory, "jit-dump", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+	if (!has_file(directory, "jit-dump"))
 		return;
 	fd = open_in(directory, "jit-dump", name);
 	if (fd < 0)

@@ -82,7 +82,7 @@ static void read_map(struct jit_map *map, int directory, const char *name)
 	uint64_t size;
 	int fd;
 
-	if (faccessat(directory, "jit-map", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+	if (!has_file(directory, "jit-map"))
 		return;
 	fd = open_in(directory, "jit-map", name);
 	if (fd < 0)

@@ -25,9 +25,11 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "names/symbols.h"
 #include "read/calltree.h"
 #include "read/files.h"
+#include "read/packed.h"
 #include "read/pchist.h"
 #include "read/process.h"
 #include "read/recording.h"
@@ -225,7 +227,7 @@ static void read_end(const struct recording *recording, struct run *part,
 	ssize_t size;
 	int fd;
 
-	if (faccessat(directory, "end", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+	if (!has_file(directory, "end"))
 		return;
 	fd = open_in(directory, "end", name);
 	if (fd < 0)
@@ -249,7 +251,7 @@ static void read_log(const struct recording *recording, struct run *part,
 	ssize_t size;
 	int fd;
 
-	if (faccessat(directory, "log", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+	if (!has_file(directory, "log"))
 		return;
 	fd = open_in(
 		directory, "log",
@@ -445,6 +447,8 @@ char **recording_parts(int directory, size_t *count)
 	*count = 0;
 	if (has_processes(directory))
 		return NULL;
+	if (packed_is(directory))
+		return NULL;
 	names = list_names(directory, is_visible, &all);
 	for (i = 0; i < all; i++) {
 		fd = openat(directory, names[i],
@@ -456,7 +460,26 @@ char **recording_parts(int directory, size_t *count)
 			names[(*count)++] = names[i];
 		close(fd);
 	}
+	names = packed_add_names(directory, names, count);
+	sort_names(names, *count);
 	return names;
+}
+
+int recording_directory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), above;
+	const char *name = base_name(path), *directory;
+
+	if (fd >= 0 || errno != ENOENT || *name == '\0')
+		return fd;
+	directory = name == path ? "." : keep_text(path, (size_t)(name - path));
+	above = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (above >= 0) {
+		fd = packed_open_rank(above, name);
+		close(above);
+	}
+	errno = ENOENT;
+	return fd;
 }
 
 /* errno is that of the failure to open @path as a directory. */
@@ -474,7 +497,7 @@ static _Noreturn void die_unopened(const char *path)
 static void open_parts(struct recording *recording, const char *path,
 		       uint32_t pid, bool with_trees)
 {
-	int fd, directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd, directory = recording_directory(path);
 	size_t count, i;
 	char **names;
 

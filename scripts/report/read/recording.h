@@ -79,6 +79,9 @@ void recording_free(struct recording *recording);
 bool recording_is_frame(const struct recording *recording,
 			const struct entry *entry);
 
+/* Opens the directory of a recording, or a rank in an archive by the name that it
+ * had (packed.h); negative, with errno, on failure. */
+int recording_directory(const char *path);
 /* The directories in @path that are recordings, sorted; none if @path itself is
  * a recording. */
 char **recording_parts(int directory, size_t *count);

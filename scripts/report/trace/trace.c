@@ -343,17 +343,14 @@ static void open_files(struct trace *trace, uint32_t process, int directory,
 
 bool trace_is_there(const struct recording *recording)
 {
-	int directory = open(recording->path,
-			     O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-	    fd;
+	int directory = recording_directory(recording->path), fd;
 	bool found = false;
 	char **names;
 	size_t count;
 	uint32_t i;
 
 	for (i = 0; i < recording->process_count && !found; i++) {
-		fd = openat(directory, recording->processes[i].name,
-			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		fd = try_directory(directory, recording->processes[i].name);
 		if (fd < 0)
 			continue;
 		names = list_names(fd, is_trace_name, &count);
@@ -443,7 +440,7 @@ bool trace_open(struct trace *trace, struct recording *recording)
 				 sizeof(*trace->tables));
 	trace->values = allocate(recording->process_count,
 				 sizeof(*trace->values));
-	directory = open(recording->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory = recording_directory(recording->path);
 	if (directory < 0)
 		die("%s: %s", recording->path, strerror(errno));
 	for (i = 0; i < recording->process_count; i++) {
