@@ -177,8 +177,7 @@ bool budget_samples_in_hook(const struct tree *tree)
  * never. */
 static struct tree *find_tree(uintptr_t sp)
 {
-	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
-					      tree_hot.tree;
+	struct tree *tree = tree_own();
 
 	return tree ? tree : tree_get(sp);
 }

@@ -205,8 +205,9 @@ static void on_function(struct shim_profiler *profiler, shim_function function)
 
 /* --- the process --- */
 
-/* The lines and functions reached so far stay in the parent's file. */
-static void on_forked(struct shim_profiler *profiler)
+/* The lines and functions reached so far stay in the former file: the parent's, or that of
+ * the recording before. */
+static void begin_recording(struct shim_profiler *profiler)
 {
 	(void)profiler;
 	record = NULL;
@@ -228,7 +229,8 @@ static bool start_coverage(void)
 	}
 	shim_profiler_on_coverage_object(handle, on_object);
 	shim_profiler_on_function_reached(handle, on_function);
-	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_forked(handle, begin_recording);
+	shim_profiler_on_recording_began(handle, begin_recording);
 	return true;
 }
 

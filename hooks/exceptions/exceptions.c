@@ -222,8 +222,7 @@ static void on_caught(struct shim_profiler *profiler, const void *exception)
 
 static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 {
-	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
-					      tree_hot.tree;
+	struct tree *tree = tree_own();
 	struct throws *throws = tree ? tree->slot[slot] : NULL;
 
 	(void)profiler;

@@ -51,8 +51,8 @@ static struct waits *waits_of(const struct tree *tree)
 	return tree->slot[slot];
 }
 
-/* The note of a wait has its node, and the number of forks between the process and its
- * first ancestor, because the nodes of the parent are invalid in a child. */
+/* The note of a wait has its node, and the number of recordings that the process and its
+ * ancestors had before, whose nodes are invalid. */
 #define NOTE_ADDRESS SHIM_NODE_ADDRESS
 #define NOTE_SHIFT   48
 
@@ -208,16 +208,11 @@ static void on_contention(struct shim_profiler *profiler,
 	begin_open(waits_of(at.tree), lock, node);
 }
 
-static struct tree *own_tree(void)
-{
-	return tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
-}
-
 static void record_end(struct shim_lock *lock, bool failed)
 {
 	struct shim_lock_node *node = (struct shim_lock_node *)(lock->note &
 								NOTE_ADDRESS);
-	struct tree *tree = own_tree();
+	struct tree *tree = tree_own();
 
 	/* The wait was lost, or its node belongs to the parent. */
 	if (!node || lock->note >> NOTE_SHIFT != generation)
@@ -253,7 +248,7 @@ static void on_failed(struct shim_profiler *profiler, struct shim_lock *lock)
 /* Ends the waits on the stack of @sp whose frames lie below @sp; with 0, all waits. */
 static void end_below(uintptr_t sp)
 {
-	struct tree *tree = own_tree();
+	struct tree *tree = tree_own();
 	struct waits *waits = tree ? waits_of(tree) : NULL;
 	const struct stack *stack;
 
@@ -296,8 +291,9 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	end_below(0);
 }
 
-/* The nodes belong to the parent, and the child makes its own tree. */
-static void on_forked(struct shim_profiler *profiler)
+/* In a child, and in another recording of this process: the nodes belong to the former
+ * recording. */
+static void begin_recording(struct shim_profiler *profiler)
 {
 	(void)profiler;
 	generation = (generation + 1) & 0xffff;
@@ -339,7 +335,8 @@ static bool start_locks(void)
 	shim_profiler_on_jump_taken(handle, on_jump_taken);
 	shim_profiler_on_frames_unwound(handle, on_frames_unwound);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);
-	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_forked(handle, begin_recording);
+	shim_profiler_on_recording_began(handle, begin_recording);
 	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
 	return true;
 }

@@ -27,14 +27,15 @@
 
 #include <shim/banned.h>
 
-/* A note has the address of a memory node, and the number of forks between the process
- * and its first ancestor, because the nodes of the parent are invalid in a child. */
+/* A note has the address of a memory node, and the number of recordings that the process
+ * and its ancestors had before, whose nodes are invalid. */
 #define NOTE_ADDRESS SHIM_NODE_ADDRESS
 #define NOTE_SHIFT   48
 
 static unsigned node_slot; /* for EXACT, with @extra in use */
 static struct shim_heap_node *heap;
-static uint64_t generation;
+/* The number of recordings before, and before the first one of this attach. */
+static uint64_t generation, attached_generation;
 static bool unwinds;	      /* the option unwind */
 static uint64_t period, seed; /* period 0: no sampling */
 static uint64_t tick_length;
@@ -175,6 +176,8 @@ static inline struct shim_memory_node *find_here(void)
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
 	struct shim_node *node = tree_hot.current;
 
+	if (tree_is_former())
+		return find_or_make(sp);
 	if (UNLIKELY(frame_here(sp) > node->frame) || UNLIKELY(is_root(node)))
 		return find_or_make(sp);
 	if (UNLIKELY(tree_mode == EXACT))
@@ -210,7 +213,10 @@ static struct shim_memory_node *find_noted(uint64_t note)
 		return NULL;
 	if (LIKELY(note >> NOTE_SHIFT == generation))
 		return (struct shim_memory_node *)(note & NOTE_ADDRESS);
-	count_inherited();
+	if (note >> NOTE_SHIFT < attached_generation)
+		shim_older_release();
+	else
+		count_inherited();
 	return NULL;
 }
 
@@ -449,7 +455,7 @@ static void on_reallocation(struct shim_profiler *profiler,
 	note_live(after->clock);
 }
 
-/* The nodes belong to the parent, and the child makes its own tree. */
+/* The nodes belong to the former recording. */
 static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
@@ -457,6 +463,13 @@ static void on_forked(struct shim_profiler *profiler)
 	generation = (generation + 1) & 0xffff;
 	memory_points_forked();
 	memory_snapshots_forked();
+}
+
+/* The same in this process: the program may have released blocks unseen. */
+static void on_recording_began(struct shim_profiler *profiler)
+{
+	on_forked(profiler);
+	attached_generation = generation;
 }
 
 /* --- mappings --- */
@@ -599,6 +612,7 @@ static bool start_memory(void)
 	shim_profiler_on_unmapping(handle, on_unmapping);
 	shim_profiler_on_remapping(handle, on_remapping);
 	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_recording_began(handle, on_recording_began);
 	shim_profiler_on_heap_snapshot_requested(handle,
 						 on_heap_snapshot_requested);
 	shim_profiler_on_runtime_shutdown_end(handle, on_runtime_shutdown_end);

@@ -21,6 +21,9 @@ struct path_client {
 	void (*begin)(struct shim_profiler_handle *handle);
 	/* Called in a fork child, which has its own recording. */
 	void (*forked)(void);
+	/* Called when another recording begins in this process: the same, but other
+	 * threads may still be in a hook.  NULL: forked is called. */
+	void (*renewed)(void);
 	void (*image_gone)(uintptr_t low, uintptr_t high, uint32_t generation);
 
 	/*

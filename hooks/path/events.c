@@ -29,8 +29,7 @@ static COLD void strip_open_calls(struct place *at)
  * change the tree meanwhile, but restores it to @at before it returns. */
 static bool find_own(struct place *at)
 {
-	at->tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
-				     tree_hot.tree;
+	at->tree = tree_own();
 	if (!at->tree)
 		return false;
 	at->current = tree_collect(at->tree);
@@ -227,6 +226,29 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 	shim_memory_discard(path, size);
 }
 
+static void begin_recording(void)
+{
+	tree_forget_all();
+	throttled_forked();
+	throttled_forget_pending();
+	if (shim_record_meta())
+		tree_describe_cost(shim_record_meta());
+}
+
+/* The threads drop their trees at their next events; hooks that run late still use them. */
+static void on_recording_began(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	__atomic_fetch_add(&tree_recording, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tree_starts, 1, __ATOMIC_RELEASE);
+	begin_recording();
+	for (const struct path_client **at = path_clients; *at; at++)
+		if ((*at)->renewed)
+			(*at)->renewed();
+		else if ((*at)->forked)
+			(*at)->forked();
+}
+
 static void on_forked(struct shim_profiler *profiler)
 {
 	struct place parent, at;
@@ -235,20 +257,9 @@ static void on_forked(struct shim_profiler *profiler)
 	struct stack stack;
 
 	(void)profiler;
-	/* The parent's cache stays until the child has one: interrupted code may be
-	 * about to read it, and will verify the entry. */
-	tree_hot = (struct hot){ .current = &tree_no_call,
-				 .below = HOT_NOWHERE,
-				 .cache = tree_hot.cache,
-				 .cache_mask = tree_hot.cache_mask,
-				 .tick = &cost_no_tick,
-				 .no_clock = tree_hot.no_clock };
-	*shim_thread_counters() = NULL;
-	tree_forget_all();
-	throttled_forked();
-	throttled_forget_pending();
-	if (shim_record_meta())
-		tree_describe_cost(shim_record_meta());
+	tree_hot.shared = 0;
+	tree_drop_hot();
+	begin_recording();
 	CALL_CLIENTS(forked);
 	if (!has_parent)
 		return;
@@ -402,6 +413,7 @@ void tree_listen(struct shim_profiler_handle *handle)
 	shim_profiler_on_stack_created(handle, on_stack_created);
 	shim_profiler_on_stack_switched(handle, on_stack_switched);
 	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_recording_began(handle, on_recording_began);
 	shim_profiler_on_calls_started(handle, on_calls_started);
 	shim_profiler_on_tls_shared(handle, on_tls_shared);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);

@@ -22,7 +22,7 @@ static bool find_current(struct place_above *at, uintptr_t sp)
 	struct tree *tree = tree_hot.shared ? NULL : tree_hot.tree;
 	struct shim_node *current;
 
-	if (!tree || tree->lost_depth)
+	if (!tree || tree->lost_depth || tree_is_former())
 		return false;
 	at->stack = tree->stack;
 	current = __atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);

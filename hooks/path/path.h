@@ -112,7 +112,8 @@ struct tree {
 	struct hot *hot; /* tree_hot of its thread, or NULL */
 	int64_t computed; /* cpu_time.c: the processor time until the last tick */
 	uint64_t waited_rest; /* less than a SHIM_WAITING_UNIT */
-	uint64_t life; /* number of this use by a thread, over all trees */
+	uint64_t life;	    /* number of this use by a thread, over all trees */
+	uint32_t recording; /* the value of tree_recording when it was made */
 	struct node_data *data; /* owned by node_data.c */
 	struct step *steps;	/* owned by strip.c */
 	size_t step_room;
@@ -135,8 +136,9 @@ struct hot {
 	 * vfork children */
 	unsigned shared;
 	enum shim_lost cause;
-	bool no_clock;	 /* shim_clock_read() would fault here */
-	uint32_t starts; /* the tree's */
+	bool no_clock;	    /* shim_clock_read() would fault here */
+	uint32_t starts;    /* the tree's */
+	uint32_t recording; /* the tree's, or that of the thread's last event */
 };
 
 /* The current node outside of calls: it matches no function, and no frame fits below
@@ -159,6 +161,17 @@ extern uint64_t tree_long_clock; /* LONG_NS in clock units */
 /* tree_restarts: how often the hooks were enabled again.  tree_starts: the same, plus
  * how often functions were switched off. */
 extern uint32_t tree_restarts, tree_starts;
+
+/* The number of recordings that the process had before this one.  A tree belongs to one
+ * recording, and each thread makes another one at its first event in the next. */
+extern uint32_t tree_recording;
+
+/* Whether the calling thread's tree belongs to a former recording. */
+static inline bool tree_is_former(void)
+{
+	return UNLIKELY(tree_hot.recording !=
+			__atomic_load_n(&tree_recording, __ATOMIC_RELAXED));
+}
 
 /*
  * Flags in the three lowest bits of a frame, because stack pointers are multiples of 8.

@@ -136,11 +136,9 @@ static void look_back_quietly(uint64_t function, const void *site, uintptr_t sp,
 {
 	uint32_t starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
 	uint32_t restarts = __atomic_load_n(&tree_restarts, __ATOMIC_ACQUIRE);
-	struct tree *tree = tree_hot.tree;
+	struct tree *tree = tree_own();
 	struct place at;
 
-	if (tree_hot.shared)
-		tree = tree_of_task(shim_thread_id());
 	if (!tree) {
 		tree_hot.starts = starts;
 		return;

@@ -12,7 +12,7 @@
  * exact. */
 const uint64_t cost_no_tick;
 
-uint32_t tree_restarts, tree_starts;
+uint32_t tree_restarts, tree_starts, tree_recording;
 struct shim_node tree_no_call = { .function = ~0ull };
 struct shim_node tree_no_child = { .function = ~0ull,
 				   .parent = (uint64_t)&tree_no_call };

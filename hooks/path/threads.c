@@ -236,7 +236,13 @@ static struct tree *take_unfinished(void)
 	struct tree *tree = __atomic_exchange_n(&unfinished, NULL,
 						__ATOMIC_ACQ_REL);
 
-	return tree ? tree : shim_memory_map(sizeof(*tree));
+	/* It may have a file of a former recording. */
+	if (tree && tree->recording == tree_recording)
+		return tree;
+	tree = shim_memory_map(sizeof(*tree));
+	if (tree)
+		tree->recording = tree_recording;
+	return tree;
 }
 
 static bool make_file(struct tree *tree, enum shim_lost *cause)
@@ -326,7 +332,8 @@ static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
 	for (unsigned i = 0; i < CHECKED_MAX && (tree = next_tree()); i++) {
 		uint32_t owner = __atomic_load_n(&tree->tid, __ATOMIC_RELAXED);
 
-		if (owner != tid && shim_thread_is_alive(owner))
+		if (tree->recording != tree_recording ||
+		    (owner != tid && shim_thread_is_alive(owner)))
 			continue;
 		if (!__atomic_compare_exchange_n(&tree->tid, &owner, tid, false,
 						 __ATOMIC_ACQUIRE,
@@ -348,15 +355,44 @@ struct tree *tree_of_task(uint32_t tid)
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
 	     tree; tree = tree->next)
 		if (__atomic_load_n(&tree->tid, __ATOMIC_RELAXED) == tid &&
+		    tree->recording == tree_recording &&
 		    (!found || found->life < tree->life))
 			found = tree;
 	return found;
 }
 
+void tree_drop_hot(void)
+{
+	tree_hot = (struct hot){ .current = &tree_no_call,
+				 .below = HOT_NOWHERE,
+				 .cache = tree_hot.cache,
+				 .cache_mask = tree_hot.cache_mask,
+				 .tick = &cost_no_tick,
+				 .no_clock = tree_hot.no_clock,
+				 .shared = tree_hot.shared,
+				 .starts = tree_hot.starts,
+				 .recording = tree_recording };
+	*shim_thread_counters() = NULL;
+}
+
+static COLD void drop_former(void)
+{
+	uint64_t signals = shim_signals_block();
+
+	tree_drop_hot();
+	shim_signals_restore(signals);
+}
+
+struct tree *tree_own(void)
+{
+	if (tree_is_former())
+		drop_former();
+	return tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
+}
+
 COLD struct tree *tree_get_alone(uintptr_t sp)
 {
-	struct tree *tree = tree_hot.shared ? tree_of_task(shim_thread_id()) :
-					      tree_hot.tree;
+	struct tree *tree = tree_own();
 	uint64_t signals;
 	uint32_t tid;
 
@@ -401,7 +437,7 @@ COLD void tree_add_older(struct tree *tree, uintptr_t sp, uint64_t entered,
 
 COLD struct tree *tree_get(uintptr_t sp)
 {
-	bool is_first = !tree_hot.tree;
+	bool is_first = !tree_hot.tree || tree_is_former();
 	struct tree *tree = tree_get_alone(sp);
 
 	/* Not in a handler that comes before a call's event has added them. */

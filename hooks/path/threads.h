@@ -24,10 +24,18 @@ void tree_publish(struct tree *tree, struct stack *stack,
  * are blocked. */
 struct shim_node *tree_collect(struct tree *tree);
 
-/* The latest tree of task @tid, or NULL. */
+/* The latest tree of task @tid in this recording, or NULL. */
 struct tree *tree_of_task(uint32_t tid);
 
-/* Drops all trees in a forked child: they belong to the parent. */
+/* The calling task's tree in this recording, or NULL. */
+struct tree *tree_own(void);
+
+/* Takes the tree from the calling thread.  Its cache stays until it has another one:
+ * interrupted code may be about to read it, and will verify the entry. */
+void tree_drop_hot(void);
+
+/* Drops all trees in a forked child: they belong to the parent; or when another recording
+ * begins. */
 void tree_forget_all(void);
 
 /* Returns the calling task's tree, and makes it if necessary.  NULL if the call is

@@ -28,6 +28,7 @@
 struct samples {
 	struct samples *next; /* in the list of all, which only grows */
 	uint32_t tid;	      /* of the thread that uses it, or used it last */
+	uint32_t recording;   /* the value of recordings when it was made */
 	bool is_ending;
 	struct shim_record *record;
 	struct shim_sample_root *root;
@@ -46,6 +47,7 @@ struct samples {
 static struct samples *all;
 static __thread struct samples *thread_samples
 	__attribute__((tls_model("initial-exec")));
+static uint32_t recordings; /* that this process had before this one */
 static struct shim_profiler_handle *handle;
 static uint64_t period_ns;
 static uint32_t mode = SHIM_SAMPLE_PROCESS;
@@ -163,8 +165,15 @@ static bool begin_root(struct samples *samples, uint32_t tid)
 	return true;
 }
 
+static bool is_of_this_recording(const struct samples *samples)
+{
+	return samples->recording ==
+	       __atomic_load_n(&recordings, __ATOMIC_RELAXED);
+}
+
 static struct samples *make_samples(uint32_t tid, enum shim_lost *cause)
 {
+	uint32_t recording = __atomic_load_n(&recordings, __ATOMIC_ACQUIRE);
 	struct shim_record *record;
 	struct samples *samples;
 	void *memory;
@@ -180,6 +189,7 @@ static struct samples *make_samples(uint32_t tid, enum shim_lost *cause)
 	if (!samples)
 		return NULL;
 	samples->tid = tid;
+	samples->recording = recording;
 	samples->record = record;
 	samples->chunks = 1;
 	samples->at = memory;
@@ -200,7 +210,8 @@ static struct samples *reuse_samples(uint32_t tid)
 		uint32_t owner = __atomic_load_n(&samples->tid,
 						 __ATOMIC_RELAXED);
 
-		if (owner != tid && shim_thread_is_alive(owner))
+		if (!is_of_this_recording(samples) ||
+		    (owner != tid && shim_thread_is_alive(owner)))
 			continue;
 		if (__atomic_compare_exchange_n(&samples->tid, &owner, tid,
 						false, __ATOMIC_ACQUIRE,
@@ -216,7 +227,7 @@ static struct samples *get_samples(uint32_t weight)
 	struct samples *samples = thread_samples;
 	uint32_t tid;
 
-	if (samples)
+	if (samples && is_of_this_recording(samples))
 		return samples;
 	tid = shim_thread_id();
 	samples = reuse_samples(tid);
@@ -320,7 +331,8 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	struct samples *samples = thread_samples;
 
 	(void)profiler;
-	if (!samples || samples->tid != shim_thread_id())
+	if (!samples || !is_of_this_recording(samples) ||
+	    samples->tid != shim_thread_id())
 		return;
 	/* The file is reused only after the thread has ended, because more samples may
 	 * come until then. */
@@ -333,6 +345,14 @@ static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
 	thread_samples = NULL;
+	all = NULL;
+}
+
+/* Each thread makes other data at its next sample. */
+static void on_recording_began(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	__atomic_fetch_add(&recordings, 1, __ATOMIC_RELEASE);
 	all = NULL;
 }
 
@@ -392,6 +412,7 @@ static bool start_sampling(void)
 	shim_profiler_on_sample_hit(handle, on_sample_hit);
 	shim_profiler_on_thread_ended(handle, on_thread_ended);
 	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_recording_began(handle, on_recording_began);
 	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
 	if (shim_profiler_set_sample_mode(handle, mode,
 					  (uint32_t)frequency_hz) == SHIM_OK)

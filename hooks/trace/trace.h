@@ -301,6 +301,8 @@ uint32_t trace_number(uint64_t function, enum shim_lost *cause);
 void trace_forget(uintptr_t low, uintptr_t high, uint32_t generation);
 /* Starts again without numbers.  Called in a fork child. */
 void trace_functions_restart(void);
+/* The same in a fork child. */
+void trace_functions_forked(void);
 
 /* --- trace_write.c --- */
 

@@ -12,11 +12,6 @@ static inline uint64_t time_now(void)
 	return now() >> TRACE_SHIFT;
 }
 
-static inline struct tree *my_tree(void)
-{
-	return tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
-}
-
 static inline bool is_muted(const struct trace *trace)
 {
 	return trace->is_paused || trace->is_lost || trace->is_copying ||

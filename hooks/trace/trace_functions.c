@@ -48,10 +48,12 @@ static uint32_t find_number(uint64_t function)
 	for (uint32_t i = 0; slots && i < PROBES; i++) {
 		uint32_t number = __atomic_load_n(&slots[(at + i) % SLOTS],
 						  __ATOMIC_ACQUIRE);
+		const uint64_t *word = number ? word_of(number) : NULL;
 
-		if (number == 0)
+		/* Another recording may have begun meanwhile. */
+		if (!word)
 			return 0;
-		if (*word_of(number) == function)
+		if (*word == function)
 			return number;
 	}
 	return 0;
@@ -138,14 +140,31 @@ void trace_forget(uintptr_t low, uintptr_t high, uint32_t generation)
 	}
 }
 
-/* The table belongs to the parent, and another thread may have held the lock. */
-void trace_functions_restart(void)
+static void restart(void)
 {
 	uint32_t *slots = table.slots;
 
 	table.record = NULL;
-	table.chunks = table.count = table.lock = 0;
+	table.chunks = table.count = 0;
 	table.retry_clock = 0;
 	if (slots)
 		shim_memory_discard(slots, SLOTS * sizeof(*slots));
+}
+
+/* The table belongs to the parent, and another thread may have held the lock. */
+void trace_functions_forked(void)
+{
+	restart();
+	table.lock = 0;
+}
+
+void trace_functions_restart(void)
+{
+	uint64_t signals = shim_signals_block();
+
+	while (__atomic_exchange_n(&table.lock, 1, __ATOMIC_ACQUIRE))
+		;
+	restart();
+	__atomic_store_n(&table.lock, 0, __ATOMIC_RELEASE);
+	shim_signals_restore(signals);
 }

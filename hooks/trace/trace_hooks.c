@@ -209,9 +209,16 @@ static void on_copied(struct tree *tree)
 	trace_announce(tree, false);
 }
 
-static void on_forked(void)
+static void on_renewed(void)
 {
 	trace_functions_restart();
+	trace_values_restart();
+	trace_types_restart();
+}
+
+static void on_forked(void)
+{
+	trace_functions_forked();
 	trace_values_restart();
 	trace_types_restart();
 }
@@ -245,12 +252,14 @@ static void begin_hooks(struct shim_profiler_handle *handle)
 const struct path_client trace_client = {
 	.begin = begin_hooks,
 	.forked = on_forked,
+	.renewed = on_renewed,
 	.image_gone = trace_forget,
 };
 
 const struct path_client trace_asking_client = {
 	.begin = begin_hooks,
 	.forked = on_forked,
+	.renewed = on_renewed,
 	.image_gone = trace_forget,
 	.wants_arguments = trace_asks,
 	.enter = enter_asked,

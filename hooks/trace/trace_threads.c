@@ -117,7 +117,7 @@ static struct trace *trace_for_text(struct tree **tree)
 {
 	struct trace *trace;
 
-	*tree = my_tree();
+	*tree = tree_own();
 	if (!*tree)
 		*tree = tree_get((uintptr_t)__builtin_frame_address(0));
 	trace = *tree ? (*tree)->trace : NULL;
@@ -253,7 +253,7 @@ static void put_wait(enum shim_trace_kind kind, const struct shim_lock *lock,
 
 static struct trace *own_trace(void)
 {
-	struct tree *tree = my_tree();
+	struct tree *tree = tree_own();
 
 	return tree ? tree->trace : NULL;
 }

@@ -293,7 +293,7 @@ static bool is_left_out(struct tree *tree, struct shim_node *node)
 
 void trace_opened(struct shim_node *node)
 {
-	struct tree *tree = my_tree();
+	struct tree *tree = tree_own();
 	struct trace *trace = tree ? tree->trace : NULL;
 
 	if (!trace || trace->is_copying)
@@ -323,7 +323,7 @@ static void put_leave(struct trace *trace, struct shim_node *node,
 
 void trace_closed(struct shim_node *node, bool is_unwound)
 {
-	struct tree *tree = my_tree();
+	struct tree *tree = tree_own();
 	struct trace *trace = tree ? tree->trace : NULL;
 
 	if (!trace || trace->is_copying)

@@ -26,11 +26,13 @@ extern uint32_t profrun_attach_state __attribute__((visibility("default")));
 /*
  * profrun_attach_start - starts to record, or continues after a detach
  *
+ * After a detach, settings begin another recording, in their directory; the profilers and
+ * the filter stay.  Without settings, shim continues the former recording.
+ *
  * @done: set to 1 at the end.  The function then returns when profrun has set it to
  * another value, at the latest after a second.
  * @settings: strings NAME=VALUE, each with its NUL, then an empty string; the names are
- * those of the variables SHIM_...  shim copies them.  They are ignored after a detach:
- * shim continues the recording with the same profilers.
+ * those of the variables SHIM_...  shim copies them.
  *
  * Returns SHIM_OK; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if shim records already, or if nothing
  * can be recorded (the file "log" in the recording's directory has the reason).

@@ -121,6 +121,9 @@ shim_lend_samples(struct shim_profiler_handle *handle, void (*taken)(void));
 __attribute__((visibility("hidden"))) void *shim_symbol_find(const char *name,
 							     size_t *size);
 
+/* Counts a release of a block that is older than `profrun attach`.  Async. */
+__attribute__((visibility("hidden"))) void shim_older_release(void);
+
 /* For pchist: starts default profiling of monitor(3), for programs that do not call
  * monitor(3). */
 __attribute__((visibility("hidden"))) void

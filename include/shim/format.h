@@ -268,6 +268,10 @@ struct shim_meta {
 	uint32_t filter_items;
 	uint64_t waited;
 	uint64_t filter_matches[SHIM_META_FILTER / 64];
+
+	/* `profrun attach`, memory: releases and reallocations of blocks that were
+	 * allocated before it, or inside libc. */
+	uint64_t older_releases;
 };
 
 struct shim_images {

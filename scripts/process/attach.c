@@ -36,12 +36,14 @@
 #include "process/attach.h"
 #include "process/process_memory.h"
 #include "process/remote.h"
+#include "process/remote_list.h"
 #include "process/remote_symbols.h"
 #include "process/safe.h"
 #include "process/target.h"
 
 #define SEARCH_S   5		/* for a thread at a safe place */
 #define ROUND_NS   2000000	/* between two searches */
+#define CONTROL_S  5		/* for the socket of `profrun ctl` */
 #define STACK_SIZE (512u << 10) /* for the calls, with the settings above it */
 #define LINK_NAME  SHIM_ATTACH_NAME "so"
 
@@ -77,13 +79,16 @@ static void read_mappings(struct attach *attach)
 		unwinder_forget(attach->safe.unwinder);
 }
 
-static const struct module *find_module(const struct space *space,
+static const struct module *find_module(const struct attach *attach,
 					const char *prefix)
 {
+	const struct space *space = &attach->memory.space;
 	uint32_t i;
 
 	for (i = 0; i < space->module_count; i++)
-		if (!strncmp(space->modules[i].name, prefix, strlen(prefix)))
+		if (!strncmp(space->modules[i].name, prefix, strlen(prefix)) &&
+		    remote_is_listed(&attach->remote, space,
+				     &space->modules[i]))
 			return &space->modules[i];
 	return NULL;
 }
@@ -143,9 +148,9 @@ static void find_libc(struct attach *attach)
 		die("process %d (%s) uses musl: shim attaches only to programs "
 		    "with glibc (start it with profrun)",
 		    pid, name);
-	libc = find_module(space, "libc.so.6");
+	libc = find_module(attach, "libc.so.6");
 	if (!libc)
-		libc = find_module(space, "libc-2.");
+		libc = find_module(attach, "libc-2.");
 	if (!libc)
 		die("process %d (%s) is statically linked, or has no glibc: shim "
 		    "cannot be loaded into it",
@@ -192,6 +197,54 @@ static void check_state(struct attach *attach, bool is_forced)
 		    "which may kill it at one that shim makes (--force attaches "
 		    "nevertheless)",
 		    pid, attach->target.name);
+}
+
+/* Whether the task at @path blocks SIGTRAP. */
+static bool blocks_traps(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	uint64_t mask = 0;
+
+	while (file && getline(&line, &size, file) > 0)
+		if (!strncmp(line, "SigBlk:", 7))
+			mask = strtoull(line + 7, NULL, 16);
+	free(line);
+	if (file)
+		fclose(file);
+	return mask >> (SIGTRAP - 1) & 1;
+}
+
+/* The kernel ends a program that hits a trap with the signal blocked.  shim checks all
+ * threads but its own, whose mask is profrun's then. */
+static void check_traps(struct attach *attach)
+{
+	uint32_t count, i;
+	pid_t *threads = target_threads(&attach->target, &count);
+	char path[64];
+
+	for (i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/status",
+			 (int)attach->target.pid, (int)threads[i]);
+		if (blocks_traps(path))
+			die("process %d (%s): its thread %d blocks SIGTRAP, which "
+			    "coverage needs",
+			    (int)attach->target.pid, attach->target.name,
+			    (int)threads[i]);
+	}
+	free(threads);
+}
+
+static bool wants_coverage(const char *items)
+{
+	for (; items; items = strchr(items, ';')) {
+		items += *items == ';';
+		if (!strncmp(items, "coverage", 8) &&
+		    (items[8] == '\0' || items[8] == ':' || items[8] == ';'))
+			return true;
+	}
+	return false;
 }
 
 /* Only one profrun at a time: an abstract socket, which ends with its process. */
@@ -404,13 +457,12 @@ static void map_stack(struct attach *attach, size_t settings_size)
 /* Where shim is loaded; 0: it is not. */
 static uint64_t find_shim(struct attach *attach)
 {
-	const struct space *space = &attach->memory.space;
 	const struct module *shim;
 
 	read_mappings(attach);
-	shim = find_module(space, "libshim.so");
+	shim = find_module(attach, "libshim.so");
 	if (!shim)
-		shim = find_module(space, SHIM_ATTACH_NAME);
+		shim = find_module(attach, SHIM_ATTACH_NAME);
 	return shim ? shim->start : 0;
 }
 
@@ -676,12 +728,13 @@ static void go_on(struct attach *attach, uint64_t shim,
 	char directory[PATH_MAX], *slash;
 	int32_t result;
 
-	if (options->output || options->profile || options->filter)
-		die("process %d (%s) was recorded before: it continues that "
-		    "recording, so -o, -p and -F are not possible",
+	if (options->has_control)
+		die("process %d (%s) was recorded before: without -o it continues "
+		    "that recording, so --control is not possible",
 		    (int)attach->target.pid, attach->target.name);
 	if (!running_recording(attach->target.pid, directory))
-		die("process %d (%s): its recording is gone",
+		die("process %d (%s): it has no recording that can go on: "
+		    "begin another one with -o DIR",
 		    (int)attach->target.pid, attach->target.name);
 	slash = strrchr(directory, '/');
 	*slash = '\0';
@@ -697,22 +750,28 @@ static void go_on(struct attach *attach, uint64_t shim,
 		    (unsigned)result);
 }
 
-static void begin(struct attach *attach, const struct attach_options *options)
+/* Begins the first recording of the process, or another one if @loaded, where shim is
+ * loaded, is not 0. */
+static void begin(struct attach *attach, const struct attach_options *options,
+		  uint64_t loaded)
 {
 	uint64_t shim;
 	char *settings;
 	size_t size;
 	int32_t result;
 
+	if (wants_coverage(options->profile))
+		check_traps(attach);
 	make_directory(attach, options->output);
 	unused = attach;
 	atexit(remove_unused);
-	send_library(attach, options->library);
+	if (!loaded)
+		send_library(attach, options->library);
 	size = put_settings(attach, options, &settings);
 	stop_safely(attach);
 	map_stack(attach, size > PATH_MAX ? size : PATH_MAX);
 	/* A profrun that was killed may have loaded it. */
-	shim = find_shim(attach);
+	shim = loaded ? loaded : find_shim(attach);
 	if (!shim) {
 		load(attach);
 		shim = find_shim(attach);
@@ -737,6 +796,46 @@ static void begin(struct attach *attach, const struct attach_options *options)
 	unused = NULL;
 }
 
+/* Whether `profrun ctl` reaches the process. */
+static bool has_control(const struct attach *attach)
+{
+	char directory[PATH_MAX];
+
+	return running_recording(attach->target.pid, directory) &&
+	       access(keep_format("%s/control", directory), F_OK) == 0;
+}
+
+/* The process makes the socket again in another recording, within a second. */
+static void wait_for_control(const struct attach *attach)
+{
+	static const struct timespec pause = { 0, 5000000 };
+	uint64_t until = ns_of(CLOCK_MONOTONIC) + CONTROL_S * 1000000000ull;
+
+	while (!has_control(attach) && ns_of(CLOCK_MONOTONIC) < until)
+		nanosleep(&pause, NULL);
+}
+
+/* After a detach: continues that recording, or begins another one with -o. */
+static void begin_again(struct attach *attach, uint64_t shim,
+			const struct attach_options *options)
+{
+	bool awaits;
+
+	if (options->profile || options->filter)
+		die("process %d (%s) was recorded before: it keeps the profilers "
+		    "and the filter of its first recording, so -p and -F are not "
+		    "possible",
+		    (int)attach->target.pid, attach->target.name);
+	if (!options->output) {
+		go_on(attach, shim, options);
+		return;
+	}
+	awaits = options->has_control || has_control(attach);
+	begin(attach, options, shim);
+	if (awaits)
+		wait_for_control(attach);
+}
+
 int attach_begin(const struct attach_options *options, int pid,
 		 const char **directory)
 {
@@ -746,11 +845,13 @@ int attach_begin(const struct attach_options *options, int pid,
 	open_process(&attach, pid, options->is_forced);
 	shim = find_shim(&attach);
 	if (!shim) {
-		begin(&attach, options);
+		begin(&attach, options, 0);
 	} else {
 		switch (read_state(&attach, shim)) {
-		case SHIM_ATTACH_OPENED: begin(&attach, options); break;
-		case SHIM_ATTACH_DETACHED: go_on(&attach, shim, options); break;
+		case SHIM_ATTACH_OPENED: begin(&attach, options, 0); break;
+		case SHIM_ATTACH_DETACHED:
+			begin_again(&attach, shim, options);
+			break;
 		case SHIM_ATTACH_RECORDS:
 			die("process %d (%s) is recorded already: `profrun ctl "
 			    "%d status`, or `profrun detach %d`",

@@ -169,7 +169,8 @@ static const char attach_help[] =
 	"Usage: profrun attach PID [OPTIONS]\n"
 	"       profrun record --pid PID [--for TIME] [OPTIONS]\n\n"
 	"Records a process that runs already.  Returns when it records; `record --pid`\n"
-	"detaches after TIME, or at Ctrl-C.\n\n"
+	"detaches after TIME, or at Ctrl-C.  After a detach, another recording begins with\n"
+	"-o; without it, the last one goes on.\n\n"
 	"  -p, --profile NAME[:ARGS]  what to record (repeat it); default: calltree\n"
 	"  -o, --output DIR           default: profrun.NAME.PID; %p %n %h as for profrun\n"
 	"  -F, --filter SPEC          which functions\n"
@@ -309,12 +310,6 @@ static int attach(int argc, char **argv)
 		die_usage("%s: '%s' is not a process id", argv[0], process);
 	if (options.output && !options.output[0])
 		die_usage("%s: -o needs a name", argv[0]);
-	if (items &&
-	    (strstr(items, "coverage") == items || strstr(items, ";coverage")))
-		die_usage(
-			"%s: coverage needs the whole run of a program: start it "
-			"with `profrun -p coverage`",
-			argv[0]);
 	options.profile = items;
 	return is_record ? record_for(&options, pid, ns) :
 			   attach_begin(&options, pid, &directory);

@@ -13,6 +13,7 @@
 #include "image/image.h"
 #include "image/symbols.h"
 #include "inspect/code.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
@@ -177,12 +178,53 @@ void coverage_begin_at_start(void)
 {
 	if (!coverage_is_on())
 		return;
-	if (!shim_is_single_threaded()) {
+	if (!shim_is_single_threaded() || lookup_was_attached()) {
 		coverage_begin_late();
 		return;
 	}
 	coverage_scan_new();
 	coverage_watch_loader();
+}
+
+void coverage_detach(bool begins)
+{
+	if (!coverage_is_on() || !sigtrap_is_on())
+		return;
+	if (begins) {
+		coverage_leave_loader();
+		coverage_detach_traps(true);
+	} else if (sigtrap_start_again()) {
+		coverage_detach_traps(false);
+		coverage_scan_new();
+		coverage_return_to_loader();
+	} else {
+		coverage_forbid_traps();
+	}
+}
+
+static void renew_object(struct coverage_object *object)
+{
+	uint8_t *reached = object->info.reached;
+
+	if (object->info.state == SHIM_COVERAGE_POINTS)
+		return;
+	object->info.reached = NULL;
+	coverage_raise_object(object);
+	if (!object->info.reached && reached)
+		object->info.reached = shim_memory_map(object->info.line_count);
+	if (!object->info.reached)
+		object->info.reached = reached;
+}
+
+void coverage_renew(void)
+{
+	if (!coverage_is_on())
+		return;
+	for (struct coverage_object *o = coverage_objects; o; o = o->next)
+		renew_object(o);
+	/* Setting the filter forgets which functions were reached. */
+	shim_profiler_set_call_instrumentation_filter_callback(functions,
+							       raise_reached);
 }
 
 /* --- objects --- */

@@ -48,6 +48,12 @@ void coverage_begin_late(void);
 /* Called in shim's constructor: the program may have threads already. */
 void coverage_begin_at_start(void);
 
+/* `profrun detach` ends coverage for now, and the next attach continues it.  The handler of
+ * SIGTRAP stays: a thread may have hit a trap before.  No lock is held. */
+void coverage_detach(bool begins);
+/* Called while it has ended: another recording gets what is reached from now on. */
+void coverage_renew(void);
+
 /* Scans the new objects; no lock of shim is held. */
 void coverage_scan_new(void);
 /* Scans one object, which need not be in the list of image.h. */
@@ -79,6 +85,8 @@ struct coverage_object *coverage_make(const struct image_entry *image,
 void coverage_watch_loader(void);
 /* Removes the trap in the loader; false if it is still there. */
 bool coverage_leave_loader(void);
+/* Sets it again, if there was one. */
+void coverage_return_to_loader(void);
 
 /* --- coverage_points.c --- */
 
@@ -101,6 +109,9 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image);
 void coverage_forbid_traps(void);
 /* Sets traps at lines that were not reached. */
 void coverage_set_traps(struct coverage_object *object);
+/* `profrun detach` removes all traps, and the next attach sets them again at lines that were
+ * not reached. */
+void coverage_detach_traps(bool begins);
 /* Removes all traps, for good: shim records no more lines.  The log gets @reason. */
 void coverage_give_up(const char *reason);
 /* The first line at or after @offset. */

@@ -402,17 +402,33 @@ static void remove_traps(struct coverage_object *object)
 		state_call_locked(restore_all, object);
 }
 
-void coverage_set_traps(struct coverage_object *object)
+static void set_traps(struct coverage_object *object)
 {
 	struct work work = { .object = object, .sets = true };
 
-	code_copies_prepare(object);
 	state_call_locked(change_all, &work);
 	if (work.error == 0)
 		return;
 	coverage_log_missing(object->info.path, work.error);
 	remove_traps(object);
 	object->info.state = SHIM_COVERAGE_UNWRITABLE;
+}
+
+void coverage_set_traps(struct coverage_object *object)
+{
+	code_copies_prepare(object);
+	set_traps(object);
+}
+
+/* Threads may be in copies of code, so these stay. */
+void coverage_detach_traps(bool begins)
+{
+	for (struct coverage_object *o = coverage_objects; o; o = o->next)
+		if (begins)
+			remove_traps(o);
+		else if (o->info.state == SHIM_COVERAGE_LINES &&
+			 o->info.reached)
+			set_traps(o);
 }
 
 void coverage_forbid_traps(void)
@@ -518,7 +534,7 @@ static enum sigtrap_owner handle_trap(uintptr_t address, ucontext_t *context)
 		uintptr_t start = __atomic_load_n(&o->start, __ATOMIC_ACQUIRE);
 		uint32_t line;
 
-		if (start == 0 || address - start >= o->size || !o->is_set)
+		if (start == 0 || address - start >= o->size)
 			continue;
 		line = coverage_find_line(&o->info, address - start);
 		if (line == o->info.line_count ||
@@ -526,6 +542,13 @@ static enum sigtrap_owner handle_trap(uintptr_t address, ucontext_t *context)
 		    o->info.lines[line].line == 0 ||
 		    o->originals[line] == ARCH_TRAP)
 			continue;
+		if (!o->is_set) {
+			if (*(const volatile uint8_t *)address == ARCH_TRAP)
+				continue;
+			/* A detach has removed it meanwhile. */
+			ARCH_CONTEXT_GO_TO(context, address);
+			return TRAP_OURS;
+		}
 		mark_reached(o, line);
 		address = continue_at(o, line);
 		if (!address)

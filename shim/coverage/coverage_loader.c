@@ -93,6 +93,20 @@ void coverage_prepare(void)
 		helper_prepare();
 }
 
+static int set_trap_again(void *unused)
+{
+	(void)unused;
+	return write_trap(ARCH_TRAP);
+}
+
+void coverage_return_to_loader(void)
+{
+	int r = trap == 0 ? 0 : state_call_locked(set_trap_again, NULL);
+
+	if (r < 0)
+		log_failure(r);
+}
+
 struct image_search {
 	uintptr_t address;
 	struct image_entry *entry;

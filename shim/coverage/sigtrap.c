@@ -6,6 +6,7 @@
 #include "coverage/sigtrap.h"
 
 #include "arch.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/kept_signals.h"
@@ -72,9 +73,12 @@ bool sigtrap_start(void)
 
 	if (sigtrap_is_on())
 		return true;
-	/* The thread may have begun with the signal blocked. */
+	/* The thread may have begun with the signal blocked.  (An attach blocks all
+	 * signals of its thread for a moment.) */
 	if (sys_unblock_signals(0, &mask) < 0)
 		return false;
+	if (lookup_was_attached() && hidden_is_quiet(mask))
+		mask = 0;
 	state_call_locked(install_locked, NULL);
 	if (!sigtrap_is_on())
 		return false;
@@ -82,6 +86,24 @@ bool sigtrap_start(void)
 		return true;
 	sigtrap_stop();
 	return false;
+}
+
+static int install_again_locked(void *unused)
+{
+	struct sys_action now;
+
+	(void)unused;
+	if (sys_signal_action(SIGTRAP, NULL, &now) < 0)
+		return -1;
+	return now.handler == (void *)handle_sigtrap ?
+		       0 :
+		       kept_start(SIGTRAP, handle_sigtrap);
+}
+
+bool sigtrap_install_again(void)
+{
+	return state_call_locked(install_again_locked, NULL) == 0 &&
+	       hidden_thread_begins(0) == 0;
 }
 
 static int uninstall_locked(void *unused)

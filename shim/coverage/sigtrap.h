@@ -25,6 +25,11 @@ bool sigtrap_start(void);
 /* Does the same while the program runs.  False, with a line in the log, if a thread of
  * the program blocks the signal. */
 bool sigtrap_start_late(void);
+/* The same after a detach, during which the program may have set another handler or blocked
+ * the signal. */
+bool sigtrap_start_again(void);
+/* Only its handler; for sigtrap_late.c. */
+bool sigtrap_install_again(void);
 /* Gives the signal back to the program; false if shim had not taken it. */
 bool sigtrap_stop(void);
 bool sigtrap_is_on(void);

@@ -88,21 +88,33 @@ static void log_failure(uint32_t tid, int error)
 			  "", error);
 }
 
-bool sigtrap_start_late(void)
+static bool unblock_all(void)
 {
 	uint32_t tid;
 	int r;
 
-	if (sigtrap_is_on())
-		return true;
-	if (!sigtrap_start())
-		return false;
 	for (int signal = 1; signal <= SIGNALS; signal++)
 		unblock_in_handler(signal);
 	r = find_blocking_thread(&tid);
 	if (r == 0)
 		return true;
 	log_failure(tid, r);
+	return false;
+}
+
+bool sigtrap_start_late(void)
+{
+	if (sigtrap_is_on())
+		return true;
+	if (!sigtrap_start())
+		return false;
+	if (unblock_all())
+		return true;
 	sigtrap_stop();
 	return false;
+}
+
+bool sigtrap_start_again(void)
+{
+	return sigtrap_install_again() && unblock_all();
 }

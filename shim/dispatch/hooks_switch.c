@@ -96,6 +96,14 @@ void hooks_switch_detach(bool begins)
 		enable_hooks(NULL);
 }
 
+void hooks_switch_renew(void)
+{
+	ASSERT_LOCKED();
+	SHIM_ASSERT(switched % 2 != 0);
+	/* The start of the recording is its switch number 0. */
+	switched = UINT32_MAX;
+}
+
 void hooks_switch_forked(void)
 {
 	ASSERT_LOCKED();

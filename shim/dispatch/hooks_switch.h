@@ -13,6 +13,9 @@ void hooks_switch_forked(void);
 /* `profrun detach` disables the hooks, and the next attach enables them.  State lock held. */
 void hooks_switch_detach(bool begins);
 
+/* The next recording counts the switches from 0.  Called after a detach.  State lock held. */
+void hooks_switch_renew(void);
+
 /* Begins or ends a pause.  The first pause disables the hooks, unless the user has.
  * The end of the last pause enables them again. */
 void hooks_switch_pause(bool begins);

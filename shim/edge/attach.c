@@ -5,12 +5,17 @@
  */
 #include "edge/edge.h"
 
+#include "coverage/coverage.h"
 #include "dispatch/call_sites.h"
 #include "dispatch/hooks_switch.h"
 #include "dispatch/redirects.h"
+#include "heap/allocations.h"
+#include "image/image.h"
+#include "module/control.h"
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/config.h"
+#include "runtime/events.h"
 #include "runtime/record.h"
 #include "runtime/state.h"
 #include "sampling/open_before.h"
@@ -26,9 +31,11 @@ static int prepare(void *settings)
 {
 	int r = config_take(settings);
 
-	if (r == 0)
-		redirects_enable();
-	return r;
+	if (r < 0)
+		return r;
+	redirects_enable();
+	allocations_attached();
+	return 0;
 }
 
 static enum shim_result start(const char *settings)
@@ -51,6 +58,8 @@ static enum shim_result start(const char *settings)
 static int go_on(void *unused)
 {
 	(void)unused;
+	/* Forgets the slots of objects that were unloaded meanwhile. */
+	image_scan();
 	redirects_redo();
 	hooks_switch_detach(false);
 	call_sites_detach(false);
@@ -70,18 +79,51 @@ static int leave(void *unused)
 	return 0;
 }
 
+static int renew(void *settings)
+{
+	int r = config_renew(settings);
+
+	if (r == 0)
+		r = record_renew();
+	if (r < 0)
+		return r;
+	hooks_switch_renew();
+	/* Without this file, functions have addresses for names. */
+	image_renew();
+	return 0;
+}
+
+/* Begins another recording, with the same profilers. */
+static bool begin_another(const char *settings)
+{
+	if (state_call_locked(renew, (void *)settings) < 0)
+		return false;
+	RAISE(recording_began);
+	coverage_renew();
+	control_renew();
+	open_before_note();
+	return true;
+}
+
+static enum shim_result begin_again(const char *settings)
+{
+	if (*settings && !begin_another(settings))
+		return SHIM_E_FAIL;
+	if (state_call_locked(go_on, NULL) < 0)
+		return SHIM_E_FAIL;
+	sample_pause(false);
+	coverage_detach(false);
+	profrun_attach_state = SHIM_ATTACH_RECORDS;
+	return SHIM_OK;
+}
+
 static enum shim_result begin(const char *settings)
 {
 	static bool has_begun;
 	enum shim_result result;
 
-	if (profrun_attach_state == SHIM_ATTACH_DETACHED) {
-		if (state_call_locked(go_on, NULL) < 0)
-			return SHIM_E_FAIL;
-		sample_pause(false);
-		profrun_attach_state = SHIM_ATTACH_RECORDS;
-		return SHIM_OK;
-	}
+	if (profrun_attach_state == SHIM_ATTACH_DETACHED)
+		return begin_again(settings);
 	/* The profrun before may have been killed while another thread was here. */
 	if (state_get() != STATE_LOADED ||
 	    __atomic_exchange_n(&has_begun, true, __ATOMIC_ACQ_REL))
@@ -97,6 +139,7 @@ static enum shim_result end(void)
 	if (profrun_attach_state != SHIM_ATTACH_RECORDS)
 		return SHIM_E_FAIL;
 	sample_pause(true);
+	coverage_detach(true);
 	if (state_call_locked(leave, NULL) < 0)
 		return SHIM_E_FAIL;
 	profrun_attach_state = SHIM_ATTACH_DETACHED;

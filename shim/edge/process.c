@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <shim/attach.h>
 #include <shim/cpu.h>
 #include <shim/format.h>
 #include <stdarg.h>
@@ -87,6 +88,12 @@ static void after_fork_in_child(void)
 	}
 	thread_forked();
 	second_forked();
+	if (profrun_attach_state == SHIM_ATTACH_DETACHED) {
+		/* Another attach, to the child, begins a recording of the child's. */
+		record_give_up();
+		sample_forked();
+		return;
+	}
 	if (state_call_locked(record_child, NULL) < 0) {
 		stop_recording("signals cannot be blocked");
 		return;

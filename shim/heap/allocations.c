@@ -11,6 +11,7 @@
 #include "runtime/events.h"
 #include "runtime/state.h"
 
+#include <shim/builtin.h>
 #include <shim/cpu.h>
 #include <shim/record.h>
 
@@ -101,6 +102,31 @@ static void add_one(uint64_t *counter)
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
+static bool is_attached;
+
+void allocations_attached(void)
+{
+	is_attached = true;
+}
+
+void shim_older_release(void)
+{
+	struct shim_meta *meta = shim_record_meta();
+
+	if (meta)
+		add_one(&meta->older_releases);
+}
+
+/* After an attach, the block is older, or libc allocated it by calls that shim does not
+ * see then. */
+static void count_unknown(void)
+{
+	if (is_attached)
+		shim_older_release();
+	else
+		add_one(&counts.unknown);
+}
+
 /* A block that is not sampled is still the thread's last block. */
 static bool is_wanted(size_t size)
 {
@@ -129,7 +155,7 @@ static inline bool remove_block(uintptr_t address, struct shim_block *block,
 	if (!sampled_may_have(address) ||
 	    !heap_table_take(address, block, note)) {
 		if (sampled_period == 0)
-			add_one(&counts.unknown);
+			count_unknown();
 		return false;
 	}
 	sampled_remove(address);

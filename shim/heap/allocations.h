@@ -38,6 +38,8 @@ bool allocations_decide(bool is_last_chance);
 bool allocations_wait_for_late(void);
 /* Raises the events of allocations from now on. */
 void allocations_begin_late(void);
+/* shim was attached: blocks that the table lacks are older. */
+void allocations_attached(void);
 /* Whether allocations raise events. */
 bool allocations_raise_events(void);
 /* Whether the calling thread runs the program's code, not a profiler's. */

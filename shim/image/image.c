@@ -571,6 +571,19 @@ void image_forked(void)
 	NOTIFY(images_forked, r == 0);
 }
 
+int image_renew(void)
+{
+	int r = image_file_open();
+
+	ASSERT_LOCKED();
+	for (uint32_t i = 0; i < image_count; i++) {
+		image_at(i)->record = NULL;
+		if (image_at(i)->status == IMAGE_LOADED)
+			image_file_add(image_at(i));
+	}
+	return r < 0 ? r : image_scan();
+}
+
 /* --- scanning again --- */
 
 static bool is_known(uintptr_t address)

@@ -126,6 +126,10 @@ bool image_is_closing(void);
 /* In a forked child: writes all images into its own recording. */
 void image_forked(void);
 
+/* Writes all images into another recording of this process (record_renew), after a scan.
+ * Returns 0 or -errno.  State lock held. */
+int image_renew(void);
+
 /* --- reading; async --- */
 
 /* Results of the functions below are valid until image_unpin. */

@@ -479,10 +479,6 @@ static int open_socket(void)
 	struct text text;
 	int directory, fd;
 
-	/* Occupies descriptors 0 to 2: a log line on standard error must not go to a
-	 * connection. */
-	for (int i = 0; i < 3; i++)
-		sys_open("/dev/null", O_RDWR, 0);
 	directory = record_open_directory();
 	if (directory < 0)
 		return directory;
@@ -497,26 +493,48 @@ static int open_socket(void)
 	return fd;
 }
 
+/* The number of times that the socket is to be made again, in another recording. */
+static uint32_t moves;
+
 static int open_listener(void)
 {
 	int r = sys_hide_files();
 
-	return r < 0 ? r : open_socket();
+	if (r < 0)
+		return r;
+	/* Occupies descriptors 0 to 2: a log line on standard error must not go to a
+	 * connection. */
+	for (int i = 0; i < 3; i++)
+		sys_open("/dev/null", O_RDWR, 0);
+	return open_socket();
+}
+
+static void log_failure(int listener)
+{
+	if (listener < 0)
+		log_error("profrun ctl cannot connect (%s)", "SHIM_CONTROL",
+			  listener);
 }
 
 static void run_server(void *unused)
 {
+	uint32_t seen = __atomic_load_n(&moves, __ATOMIC_ACQUIRE);
 	int listener = open_listener(), fd;
 
 	(void)unused;
-	if (listener < 0)
-		log_error("profrun ctl cannot connect (%s)", "SHIM_CONTROL",
-			  listener);
+	log_failure(listener);
 	__atomic_store_n(&is_ready, 1, __ATOMIC_RELEASE);
 	sys_wake(&is_ready);
 	for (;;) {
 		if (sys_is_forbidden())
 			sys_park();
+		if (__atomic_load_n(&moves, __ATOMIC_ACQUIRE) != seen) {
+			seen++;
+			if (listener >= 0)
+				sys_close(listener);
+			listener = open_socket();
+			log_failure(listener);
+		}
 		if (listener < 0)
 			sys_sleep_ms(CHECK_MS);
 		else if (sys_wait_input(listener, CHECK_MS) > 0 &&
@@ -548,6 +566,14 @@ void control_start(void)
 	/* Waits until the socket is out of the program's descriptor table. */
 	while (!__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
 		sys_wait(&is_ready, 0, 0);
+}
+
+void control_renew(void)
+{
+	if (!is_ready)
+		control_start();
+	else
+		__atomic_add_fetch(&moves, 1, __ATOMIC_RELEASE);
 }
 
 void control_finish(void)

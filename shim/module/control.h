@@ -14,6 +14,9 @@
 
 /* Starts the server.  Called in shim's constructor. */
 void control_start(void);
+/* Another recording has begun: starts the server, or makes its socket again there within a
+ * second. */
+void control_renew(void);
 /* Removes the socket.  Called when the process ends. */
 void control_finish(void);
 

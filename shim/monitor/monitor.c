@@ -214,6 +214,7 @@ static void find_default(struct monitor_request *request, bool by_default)
 /* --- the sampler --- */
 
 static void on_forked(struct shim_profiler *profiler);
+static void on_recording_began(struct shim_profiler *profiler);
 static void on_executing(struct shim_profiler *profiler, const char *path);
 static void on_shutdown(struct shim_profiler *profiler);
 static void on_system_closing(struct shim_profiler *profiler);
@@ -231,6 +232,7 @@ static int make_handle(void)
 		return -EAGAIN;
 	shim_profiler_on_sample_hit(handle, on_sample_hit);
 	shim_profiler_on_forked(handle, on_forked);
+	shim_profiler_on_recording_began(handle, on_recording_began);
 	shim_profiler_on_executing(handle, on_executing);
 	shim_profiler_on_runtime_shutdown_end(handle, on_shutdown);
 	shim_profiler_on_system_closing(handle, on_system_closing);
@@ -605,6 +607,16 @@ static void on_forked(struct shim_profiler *profiler)
 	thread_sets = thread_set;
 	if (thread_set)
 		thread_set->next = NULL;
+	monitor_forget_arcs();
+}
+
+/* Another recording of this process.  (A thread that samples may count one hit in both.) */
+static void on_recording_began(struct shim_profiler *profiler)
+{
+	(void)profiler;
+	for (struct monitor_set *set = shared ? shared : thread_sets; set;
+	     set = set->next)
+		empty_set(set);
 	monitor_forget_arcs();
 }
 

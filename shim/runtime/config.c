@@ -172,6 +172,18 @@ static void report_unknown(void)
 	}
 }
 
+int config_renew(const char *settings)
+{
+	int r = config_take(settings);
+
+	if (r < 0)
+		return r;
+	read_option("dir", config.dir, sizeof(config.dir), "");
+	read_option("control", config.control, sizeof(config.control),
+		    config.control[0] == '1' ? "1" : "");
+	return 0;
+}
+
 void config_read(void)
 {
 #define OPTION(name, size, value, help) \

@@ -24,6 +24,9 @@ void config_read(void);
  * config_read.
  */
 int config_take(const char *settings);
+/* The same for another recording: only its directory, and `control` if it is 1; the other
+ * settings stay. */
+int config_renew(const char *settings);
 /* Whether libc has the environment.  Before libc's constructor has run, shim reads the
  * environment from the stack, where the kernel has stored it. */
 bool config_is_complete(void);

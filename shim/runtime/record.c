@@ -25,9 +25,14 @@
 
 #define PAGE	  4096
 #define PATH_SIZE DIRECTORY_PATH_SIZE
+/* The bytes of the file "meta". */
+#define META_MAPPED \
+	((sizeof(struct shim_meta) + PAGE - 1) & ~(size_t)(PAGE - 1))
 
-static struct directory base;	   /* the recording */
-static struct directory directory; /* this process's part of it */
+static struct directory base; /* the recording */
+/* This process's part of it.  Files point at their directory, so a further recording has
+ * another one. */
+static struct directory first_directory, *directory = &first_directory;
 static struct shim_meta *meta;
 static bool is_detached;
 
@@ -38,12 +43,12 @@ struct shim_meta *record_meta(void)
 
 const char *record_directory(void)
 {
-	return directory.path;
+	return directory->path;
 }
 
 int record_open_directory(void)
 {
-	return directory_open(&directory);
+	return directory_open(directory);
 }
 
 struct shim_meta *shim_record_meta(void)
@@ -54,7 +59,7 @@ struct shim_meta *shim_record_meta(void)
 int record_create(const char *name, size_t size, struct record_file **file,
 		  void **memory)
 {
-	return record_file_create(&directory, name, size, file, memory);
+	return record_file_create(directory, name, size, file, memory);
 }
 
 /* --- the directory --- */
@@ -231,7 +236,7 @@ static int create_process_directory(void)
 	if (parent < 0)
 		return parent;
 	sys_close(parent);
-	text_init(&text, directory.path, sizeof(directory.path));
+	text_init(&text, directory->path, sizeof(directory->path));
 	text_add(&text, base.path);
 	text_add(&text, "/");
 	text_add_number(&text, (uint64_t)sys_getpid());
@@ -240,7 +245,7 @@ static int create_process_directory(void)
 	for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
 		text.length = length;
 		text_add_number(&text, n);
-		fd = text.cut ? -ENAMETOOLONG : directory_make(&directory);
+		fd = text.cut ? -ENAMETOOLONG : directory_make(directory);
 	}
 	if (fd >= 0)
 		sys_close(fd);
@@ -315,7 +320,6 @@ static void fill_meta(bool forked)
 
 static int open_process(bool forked)
 {
-	size_t size = (sizeof(*meta) + PAGE - 1) & ~(size_t)(PAGE - 1);
 	struct record_file *file;
 	void *memory;
 	int r;
@@ -326,10 +330,10 @@ static int open_process(bool forked)
 		log_error("cannot record into %s", base.path, r);
 		return r;
 	}
-	r = record_create("meta", size, &file, &memory);
+	r = record_create("meta", META_MAPPED, &file, &memory);
 	if (r < 0) {
-		log_error("cannot write to %s", directory.path, r);
-		sys_remove_directory(directory.path);
+		log_error("cannot write to %s", directory->path, r);
+		sys_remove_directory(directory->path);
 		return r;
 	}
 	meta = memory;
@@ -445,7 +449,7 @@ static void log_shortened(const char *name, const void *memory)
 		log_to(NULL);
 	log_line("%s was truncated while shim wrote it: its later records are "
 		 "lost (record again): %s",
-		 name, directory.path);
+		 name, directory->path);
 	if (is_meta && (config.dir[0] != '/' || !write_log_file()))
 		log_give_up();
 }
@@ -473,13 +477,56 @@ int record_fork(void)
 	log_to(NULL);
 	if (is_detached) {
 		/* The directory is the parent's. */
-		directory.path[0] = '\0';
+		directory->path[0] = '\0';
 		return -ENOENT;
 	}
 	r = open_process(true);
 	if (r < 0)
 		log_to_parent();
 	return r;
+}
+
+/* Takes the place of the former meta in memory: threads may still write to it, and the
+ * process's mappings tell profrun which recording is the current one. */
+static void hide_meta(struct shim_meta *former)
+{
+	void *memory = former;
+
+	sys_map_over(memory, META_MAPPED);
+}
+
+int record_renew(void)
+{
+	struct shim_meta *former = meta;
+	struct directory *former_directory = directory;
+	struct directory former_base = base;
+	void *memory;
+	int r = sys_map(sizeof(*directory), &memory);
+
+	ASSERT_LOCKED();
+	if (r < 0)
+		return r;
+	directory = memory;
+	/* Reasons of a failure go to the file "log". */
+	log_to(NULL);
+	r = open_or_create_base();
+	if (r < 0)
+		log_error("cannot make the recording %s", config.dir, r);
+	else
+		r = open_process(false);
+	if (r < 0) {
+		if (base.inode != 0)
+			write_log_file();
+		log_to(former);
+		directory = former_directory;
+		base = former_base;
+		sys_unmap(memory, sizeof(*directory));
+		return r;
+	}
+	record_lost_forked();
+	if (former)
+		hide_meta(former);
+	return 0;
 }
 
 void record_give_up(void)

@@ -17,6 +17,9 @@ int record_start(void);
 /* Does the same in a forked child; its directory is a sibling of the parent's.  -ENOENT if
  * the parent was detached: then the child has none. */
 int record_fork(void);
+/* Begins another recording, in the directory of the settings.  Files of the former one stay
+ * mapped.  After a failure the former one goes on.  State lock held. */
+int record_renew(void);
 /* A forked child without a recording calls it: the child then writes nothing into the
  * parent's recording. */
 void record_give_up(void);

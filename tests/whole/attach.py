@@ -43,6 +43,17 @@ class Program:
     def attach(self, *words, **more):
         return profrun('attach', self.pid, '-o', self.directory, *words, **more)
 
+    def attach_again(self, *words):
+        """Begins another recording, which is the one to be read from now on."""
+        self.directory += '.again'
+        return self.attach(*words)
+
+    def step(self, answer, line=''):
+        """Sends a line to the program, and waits for its answer."""
+        self.process.stdin.write(line + '\n')
+        self.process.stdin.flush()
+        expect_equal(self.process.stdout.readline(), answer + '\n', 'step')
+
     def detach(self):
         return profrun('detach', self.pid)
 
@@ -249,13 +260,214 @@ def attach_and_detach_again_and_again_continue_one_recording():
     with Program(4) as program:
         program.attach()
         for _ in range(5):
+            program.until_called('leaf', 0, 'calls')
             program.detach()
             before = program.calls()['leaf']
             profrun('attach', program.pid)
             program.until_called('leaf', before, 'calls after the attach')
         program.detach()
         text = refused('attach', program.pid, '-p', 'trace')
-        expect('continues that recording' in text, text)
+        expect('keeps the profilers' in text, text)
+        program.ends_well()
+
+
+def files_of(directory):
+    """{name: content} of a recording, without the socket of ctl."""
+    found = {}
+    for top, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(top, name)
+            if os.path.isfile(path):
+                with open(path, 'rb') as file:
+                    found[os.path.relpath(path, directory)] = file.read()
+    return found
+
+
+@test
+def another_attach_makes_a_recording_of_its_own():
+    for profile, kind in (('calltree', 'busy'), ('calltree', 'fork'), ('calltree:exact', 'busy'),
+                          ('memory;calltree', 'busy'), ('calltree;sampling', 'busy'), ('locks;exceptions', 'busy')):
+        with Program(2, kind) as program:
+            program.attach(*[word for name in profile.split(';') for word in ('-p', name)])
+            program.until_called('leaf', 1000, profile)
+            program.detach()
+            time.sleep(0.1)
+            first, directory = files_of(program.directory), program.directory
+            calls = program.calls()
+            for round in range(2):
+                text = program.attach_again()
+                expect(program.directory in text, text)
+                program.until_called('leaf', 1000, (profile, round))
+                program.detach()
+                time.sleep(0.1)
+            # Without -o, the last recording goes on.
+            before = program.calls()['leaf']
+            profrun('attach', program.pid)
+            program.until_called('leaf', before, (profile, 'goes on'))
+            program.detach()
+            program.ends_well((profile, kind))
+            what = profile, kind, calls, program.calls()
+            expect(sorted(program.calls()) == sorted(calls), what)
+            # Open at the attach, at the detach, and at the break, in each of three threads.
+            expect(abs(program.calls()['leaf'] - 2 * program.calls()['middle']) <= 12, what)
+            report = json.loads(program.report('--format', 'json'))
+            expect(report['lost'] == 0 and report['duration_ns'] > 0, report)
+            # The time before the attach is not in it: no thread is older than the recording.
+            expect(all(thread['total_ns'] <= 1.1 * report['duration_ns']
+                       for thread in report['threads'] if 'total_ns' in thread), report['threads'])
+            after = files_of(directory)
+            expect_equal(sorted(after), sorted(first), what)
+            for name in first:
+                # A hook that ran late may end its call.
+                expect(after[name] == first[name] or not name.endswith('meta'),
+                       (profile, name))
+            program.directory = directory
+            expect(abs(sum(program.calls().values()) - sum(calls.values())) <= 3, what)
+
+
+@test
+def another_recording_of_a_trace_has_its_functions():
+    with Program(2) as program:
+        program.attach('-p', 'trace')
+        program.detach()
+        for _ in range(3):
+            program.attach_again()
+            time.sleep(0.05)
+            program.detach()
+        program.ends_well()
+        paths = program.paths()
+        expect(set(paths) <= {'middle', 'middle;leaf', 'leaf'} and
+               paths.get('middle', 0) > 0, paths)
+
+
+@test
+def another_recording_has_its_own_calls_that_were_open_before():
+    with Program('attached_open.c') as program:
+        program.attach()
+        program.until_called('request', 100, 'requests')
+        program.detach()
+        program.attach_again()
+        program.until_called('request', 100, 'requests')
+        program.ends_well()
+        report = json.loads(program.report('--format', 'json'))
+        expect_equal((report['orphans'], report['unwound']), (0, 0), program.paths())
+        found = {function['name']: function['open_before']
+                 for function in report['functions'] if function['open_before']}
+        found.pop('request', None)
+        expect_equal(found, {'main': 1, 'work': 1, 'serve': 5, 'watch': 1, 'await': 1},
+                     program.paths())
+
+
+@test
+def a_child_that_is_forked_after_a_detach_is_not_recorded_until_its_own_attach():
+    with Program('attached_fork.c') as program:
+        program.attach()
+        program.detach()
+        before = sorted(files_of(program.directory))
+        program.process.stdin.write('fork\n')
+        program.process.stdin.flush()
+        child = int(program.process.stdout.readline())
+        time.sleep(0.1)
+        expect_equal(sorted(files_of(program.directory)), before, 'no part of the child')
+        text = refused('attach', child)
+        expect('begin another one with -o' in text, text)
+        program.directory += '.child'
+        profrun('attach', child, '-o', program.directory)
+        program.until_called('leaf', 5, 'calls of the child')
+        profrun('detach', child)
+        expect_equal({name.split('/')[0] for name in files_of(program.directory)},
+                     {'%d.0' % child}, 'parts')
+        out, _ = program.process.communicate('e\n', timeout=60)
+        expect_equal((out, program.process.returncode), ('wrong 0 interrupted 0\n', 0), 'end')
+
+
+@test
+def blocks_that_are_older_than_the_attach_are_told():
+    with Program('attached_memory.c') as program:
+        program.attach('-p', 'memory')
+        program.step('half')
+        program.detach()
+        report = json.loads(program.report('--format', 'json'))
+        expect_equal((report['memory_older_releases'], report['memory_unknown_releases'],
+                      report['memory_untold']), (510, 0, 0), 'first')
+        text = program.report('--memory')
+        expect('freed blocks older than the attach: 510' in text, text)
+        program.attach_again()
+        program.step('all')
+        program.ends_well()
+        report = json.loads(program.report('--format', 'json'))
+        # The 10 blocks of the first recording are older than the second, too.
+        expect_equal((report['memory_older_releases'], report['lost']), (500, 0), 'second')
+
+
+def reached_lines(directory):
+    """The names of the lines of attached_lines.c that were reached."""
+    with open(os.path.join(shimtest.PROGRAMS, 'attached_lines.c')) as file:
+        names = {number: found.group(1) for number, found in
+                 ((number, re.search('//@ (.*)', line)) for number, line in enumerate(file, 1))
+                 if found}
+    done = subprocess.run([PROFRUN, 'export', 'lcov', directory], capture_output=True,
+                          text=True, timeout=60)
+    expect_equal(done.returncode, 0, done.stderr)
+    return {names[int(line)] for line, count in re.findall(r'DA:(\d+),(\d+)', done.stdout)
+            if int(line) in names and int(count) > 0}
+
+
+@test
+def coverage_has_what_is_reached_from_the_attach_on():
+    for flags in ['-g', '-pthread'], HOOKS:
+        with Program('attached_lines.c', flags=flags) as program:
+            before = executable_bytes(program.pid)
+            program.attach('-p', 'coverage')
+            first = program.directory
+            during = executable_bytes(program.pid)
+            expect(any(during.get(part) != before[part] for part in before), 'traps are set')
+            program.step('done', '1')
+            program.step('done', 'f')
+            program.detach()
+            after = executable_bytes(program.pid)
+            for part in before:
+                expect(after.get(part) == before[part], (flags, part))
+            expect_equal(reached_lines(first), {'first', 'child'}, flags)
+            program.step('done', '2')
+            program.attach_again()
+            program.step('done', '3')
+            program.step('done', '1')
+            program.detach()
+            expect_equal(reached_lines(program.directory), {'first', 'third'}, flags)
+            profrun('attach', program.pid)
+            program.step('done', '2')
+            out, _ = program.process.communicate('e\n', timeout=60)
+            expect_equal((out, program.process.returncode), ('wrong 0 interrupted 0\n', 0),
+                         flags)
+            expect_equal(reached_lines(program.directory), {'first', 'second', 'third'}, flags)
+            expect_equal(reached_lines(first), {'first', 'child'}, flags)
+
+
+@test
+def traps_of_coverage_come_and_go_under_busy_threads():
+    with Program(4) as program:
+        program.attach('-p', 'coverage')
+        for round in range(10):
+            program.detach()
+            if round % 2:
+                program.attach_again()
+            else:
+                profrun('attach', program.pid)
+        program.ends_well()
+
+
+def block_traps():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTRAP])
+
+
+@test
+def coverage_is_refused_where_a_thread_blocks_its_signal():
+    with Program(1, preexec_fn=block_traps) as program:
+        text = program.attach('-p', 'calltree', '-p', 'coverage', status=1)
+        expect('blocks SIGTRAP' in text, text)
+        expect(not os.path.exists(program.directory), 'no directory')
+        program.attach('-p', 'calltree')
         program.ends_well()
 
 
@@ -771,8 +983,6 @@ def what_cannot_be_attached_to_is_refused_with_a_reason():
     with Program(0) as program:
         text = refused('detach', program.pid)
         expect('is not attached to' in text, text)
-        text = profrun('attach', program.pid, '-p', 'coverage', status=2)
-        expect('coverage needs the whole run' in text, text)
         program.process.send_signal(signal.SIGSTOP)
         while b'T (stopped)' not in open('/proc/%d/status' % program.pid, 'rb').read():
             time.sleep(0.01)
@@ -801,6 +1011,13 @@ def a_preloaded_process_is_left_to_ctl():
         program.ends_well()
 
 
+def expect_recording_of_ctl(program):
+    done = subprocess.run([PROFRUN, 'ctl', str(program.pid), 'status'],
+                          capture_output=True, text=True, timeout=60)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect(program.directory + '\n' in done.stdout, done.stdout)
+
+
 @test
 def the_settings_of_ctl_work_afterwards():
     with Program(1) as program:
@@ -809,6 +1026,17 @@ def the_settings_of_ctl_work_afterwards():
                               capture_output=True, text=True, timeout=60)
         expect_equal(done.returncode, 0, done.stderr)
         expect('calltree' in done.stdout, done.stdout)
+        # In another recording, too; and if only that one asks for it.
+        program.detach()
+        program.attach_again()
+        expect_recording_of_ctl(program)
+        program.detach()
+        program.ends_well()
+    with Program(1) as program:
+        program.attach()
+        program.detach()
+        program.attach_again('--control')
+        expect_recording_of_ctl(program)
         program.ends_well()
 
 

@@ -521,6 +521,9 @@ static void put_head(struct json *json, const struct model *model)
 	put_hidden(json, model);
 	json_key_count(json, "orphans", model->orphans);
 	json_key_count(json, "unwound", model->unwound);
+	if (model->has_memory || model->memory_older)
+		json_key_count(json, "memory_older_releases",
+			       model->memory_older);
 	if (model->has_memory) {
 		put_memory(json, model, &model->memory_all);
 		json_key_count(json, "memory_peak_bytes", model->memory_peak);

@@ -720,6 +720,7 @@ void model_add_up(struct model *model)
 	     build.process_index++) {
 		process = &recording->processes[build.process_index];
 		build.process = process;
+		model->memory_older += process->meta.older_releases;
 		model->orphans += process->meta.orphans;
 		model->unwound += process->meta.unwound;
 		build.has_heap = !is_sampled && find_heap(process, &build.heap);

@@ -196,6 +196,7 @@ struct model {
 	double memory_peak_ns; /* time after its start; 0: unknown */
 	uint64_t memory_inherited, memory_untold, memory_unknown;
 	uint64_t memory_early_lost;
+	uint64_t memory_older; /* releases of blocks from before an attach */
 	bool memory_has_calls; /* the user asked for calls as well */
 	double memory_tick_ns; /* unit of lifetimes; 0: unknown */
 	/* enum shim_leaks, if it is equal in all processes, otherwise

@@ -359,6 +359,11 @@ static void print_head(const struct layout *layout)
 			"  %s blocks were released in forked "
 			"children that had them from their parents\n",
 			human_count(count, model->memory_inherited));
+	if (model->memory_older)
+		fprintf(layout->out,
+			"  freed blocks older than the attach: %s (or "
+			"allocated inside libc)\n",
+			human_count(count, model->memory_older));
 	if (model->memory_untold)
 		fprintf(layout->out,
 			"  %s blocks could not be noted: whether they "
