@@ -72,6 +72,17 @@ def options_are_those_of_the_verb():
     expect('--profile' in proposed('--p'), 'without a verb')
 
 
+PF_KTHREAD = 0x200000
+
+
+def is_of_the_kernel(pid):
+    try:
+        with open('/proc/%s/stat' % pid) as file:
+            return bool(int(file.read().rpartition(')')[2].split()[6]) & PF_KTHREAD)
+    except OSError:
+        return False            # it has ended
+
+
 @test
 def values_and_recordings_are_proposed():
     expect_equal(proposed('report', '--format', 'j'), ['json'], 'format')
@@ -90,9 +101,8 @@ def values_and_recordings_are_proposed():
     for verb in 'stack', 'attach':
         pids = proposed(verb, '')
         expect(str(os.getpid()) in pids and
-               all(os.path.exists('/proc/%s/exe' % pid) or
-                   not os.path.exists('/proc/%s' % pid)
-                   for pid in pids if pid.isdigit()), (verb, pids))
+               not any(is_of_the_kernel(pid) for pid in pids if pid.isdigit()),
+               (verb, pids))
     sleeper = subprocess.Popen(
         [PROFRUN, '-q',
          '--no-report', '-p', 'sampling', '-o', directory + '/asleep', 'sh', '-c',
