@@ -8,7 +8,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -26,6 +25,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Of <linux/futex.h>, which musl-gcc does not find. */
+#define FUTEX_WAIT 0
+#define FUTEX_WAKE 1
 
 #define PLAIN __attribute__((no_instrument_function))
 
