@@ -325,7 +325,7 @@ static struct tree *next_tree(void)
 
 /* Reuses a tree whose thread has ended, or that a task with the same number had before.
  * Checks only some trees: otherwise each new thread would check all threads. */
-static struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
+static COLD struct tree *reuse_tree(uint32_t tid, uintptr_t sp)
 {
 	struct tree *tree;
 
@@ -383,7 +383,7 @@ static COLD void drop_former(void)
 	shim_signals_restore(signals);
 }
 
-struct tree *tree_own(void)
+COLD struct tree *tree_own(void)
 {
 	if (tree_is_former())
 		drop_former();
