@@ -70,6 +70,9 @@ static const struct offsets known[] = {
 #define DEBUG_NEXT	   64
 #define DEBUG_THREADS	   72
 
+/* Filled while @is_there is false.  If another interpreter comes in the place of one that
+ * was unloaded, a sample of another thread may meet both: it reads wrong places, and every
+ * read is checked. */
 static struct {
 	struct offsets offsets;
 	uintptr_t runtime, code_type;
@@ -105,33 +108,61 @@ static bool read_debug_offsets(struct offsets *offsets)
 	return true;
 }
 
-void python_begin(void)
+/* Where a symbol is looked for: in @image, or if it is 0, in all objects that were loaded
+ * at the start. */
+static uintptr_t find_symbol(shim_image image, const char *name, size_t *size)
+{
+	return (uintptr_t)(image ? shim_symbol_find_in(image, name, size) :
+				   shim_symbol_find(name, size));
+}
+
+static void find_interpreter(shim_image image)
 {
 	uintptr_t version = 0;
 	size_t size = 0;
 
-	python.runtime = (uintptr_t)shim_symbol_find("_PyRuntime", &size);
-	python.eval = (uintptr_t)shim_symbol_find("_PyEval_EvalFrameDefault",
-						  &python.eval_size);
-	if (!python.runtime || !python.eval)
+	python.runtime = find_symbol(image, "_PyRuntime", &size);
+	if (!python.runtime)
 		return;
-	python.code_type = (uintptr_t)shim_symbol_find("PyCode_Type", &size);
-	read_word((uintptr_t)shim_symbol_find("Py_Version", &size), &version);
+	python.eval = find_symbol(image, "_PyEval_EvalFrameDefault",
+				  &python.eval_size);
+	if (!python.eval)
+		return;
+	python.offsets = (struct offsets){ .version = 0 };
+	python.code_type = find_symbol(image, "PyCode_Type", &size);
+	read_word(find_symbol(image, "Py_Version", &size), &version);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].version == version >> 16)
 			python.offsets = known[i];
 	if (python.offsets.version != 0 && python.code_type &&
 	    (python.offsets.interpreters ||
 	     read_debug_offsets(&python.offsets)))
-		python.is_there = true;
+		__atomic_store_n(&python.is_there, true, __ATOMIC_RELEASE);
 	else
 		shim_record_log("sampling: functions of Python are not shown: "
 				"they are known of CPython 3.11 to 3.13");
 }
 
+void python_begin(void)
+{
+	find_interpreter(0);
+}
+
+void python_image_loaded(shim_image image)
+{
+	if (!python_is_there())
+		find_interpreter(image);
+}
+
+void python_image_unloaded(uintptr_t low, uintptr_t high)
+{
+	if (python.eval >= low && python.eval < high)
+		__atomic_store_n(&python.is_there, false, __ATOMIC_RELEASE);
+}
+
 bool python_is_there(void)
 {
-	return python.is_there;
+	return __atomic_load_n(&python.is_there, __ATOMIC_ACQUIRE);
 }
 
 /* --- the interpreter's thread --- */

@@ -4,6 +4,7 @@
 #ifndef HOOKS_SAMPLING_PYTHON_H
 #define HOOKS_SAMPLING_PYTHON_H
 
+#include <shim/info.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,10 @@ typedef void *(*python_allocate)(void *argument, size_t size);
 /* Looks for the interpreter among the objects that were loaded at the start; the log says
  * why its frames are not read, if there is one. */
 void python_begin(void);
+/* Looks for the interpreter in @image, unless there is one. */
+void python_image_loaded(shim_image image);
+void python_image_unloaded(uintptr_t low, uintptr_t high);
+/* Async. */
 bool python_is_there(void);
 
 /*

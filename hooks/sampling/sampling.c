@@ -356,11 +356,18 @@ static void on_recording_began(struct shim_profiler *profiler)
 	all = NULL;
 }
 
+static void on_image_loaded(struct shim_profiler *profiler, shim_image image)
+{
+	(void)profiler;
+	python_image_loaded(image);
+}
+
 /* Other functions may use the image's addresses later. */
 static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 			      uintptr_t high, uint32_t generation)
 {
 	(void)profiler;
+	python_image_unloaded(low, high);
 	for (struct samples *samples = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
 	     samples; samples = samples->next) {
 		struct shim_sampled_node **table = samples->table;
@@ -413,6 +420,7 @@ static bool start_sampling(void)
 	shim_profiler_on_thread_ended(handle, on_thread_ended);
 	shim_profiler_on_forked(handle, on_forked);
 	shim_profiler_on_recording_began(handle, on_recording_began);
+	shim_profiler_on_image_loaded(handle, on_image_loaded);
 	shim_profiler_on_image_unloaded(handle, on_image_unloaded);
 	if (shim_profiler_set_sample_mode(handle, mode,
 					  (uint32_t)frequency_hz) == SHIM_OK)

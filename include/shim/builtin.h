@@ -121,6 +121,11 @@ shim_lend_samples(struct shim_profiler_handle *handle, void (*taken)(void));
 __attribute__((visibility("hidden"))) void *shim_symbol_find(const char *name,
 							     size_t *size);
 
+/* Does the same in @image alone, which may have been loaded at any time.  Takes the loader's
+ * lock.  Contract: may block. */
+__attribute__((visibility("hidden"))) void *
+shim_symbol_find_in(shim_image image, const char *name, size_t *size);
+
 /* Counts a release of a block that is older than `profrun attach`.  Async. */
 __attribute__((visibility("hidden"))) void shim_older_release(void);
 

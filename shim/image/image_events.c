@@ -99,7 +99,7 @@ static void raise_notice(const struct notice *notice)
 		RAISE_TO(AUDIENCE_MODULES, image_unloaded, notice->low,
 			 notice->high, notice->generation);
 	else if (is_loaded(notice->id))
-		RAISE_TO(AUDIENCE_MODULES, image_loaded, notice->id);
+		RAISE(image_loaded, notice->id);
 	/* The entry may have another image now, with another notice. */
 	if (notice->id)
 		__atomic_compare_exchange_n(&notice->image->load_notice,

@@ -78,6 +78,18 @@ void *shim_symbol_find(const char *name, size_t *size)
 	return lookup_first_sized(name, size);
 }
 
+void *shim_symbol_find_in(shim_image image, const char *name, size_t *size)
+{
+	const void *base;
+	size_t length;
+
+	if (shim_image_info(image, &base, &length, NULL, NULL, 0, NULL, NULL) !=
+	    SHIM_OK)
+		return NULL;
+	return lookup_within((uintptr_t)base, (uintptr_t)base + length, name,
+			     size);
+}
+
 const char *shim_budget_setting(void)
 {
 	return config.budget;

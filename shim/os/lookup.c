@@ -594,6 +594,49 @@ void *lookup_beside(const char *object, const char *name)
 	return family_search.found;
 }
 
+/* --- an object by its addresses --- */
+
+struct range_search {
+	uintptr_t start, end;
+	const char *symbol;
+	size_t *symbol_size;
+	void *found;
+};
+
+static bool is_in(const struct link_map *object, uintptr_t start, uintptr_t end)
+{
+	return (uintptr_t)object->l_ld >= start &&
+	       (uintptr_t)object->l_ld < end;
+}
+
+/* Called with the loader's lock held: no object is loaded or unloaded. */
+static int search_range(struct dl_phdr_info *unused, size_t size,
+			void *argument)
+{
+	struct range_search *search = argument;
+	struct name_hash name_hash = hash_of_name(search->symbol);
+	const struct link_map *map = lookup_list()->r_map;
+
+	(void)unused;
+	(void)size;
+	while (map && !is_in(map, search->start, search->end))
+		map = map->l_next;
+	if (map)
+		search->found = find_in_object(map, &name_hash,
+					       search->symbol_size);
+	return 1;
+}
+
+void *lookup_within(uintptr_t start, uintptr_t end, const char *name,
+		    size_t *size)
+{
+	struct range_search search = { start, end, name, size, NULL };
+
+	if (lookup_list())
+		dl_iterate_phdr(search_range, &search);
+	return search.found;
+}
+
 /* --- libraries of shim --- */
 
 #define OPENED_MAX 16
@@ -611,12 +654,6 @@ static void *note_opened(void *library)
 		__atomic_store_n(&opened_count, i + 1, __ATOMIC_RELEASE);
 	}
 	return library;
-}
-
-static bool is_in(const struct link_map *object, uintptr_t start, uintptr_t end)
-{
-	return (uintptr_t)object->l_ld >= start &&
-	       (uintptr_t)object->l_ld < end;
 }
 
 bool lookup_is_beside_us(uintptr_t start, uintptr_t end)

@@ -64,6 +64,11 @@ bool lookup_is_opened_as(const char *prefix);
  * time.  The caller prevents its unloading. */
 void *lookup_in(const struct link_map *object, const char *name);
 
+/* The definition in the object whose dynamic section is in [@start, @end), and its size; or
+ * NULL.  The object may have been loaded at any time.  Takes the loader's lock. */
+void *lookup_within(uintptr_t start, uintptr_t end, const char *name,
+		    size_t *size);
+
 /*
  * The first definition in an object and its dependencies, or NULL.  lookup_near searches
  * the object that contains @code, lookup_beside the object with the soname or file name

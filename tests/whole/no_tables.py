@@ -4,6 +4,8 @@
 Samples in code that has no tables for the unwinder: assembly, Go, and code that a program
 makes while it runs.
 """
+import csv
+import io
 import json
 import os
 import re
@@ -69,6 +71,19 @@ def a_function_without_frame_has_a_caller():
     tree = shim_report('report', '--tree', output)
     expect(re.search(r' leaf \[.*\] \(caller guessed', tree) and
            not re.search(r' main \[.*\(caller guessed', tree), tree)
+    # Callers, callees and CSV tell the same.  (calls_leaf has no tables either.)
+    callers = shim_report('report', '--callers', 'leaf', output)
+    expect(re.search(r' calls_leaf \[.*\] \(guessed', callers), callers)
+    callees = shim_report('report', '--callees', 'calls_leaf', output)
+    expect(re.search(r' leaf \[.*\] \(caller guessed', callees), callees)
+    above = shim_report('report', '--callers', 'main', output)
+    expect('guessed' not in above.split('callers of')[1], above)
+    up = shim_report('report', '--callers', 'leaf', '--tree', output)
+    expect(re.search(r' leaf \[.*\] \(caller guessed', up) and
+           not re.search(r' main \[.*guessed', up), up)
+    rows = list(csv.DictReader(io.StringIO(shim_report('export', 'csv', output))))
+    expect_equal({row['name']: int(row['guessed']) for row in rows
+                  if row['name'] in guessed}, guessed, 'CSV')
 
 
 @test

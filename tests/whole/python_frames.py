@@ -200,6 +200,51 @@ def pretender(version):
     return done.stderr
 
 
+OPENER = """
+#include <dlfcn.h>
+
+int main(int argc, char **argv)
+{
+	void *library = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+	int (*run)(int, char **);
+
+	if (!library)
+		return 9;
+	run = (int (*)(int, char **))dlsym(library, "Py_BytesMain");
+	return run ? run(argc - 1, argv + 1) : 9;
+}
+"""
+
+
+@test
+def an_interpreter_that_is_opened_later_is_read():
+    task = script()
+    source = os.path.join(new_directory('opener'), 'opener.c')
+    with open(source, 'w') as file:
+        file.write(OPENER)
+    opener = compile(source, instrument=False)
+    libraries = []
+    for python in interpreters():
+        done = subprocess.run(
+            [python, '-c', 'import sysconfig as s; print(s.get_config_var('
+             '"LIBDIR"), s.get_config_var("INSTSONAME"))'],
+            capture_output=True, text=True)
+        path = os.path.join(*done.stdout.split())
+        if '.so' in path and os.path.exists(path):
+            libraries.append(path)
+    if not libraries:
+        raise Skipped('no interpreter is a library')
+    for library in libraries:
+        output = new_directory('recording')
+        done = run([opener, library, task, '40', '2'], output, 'sampling')
+        expect_equal(done.status, 0, done.stderr)
+        paths, functions = paths_of(output)
+        time = sum(paths.values())
+        expect(below(paths, 'work', 'leaf') > 0.2 * time,
+               (library, time, below(paths, 'work', 'leaf')))
+        expect(functions['leaf']['file'].endswith('task.py'), functions['leaf'])
+
+
 @test
 def memory_that_is_no_interpreters_is_not_believed():
     for version in ('0x030b00f0', '0x030c00f0', '0x030d00f0'):

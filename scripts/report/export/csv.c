@@ -78,6 +78,8 @@ static void put_row(FILE *out, struct function *function,
 		put_ns(out, sums->waited, sums->has_waited);
 	if (model->older)
 		put_count(out, sums->older, true);
+	if (model->guessed)
+		put_count(out, sums->guessed, true);
 	fputs("\r\n", out);
 }
 
@@ -166,6 +168,8 @@ void csv_print(FILE *out, struct model *model, const struct options *options)
 		fputs(",waited_ns", out);
 	if (model->older)
 		fputs(",open_before", out);
+	if (model->guessed)
+		fputs(",guessed", out);
 	fputs("\r\n", out);
 	if (options->threads)
 		put_threads(out, model, options);

@@ -281,6 +281,8 @@ static void put_function(struct json *json, const struct model *model,
 	put_times(json, &function->sums, model->time);
 	put_ns(json, "min_ns", function->sums.min, function->sums.has_range);
 	put_ns(json, "max_ns", function->sums.max, function->sums.has_range);
+	if (model->is_sampled)
+		json_key_count(json, "guessed", function->sums.guessed);
 	put_histogram(json, model, function);
 	if (model->has_memory)
 		put_memory(

@@ -40,6 +40,8 @@ struct sums {
 	uint64_t untimed; /* calls that were not timed */
 	struct missing missing;
 	bool is_sampled; /* samples found it, or a callee of it */
+	uint64_t
+		guessed; /* samples of it or below whose caller of it is a guess */
 	double self, self_raw;
 	double total, total_raw; /* recursion counts once */
 	double self_variance, total_variance;
@@ -178,8 +180,10 @@ struct model {
 	bool has_times, has_ranges, has_extras, has_errors, has_waited;
 	struct budget *budget; /* see budget.h; NULL: no process had a budget */
 	uint64_t calls, open, older, lost, orphans, unwound;
-	uint64_t damaged;	  /* records of call trees; a lower bound */
-	uint64_t guessed;	  /* samples in which a caller is a guess */
+	uint64_t damaged; /* records of call trees; a lower bound */
+	uint64_t guessed; /* samples in which a caller is a guess */
+	/* The paths' guessed are upper bounds. */
+	bool guesses_are_most;
 	uint64_t open_until_when; /* of @open: calls whose end is unknown */
 	uint64_t lost_causes[SHIM_LOST_CAUSES];
 	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];

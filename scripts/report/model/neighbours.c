@@ -51,6 +51,7 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 	if (row == NONE)
 		return true;
 	gathering->sums[row].calls += path->calls;
+	gathering->sums[row].guessed += path->guessed;
 	add_missing(&gathering->sums[row].missing, &path->missing);
 	gathering->sums[row].is_sampled |= path->is_sampled;
 	gathering->sums[row].tick = fmax(gathering->sums[row].tick,

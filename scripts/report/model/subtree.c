@@ -93,6 +93,11 @@ static void add_callers(struct growing *growing, uint32_t called,
 	for (number = path.parent;
 	     paths[number].function != NONE && depth-- > 0;
 	     number = paths[number].parent) {
+		/* How many samples of the called function are among those whose
+		 * caller of this one is a guess is unknown. */
+		path.guessed = paths[number].guessed < path.calls ?
+				       paths[number].guessed :
+				       path.calls;
 		at = add(growing, at, paths[number].function, &path);
 		add_memory(growing, at, called, is_nested);
 	}
@@ -105,6 +110,7 @@ struct model subtree_of(const struct model *model, const bool *wanted,
 	/* Of each path: its number in the tree; NONE: it is in none. */
 	uint32_t *inside = allocate(model->path_count, sizeof(*inside)), i;
 
+	growing.tree.guesses_are_most = callers;
 	growing.tree.paths = NULL;
 	growing.tree.memory = growing.tree.memory_below = NULL;
 	growing.tree.path_count = growing.tree.path_room = 0;

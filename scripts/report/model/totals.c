@@ -211,9 +211,11 @@ static bool enter_path(void *context, uint32_t number, uint32_t depth)
 		part->functions[part->count++] = path->function;
 	part->is_there[path->function] = true;
 	sums = &part->sums[path->function];
-	/* If a function calls itself, each sample counts once. */
-	if (!summing->model->is_sampled || part->active[path->function] == 0)
+	/* If a function calls itself, each sample counts once: for the outermost call. */
+	if (!summing->model->is_sampled || part->active[path->function] == 0) {
 		sums->calls += path->calls;
+		sums->guessed += path->guessed;
+	}
 	sums->open += path->open;
 	sums->older += path->older;
 	sums->untimed += path->untimed;

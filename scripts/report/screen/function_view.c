@@ -10,6 +10,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "model/functions.h"
+#include "model/guesses.h"
 #include "model/model.h"
 #include "model/neighbours.h"
 #include "model/options.h"
@@ -145,6 +146,7 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 	struct model *model = page->tui->model;
 	const struct sums *sums = line->kind == ROW_CALLER ? page->callers :
 							     page->callees;
+	char note[GUESS_NOTE];
 
 	if (line->kind == ROW_TEXT && !line->text) {
 		draw_sums(page, &model->functions[page->function].sums, row);
@@ -152,15 +154,19 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 	} else if (line->kind == ROW_TEXT) {
 		row_text_as(row, line->text, LOOK_STRONG);
 	} else {
-		draw_sums(page,
-			  &sums[line->function == NONE ? model->function_count :
-							 line->function],
-			  row);
+		sums += line->function == NONE ? model->function_count :
+						 line->function;
+		draw_sums(page, sums, row);
 		if (line->function == NONE)
 			row_text(row, "(none: first in its thread)");
 		else
-			draw_function(row, &model->functions[line->function],
-				      page->tui);
+			draw_noted_function(
+				row, &model->functions[line->function],
+				page->tui,
+				guess_note(note,
+					   line->kind == ROW_CALLER ? "" :
+								      "caller ",
+					   sums->guessed, sums->calls, false));
 	}
 }
 

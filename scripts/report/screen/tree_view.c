@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "model/bounds.h"
+#include "model/guesses.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/row_order.h"
@@ -281,11 +282,29 @@ static void draw_thread(const struct tree *tree, const struct branch *branch,
 	row_text(row, thread->name);
 }
 
+static const char *guess_of(char note[GUESS_NOTE], const struct tree *tree,
+			    const struct branch *branch)
+{
+	const struct model *model = branch->forest ? &branch->forest->model :
+						     tree->model;
+	const struct sums *sums =
+		&tree->model->functions[branch->function].sums;
+	const struct path *path;
+
+	if (!branch->forest || branch->path == NONE)
+		return guess_note(note, "caller ", sums->guessed, sums->calls,
+				  false);
+	path = &model->paths[branch->path];
+	return guess_note(note, "caller ", path->guessed, path->calls,
+			  model->guesses_are_most);
+}
+
 static void draw_row(struct view *view, uint32_t number, struct row *row)
 {
 	const struct tree *tree = (struct tree *)view;
 	const struct branch *branch = &tree->rows[number];
 	int indent = (int)branch->depth * 2;
+	char note[GUESS_NOTE];
 
 	if (branch->forest && branch->path != NONE)
 		draw_numbers(tree, branch, row);
@@ -299,8 +318,9 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 	if (branch->function == NONE)
 		draw_thread(tree, branch, row);
 	else
-		draw_function(row, &tree->model->functions[branch->function],
-			      tree->tui);
+		draw_noted_function(row,
+				    &tree->model->functions[branch->function],
+				    tree->tui, guess_of(note, tree, branch));
 }
 
 static bool matches(struct view *view, uint32_t number, const char *text)

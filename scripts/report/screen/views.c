@@ -12,8 +12,8 @@
 #include "screen/view.h"
 #include "screen/views.h"
 
-void draw_function(struct row *row, struct function *function,
-		   const struct tui *tui)
+void draw_noted_function(struct row *row, struct function *function,
+			 const struct tui *tui, const char *note)
 {
 	const char *name = shown_name(function, tui->options);
 
@@ -21,6 +21,7 @@ void draw_function(struct row *row, struct function *function,
 	    (int)text_columns(name) > row_left(row))
 		name = function->short_name;
 	row_text(row, name);
+	row_text(row, note);
 	if (row_left(row) < 20 || function->is_inlined)
 		return;
 	function_line(function);
@@ -31,6 +32,12 @@ void draw_function(struct row *row, struct function *function,
 					function->line) :
 			    keep_format(" [%s]", object_name(function)),
 		    LOOK_FAINT);
+}
+
+void draw_function(struct row *row, struct function *function,
+		   const struct tui *tui)
+{
+	draw_noted_function(row, function, tui, "");
 }
 
 bool tui_key(struct screen *screen, struct tui *tui, int key)

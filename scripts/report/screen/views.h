@@ -32,5 +32,8 @@ bool tui_key(struct screen *screen, struct tui *tui, int key);
 /* Draws the name, in short if the row is, and its place if there is room. */
 void draw_function(struct row *row, struct function *function,
 		   const struct tui *tui);
+/* The same, with a note behind the name. */
+void draw_noted_function(struct row *row, struct function *function,
+			 const struct tui *tui, const char *note);
 
 #endif

@@ -20,6 +20,7 @@
 #include "model/bounds.h"
 #include "model/estimates.h"
 #include "model/find_functions.h"
+#include "model/guesses.h"
 #include "model/model.h"
 #include "model/neighbours.h"
 #include "model/options.h"
@@ -35,8 +36,10 @@
 #define BAR 50
 
 static void print_row(struct table *table, const struct count_column *column,
-		      const struct sums *sums, struct function *function)
+		      const struct sums *sums, struct function *function,
+		      const char *guess_of)
 {
+	char note[GUESS_NOTE];
 	char text[SHORT_TEXT], calls[2 * COUNT_TEXT];
 	bool known = !is_untimed(sums);
 	double all = table->layout->model->time;
@@ -51,7 +54,9 @@ static void print_row(struct table *table, const struct count_column *column,
 		   bounded_text(text, shown_self(sums->self, sums->total),
 				self_bound(sums, all), known));
 	if (function)
-		table_name(table, function);
+		table_noted_name(table, function,
+				 guess_note(note, guess_of, sums->guessed,
+					    sums->calls, false));
 	else
 		table_text(table, "(nobody: first in its thread)");
 }
@@ -142,10 +147,11 @@ static void print_group(const struct layout *layout, const char *name,
 	shown = layout_rows(layout, count, count);
 	for (i = 0; i < shown; i++)
 		print_row(&table, &calls, &sums[order[i]],
-			  &model->functions[order[i]]);
+			  &model->functions[order[i]],
+			  callers ? "" : "caller ");
 	layout_left_out(layout, shown, count);
 	if (sums[rows - 1].calls || sums[rows - 1].open)
-		print_row(&table, &calls, &sums[rows - 1], NULL);
+		print_row(&table, &calls, &sums[rows - 1], NULL, "");
 	free(order);
 	free(wanted);
 	free(sums);

@@ -18,6 +18,7 @@
 #include "model/bounds.h"
 #include "model/estimates.h"
 #include "model/memory.h"
+#include "model/guesses.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/paths.h"
@@ -226,18 +227,15 @@ static size_t indent(const struct printing *printing)
 
 /* What is said of calls that were open before an attach, which no column counts, and of
  * samples whose caller is a guess. */
-static const char *path_note(char note[64], const struct path *path)
+static const char *path_note(char note[GUESS_NOTE], const struct model *model,
+			     const struct path *path)
 {
 	char count[SHORT_TEXT];
 
-	note[0] = '\0';
-	if (path->guessed && path->guessed < path->calls)
-		snprintf(note, 64, " (caller guessed in %s)",
-			 human_count(count, path->guessed));
-	else if (path->guessed)
-		strcpy(note, " (caller guessed)");
+	guess_note(note, "caller ", path->guessed, path->calls,
+		   model->guesses_are_most);
 	if (path->older > 1 || (path->older && path->calls))
-		snprintf(note, 64, " (+%s open before)",
+		snprintf(note, GUESS_NOTE, " (+%s open before)",
 			 human_count(count, path->older));
 	else if (path->older)
 		strcpy(note, " (open before)");
@@ -249,14 +247,14 @@ static void print_path(struct printing *printing, uint32_t number)
 	const struct layout *layout = printing->layout;
 	struct model *model = layout->model;
 	const struct path *path = &model->paths[number];
-	char note[64];
+	char note[GUESS_NOTE];
 
 	print_columns(printing, number);
 	if (path->function != NONE) {
 		table_rest(&printing->table, indent(printing));
 		table_noted_name(&printing->table,
 				 &model->functions[path->function],
-				 path_note(note, path));
+				 path_note(note, model, path));
 		return;
 	}
 	table_rest(&printing->table, 0);
