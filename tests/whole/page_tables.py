@@ -429,5 +429,82 @@ def two_recordings_are_compared_side_by_side():
     expect('\u00b1' in window.text('#tree-down'), window.text('#tree-down'))
 
 
+QUICK = """
+static __attribute__((noinline)) int quick(int x) { return x + 1; }
+
+int main(void)
+{
+        int sum = 0;
+
+        for (int i = 0; i < 20000; i++)
+                sum = quick(sum);
+        return sum != 20000;
+}
+"""
+
+
+def quick():
+    source = os.path.join(new_directory('quick'), 'quick.c')
+    with open(source, 'w') as file:
+        file.write(QUICK)
+    return record([compile(source, 'gcc', '-O1')], 'calltree:exact').output
+
+
+@test
+def a_call_is_never_shown_to_take_0_ns():
+    output = quick()
+    functions = {row['name']: row for row in reported(output)['functions']}
+    for name, row in functions.items():
+        for key in 'min', 'max':
+            ns, below = row[key + '_ns'], row[key + '_below_ns']
+            expect((ns is None) != (below is None) and ns != 0 and below != 0,
+                   '%s: %s' % (name, row))
+    below = functions['quick']['min_below_ns']
+    expect(below, functions['quick'])
+    open_page(page_of(output))
+    window.run("""for (const button of document.querySelectorAll(
+        '#table button.function')) if (button.textContent === 'quick')
+        button.click();""")
+    facts = window.text('#function-facts')
+    expect('Shortest< ' + human_ns(below) in facts, facts)
+    text = shim_report('report', output)
+    expect(' 0 ns' not in text, text)
+
+
+CUT = """
+const cut = [];
+for (const table of document.querySelectorAll('.numbers'))
+    for (const cell of table.querySelectorAll('.number')) {
+        const box = cell.getBoundingClientRect();
+        if (!box.width || table.closest('[hidden]'))
+            continue;
+        cell.scrollIntoView({ block: 'center' });
+        const at = cell.getBoundingClientRect();
+        const text = document.createRange();
+        text.selectNodeContents(cell);
+        const need = text.getBoundingClientRect();
+        for (const x of [need.left + 1, need.right - 1])
+            if (!cell.contains(document.elementFromPoint(x, at.y + at.height / 2)))
+                cut.push(`${cell.textContent} at ${x}`);
+    }
+return [cut, document.documentElement.scrollWidth];
+"""
+
+
+@test
+def no_number_is_cut_on_a_narrow_screen():
+    open_page(page_of(recording_of('unwind.cc', 'calltree:exact')))
+    size = {'width': 420, 'height': 900, 'deviceScaleFactor': 1, 'mobile': False}
+    window.devtools('Emulation.setDeviceMetricsOverride', **size)
+    try:
+        for tab in '#tab-table', '#tab-tree-down', '#tab-tree-up':
+            window.click(tab)
+            cut, width = window.run(CUT)
+            expect_equal(cut, [], tab)
+            expect_equal(width, 420, tab)
+    finally:
+        window.devtools('Emulation.clearDeviceMetricsOverride')
+
+
 if __name__ == '__main__':
     main()

@@ -76,6 +76,10 @@ bool read_time(const char *text, double *ns)
 	double value = strtod(text, &end);
 	size_t i;
 
+	if (end != text && value == 0 && *end == '\0') {
+		*ns = 0;
+		return true;
+	}
 	if (end != text && value >= 0 && value < 1e12)
 		for (i = 0; i < sizeof(units) / sizeof(*units); i++)
 			if (!strcmp(end, units[i].name)) {

@@ -28,7 +28,7 @@ static inline uint64_t whole(double value)
 const char *human_bytes(char text[SHORT_TEXT], uint64_t bytes)
 	__attribute__((warn_unused_result));
 
-/* Reads "1.5s", "20ms", "300us", "7ns"; false: it is none of these. */
+/* Reads "1.5s", "20ms", "300us", "7ns", "0"; false: it is none of these. */
 bool read_time(const char *text, double *ns);
 
 /* For all text outputs: a time, or "-" if it is unknown. */

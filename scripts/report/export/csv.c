@@ -15,6 +15,7 @@
 #include "export/csv_locks.h"
 #include "export/estimates.h"
 #include "export/format.h"
+#include "model/bounds.h"
 #include "model/functions.h"
 #include "model/memory.h"
 #include "model/model.h"
@@ -64,8 +65,10 @@ static void put_row(FILE *out, struct function *function,
 	put_ns(out, sums->total, known);
 	put_ns(out, sqrt(sums->total_variance), known);
 	put_ns(out, mean_ns(sums), known && mean_is_known(sums));
-	put_ns(out, sums->min, sums->has_range);
-	put_ns(out, sums->max, sums->has_range);
+	put_ns(out, sums->min,
+	       sums->has_range && !duration_bound(sums->min, sums->min_most));
+	put_ns(out, sums->max,
+	       sums->has_range && !duration_bound(sums->max, sums->max_most));
 	if (memory)
 		fprintf(out,
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64

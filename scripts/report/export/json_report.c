@@ -69,6 +69,23 @@ static void put_ns(struct json *json, const char *key, double ns, bool is_known)
 		json_key_null(json, key);
 }
 
+struct range {
+	double min, min_most, max, max_most;
+	bool is_known;
+};
+
+static void put_range(struct json *json, const struct range *range)
+{
+	bool known = range->is_known;
+	double min_below = duration_bound(range->min, range->min_most);
+	double max_below = duration_bound(range->max, range->max_most);
+
+	put_ns(json, "min_ns", range->min, known && !min_below);
+	put_ns(json, "min_below_ns", min_below, known && min_below);
+	put_ns(json, "max_ns", range->max, known && !max_below);
+	put_ns(json, "max_below_ns", max_below, known && max_below);
+}
+
 static void put_lost(struct json *json, const uint64_t lost[SHIM_LOST_CAUSES])
 {
 	uint32_t i;
@@ -279,8 +296,10 @@ static void put_function(struct json *json, const struct model *model,
 	else
 		json_key_null(json, "line");
 	put_times(json, &function->sums, model->time);
-	put_ns(json, "min_ns", function->sums.min, function->sums.has_range);
-	put_ns(json, "max_ns", function->sums.max, function->sums.has_range);
+	put_range(json,
+		  &(struct range){ function->sums.min, function->sums.min_most,
+				   function->sums.max, function->sums.max_most,
+				   function->sums.has_range });
 	if (model->is_sampled)
 		json_key_count(json, "guessed", function->sums.guessed);
 	put_histogram(json, model, function);
@@ -387,10 +406,10 @@ static void put_path(struct json *json, const struct model *model,
 	put_ns(json, "total_raw_ns", path->total_raw, known);
 	json_bounds(json, known ? path_self_bound(path, above) : 0,
 		    known ? path_total_bound(path, above) : 0);
-	put_ns(json, "min_ns", path->min,
-	       !path->has_no_range && path->max >= path->min);
-	put_ns(json, "max_ns", path->max,
-	       !path->has_no_range && path->max >= path->min);
+	put_range(json, &(struct range){ path->min, path->min_most, path->max,
+					 path->max_most,
+					 !path->has_no_range &&
+						 path->max >= path->min });
 	if (model->has_memory)
 		put_memory(json, model, &model->memory[number]);
 	json_close_object(json);

@@ -33,6 +33,11 @@ double total_bound(const struct sums *sums, double above)
 	return bound_of(sums->total, sums->total_most, sums->tick, above);
 }
 
+double duration_bound(double ns, double most)
+{
+	return ns >= 0.5 ? 0 : fmax(most, 0.5);
+}
+
 /* A total, whether known or a bound, includes the self time. */
 static double within(double total, double total_bound)
 {

@@ -28,6 +28,8 @@ double self_bound(const struct sums *sums, double above);
 double total_bound(const struct sums *sums, double above);
 /* The bound of the time that it waited itself, or 0. */
 double waited_bound(const struct sums *sums);
+/* The bound of a shortest or longest call of @ns, or 0; @most: the measured time. */
+double duration_bound(double ns, double most);
 /* The maximum of a path's time: its caller's total.  Then the bounds of the
  * path's times. */
 double time_above(const struct model *model, uint32_t path);

@@ -55,6 +55,7 @@ struct sums {
 	bool has_range;
 	bool has_no_range; /* one is not */
 	double min, max;
+	double min_most, max_most; /* as those of a path */
 };
 
 struct function {
@@ -135,6 +136,9 @@ struct path {
 	/* variance of the sum of its children's total_raw */
 	double child_variance;
 	double min, max; /* max < min: unknown */
+	/* If the cost of recording is all of a call's time, the measured time; else as
+	 * @min and @max. */
+	double min_most, max_most;
 	double open_max;
 	/* at least partly; a forked process has time in calls that it did not
 	 * make */

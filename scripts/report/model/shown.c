@@ -310,6 +310,8 @@ static void add_calls(struct path *to, const struct path *path)
 	add_missing(&to->missing, &path->missing);
 	to->min = fmin(to->min, path->min);
 	to->max = fmax(to->max, path->max);
+	to->min_most = fmin(to->min_most, path->min_most);
+	to->max_most = fmax(to->max_most, path->max_most);
 	to->has_no_range |= path->has_no_range;
 	to->is_timed |= path->is_timed;
 }

@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/bounds.h"
 #include "model/budget.h"
 #include "model/model.h"
 #include "model/selftime.h"
@@ -32,8 +33,23 @@ static void measure_range(struct path *path)
 		path->min = path->open_max;
 	path->max = fmax(path->max,
 			 path->open_max > 0 ? path->open_max : -INFINITY);
+	path->min_most = path->min;
+	path->max_most = path->max;
+	/* A clock with long steps measures 0; the shortest call took no more than the
+	 * mean. */
+	if (path->calls && duration_bound(path->min_most, 0))
+		path->min_most = path->total_raw / (double)path->calls;
+	if (path->max >= path->min && (duration_bound(path->min_most, 0) ||
+				       duration_bound(path->max_most, 0)))
+		path->has_no_range = true;
 	path->min = fmax(path->min - fmax(cost, 0), 0);
 	path->max -= fmax(cost, 0);
+	if (!duration_bound(path->min, 0))
+		path->min_most = path->min;
+	if (!duration_bound(path->max, 0))
+		path->max_most = path->max;
+	else if (path->max_most >= path->min)
+		path->max = path->min;
 }
 
 bool is_untimed(const struct sums *sums)
@@ -178,8 +194,14 @@ static void add_range(struct sums *sums, const struct path *path)
 	}
 	if (!(path->max >= path->min))
 		return;
-	sums->min = sums->has_range ? fmin(sums->min, path->min) : path->min;
-	sums->max = sums->has_range ? fmax(sums->max, path->max) : path->max;
+	if (!sums->has_range) {
+		sums->min = sums->min_most = INFINITY;
+		sums->max = sums->max_most = -INFINITY;
+	}
+	sums->min = fmin(sums->min, path->min);
+	sums->min_most = fmin(sums->min_most, path->min_most);
+	sums->max = fmax(sums->max, path->max);
+	sums->max_most = fmax(sums->max_most, path->max_most);
 	sums->has_range = true;
 }
 

@@ -50,8 +50,9 @@ function frameFacts(path) {
         fact(list, 'Mean', boundedNs(view.total[path] / timed,
             view.totalBelow[path] / timed));
     if (unit === 'ns' && view.min && view.min[path] && view.max[path])
-        fact(list, 'From \u2013 to', `${humanNs(view.min[path] - 1)} \u2013 ` +
-            humanNs(view.max[path] - 1));
+        fact(list, 'From \u2013 to', [boundedNs(view.min[path] - 1,
+            view.minBelow[path]), boundedNs(view.max[path] - 1,
+            view.maxBelow[path])].join(' \u2013 '));
     if (view.guessed && view.guessed[path])
         fact(list, 'Caller', view.guessed[path] < view.calls[path] ?
             `a guess in ${humanCount(view.guessed[path])} samples` : 'a guess');

@@ -46,20 +46,17 @@ function callsColumn(id, title, hint) {
 
 // Times are processor time; this is the rest.  -1: unknown.
 function waitingColumn() {
-    return {
-        ...rangeColumn('waited', 'Waiting',
-            'time without a processor, in the function itself'),
-        text: row => (row.waited < 0 ? '-' :
-            boundedNs(row.waited, row.waitedBelow)),
-    };
+    return rangeColumn('waited', 'Waiting',
+        'time without a processor, in the function itself');
 }
 
 function rangeColumn(id, title, hint) {
     return {
         id, title, hint,
         value: row => row[id],
-        text: row => (row[id] < 0 ? '-' : humanNs(row[id])),
-        exact: row => exactNs(row[id]),
+        text: row => (row[id] < 0 ? '-' :
+            boundedNs(row[id], row[`${id}Below`])),
+        exact: row => (row[`${id}Below`] ? '' : exactNs(row[id])),
     };
 }
 

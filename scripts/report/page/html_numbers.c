@@ -162,6 +162,12 @@ static uint64_t known(double value, bool is_known)
 	return is_known ? whole(value) + 1 : 0;
 }
 
+/* The bound of a duration, or 0. */
+static uint64_t below(double ns, double most, bool is_known)
+{
+	return is_known ? whole(duration_bound(ns, most)) : 0;
+}
+
 static bool has_path_range(const struct path *path)
 {
 	return !path->has_no_range && path->max >= path->min;
@@ -228,6 +234,12 @@ static void put_paths(struct source *source, const struct walking *walking)
 		COLUMN(columns, i, count,
 		       known(paths[order[i]].max,
 			     has_path_range(&paths[order[i]])));
+		COLUMN(columns, i, count,
+		       below(paths[order[i]].min, paths[order[i]].min_most,
+			     has_path_range(&paths[order[i]])));
+		COLUMN(columns, i, count,
+		       below(paths[order[i]].max, paths[order[i]].max_most,
+			     has_path_range(&paths[order[i]])));
 	}
 	if (model->has_memory)
 		put_path_memory(columns, model, order, count);
@@ -264,6 +276,12 @@ static void put_durations(struct source *source, const struct sums *sums,
 	       known(sums[rows[i]].min, sums[rows[i]].has_range));
 	COLUMN(columns, i, count,
 	       known(sums[rows[i]].max, sums[rows[i]].has_range));
+	COLUMN(columns, i, count,
+	       below(sums[rows[i]].min, sums[rows[i]].min_most,
+		     sums[rows[i]].has_range));
+	COLUMN(columns, i, count,
+	       below(sums[rows[i]].max, sums[rows[i]].max_most,
+		     sums[rows[i]].has_range));
 	for (i = 0; i < count; i++)
 		put_histogram(
 			columns,

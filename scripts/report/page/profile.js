@@ -122,6 +122,8 @@ class View {
         if (source.ranges) {
             this.min = column();        // plus 1; 0: unknown
             this.max = column();
+            this.minBelow = column();   // 0: the time itself is known
+            this.maxBelow = column();
         }
         this.self = this.exactSelf.map((self, i) =>
             shownSelf(self, this.total[i]));
@@ -156,6 +158,9 @@ class View {
         for (const key of ['min', 'max'])
             for (const row of rows)
                 row[key] = source.ranges ? columns.number() - 1 : -1;
+        for (const key of ['minBelow', 'maxBelow'])
+            for (const row of rows)
+                row[key] = source.ranges ? columns.number() : 0;
         for (const row of rows)
             row.histogram = source.ranges ? Array.from({ length:
                 columns.number() }, () => [columns.number(),

@@ -53,7 +53,7 @@ function functionFacts(source, view, number) {
     const list = element('dl', '', { class: 'facts' });
     const time = (name, ns, error, below) => fact(list, name,
         boundedNs(ns, below) + (error && !below ?
-            ` \u00b1 ${humanNs(error)}` : ''), exactNs(ns));
+            ` \u00b1 ${humanNs(error)}` : ''), below ? '' : exactNs(ns));
 
     if (row && row.timed && source.times) {
         time('Self', row.self, row.selfError, row.selfBelow);
@@ -66,9 +66,9 @@ function functionFacts(source, view, number) {
         row.hasMean)
         time('Mean', row.mean, 0, row.meanBelow);
     if (row && row.min >= 0)
-        time('Shortest', row.min);
+        time('Shortest', row.min, 0, row.minBelow);
     if (row && row.max >= 0)
-        time('Longest', row.max);
+        time('Longest', row.max, 0, row.maxBelow);
     if (row && row.open)
         fact(list, 'Open at the end', humanCount(row.open));
     if (row && row.older)

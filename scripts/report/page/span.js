@@ -53,6 +53,8 @@ class SpanTree extends Growing {
         return {
             min: isKnown && !this.hasRuns ? this.shortest.get(number) : -1,
             max: isKnown ? this.longest.get(number) : -1,
+            minBelow: isKnown && !this.shortest.get(number) ? 1 : 0,
+            maxBelow: isKnown && !this.longest.get(number) ? 1 : 0,
             histogram: isKnown && !this.hasRuns ? [...this.buckets.get(number)]
                 .sort(([a], [b]) => a - b) : [],
         };

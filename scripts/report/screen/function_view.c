@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "model/bounds.h"
 #include "model/functions.h"
 #include "model/guesses.h"
 #include "model/model.h"
@@ -21,6 +22,7 @@
 #include "screen/tui.h"
 #include "screen/view.h"
 #include "screen/views.h"
+#include "text/numbers.h"
 
 enum kind_of_row { ROW_TEXT, ROW_CALLER, ROW_CALLEE };
 
@@ -79,9 +81,17 @@ static void add_numbers(struct page *page)
 	char text[SHORT_TEXT], other[SHORT_TEXT];
 
 	if (sums->has_range && model->has_ranges)
-		add_text(page, keep_format("calls took %s to %s",
-					   human_ns(text, sums->min),
-					   human_ns(other, sums->max)));
+		add_text(
+			page,
+			keep_format("calls took %s to %s",
+				    bounded_text(text, sums->min,
+						 duration_bound(sums->min,
+								sums->min_most),
+						 true),
+				    bounded_text(other, sums->max,
+						 duration_bound(sums->max,
+								sums->max_most),
+						 true)));
 	if (sums->open)
 		add_text(page, keep_format("%s calls were open at the end",
 					   human_count(text, sums->open)));

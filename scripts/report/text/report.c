@@ -549,9 +549,15 @@ static void print_row(struct flat *flat, struct function *function,
 				  "" :
 				  mean_text(text, sums, total_below));
 	if (flat->has_min)
-		table_cell(table, time_text(text, sums->min, has_range));
+		table_cell(table, bounded_text(text, sums->min,
+					       duration_bound(sums->min,
+							      sums->min_most),
+					       has_range));
 	if (flat->has_max)
-		table_cell(table, time_text(text, sums->max, has_range));
+		table_cell(table, bounded_text(text, sums->max,
+					       duration_bound(sums->max,
+							      sums->max_most),
+					       has_range));
 	table_name(table, function);
 }
 
