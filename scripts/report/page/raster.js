@@ -24,6 +24,32 @@ class Raster {
         }
         this.context = context;
         this.scale = context.getTransform().a;
+        this.isRow = false;
+    }
+
+    // Until endRow(), all rectangles have this top and height, and nothing else is
+    // beside them: a line of pixels is set, and then copied.
+    beginRow(top, height) {
+        this.isRow = true;
+        this.row = [top, height];
+    }
+
+    endRow() {
+        const { width } = this.image;
+        const [first, last] = this.linesOf(...this.row);
+
+        this.isRow = false;
+        for (let y = first + 1; y < last; y++)
+            this.pixels.copyWithin(y * width, first * width,
+                (first + 1) * width);
+    }
+
+    // The first line of pixels of what has this top and height, and the one after it.
+    linesOf(top, height) {
+        const { scale, image } = this;
+
+        return [Math.max(Math.round(top * scale), 0),
+            Math.min(Math.round((top + height) * scale), image.height)];
     }
 
     // The pixel of a CSS colour.
@@ -48,9 +74,8 @@ class Raster {
         const from = Math.max(Math.round(left * scale), 0);
         const to = Math.min(Math.max(Math.round((left + width) * scale),
             from + 1), image.width);
-        const first = Math.max(Math.round(top * scale), 0);
-        const last = Math.min(Math.round((top + height) * scale),
-            image.height);
+        const [first, end] = this.linesOf(top, height);
+        const last = this.isRow ? Math.min(first + 1, end) : end;
         const pixel = this.pixel(color, alpha);
 
         for (let y = first; y < last && from < to; y++) {

@@ -76,6 +76,12 @@ class TimelineDrawing extends Lanes {
     // --- calls ---
 
     drawRow(row, y, height) {
+        this.raster.beginRow(y, height - 1);
+        this.drawPieces(row, y, height);
+        this.raster.endRow();
+    }
+
+    drawPieces(row, y, height) {
         const [from, to] = this.range;
         const pixel = (to - from) / this.width;
 
