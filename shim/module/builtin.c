@@ -11,6 +11,7 @@
 #include "runtime/subscribe.h"
 
 #include <shim/builtin.h>
+#include <shim/info.h>
 
 #include <shim/banned.h>
 

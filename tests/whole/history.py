@@ -135,7 +135,7 @@ def what_cannot_be_is_refused():
             (['add', recording(2, 5, 5), '--db', other], 1, 'no database of profrun'),
             (['add', '--db', path], 2, 'which recordings?'),
             (['add', folder + '/missing', '--db', path], 1, 'No such file'),
-            (['--db', folder + '/missing'], 1, 'unable to open'),
+            (['--db', folder + '/missing'], 1, 'no such database'),
             (['nosuch', '--db', path], 1, "has no function 'nosuch'"),
             (['--db', path, '--as', 'x'], 2, '--as is of history add'),
             (['--db', path, '--value', 'self'], 2, 'of a FUNCTION'),

@@ -177,6 +177,21 @@ def rows_are_sorted_and_filtered():
 
 
 @test
+def a_guessed_caller_is_marked():
+    program = compile('no_tables.c', 'gcc', '-O1', ['-I', os.path.join(
+        shimtest.PROGRAMS, '..', '..', 'include')], instrument=False)
+    output = shimtest.record([program, 'spin'], 'sampling').output
+    with Terminal(PROFRUN, 'tui', output) as terminal:
+        terminal.until('functions by')
+        terminal.keys('2').until('call tree')
+        terminal.keys('e').until(r' leaf \(caller guessed')
+        expect(not re.search(r' main \(', terminal.screen()), terminal.screen())
+        terminal.keys('3').until('callers: below')
+        terminal.until(r'\+ leaf \(caller guessed')
+        terminal.keys('o').until(r' calls_leaf \(guessed')
+
+
+@test
 def the_tree_opens_and_closes():
     with tui() as terminal:
         terminal.until('functions by')

@@ -278,8 +278,10 @@ static void print_text(FILE *out, const struct history *history)
 							       ", self",
 		      out);
 	}
-	fprintf(out, ": %u runs of %u versions (", history->runs.count,
-		history->runs.version_count);
+	fprintf(out, ": %u run%s of %u version%s (", history->runs.count,
+		history->runs.count == 1 ? "" : "s",
+		history->runs.version_count,
+		history->runs.version_count == 1 ? "" : "s");
 	put_text(out, history->options->database);
 	fputs(")\n\n", out);
 	print_versions(out, history);

@@ -3,12 +3,14 @@
  * changes nothing.  Runs of several jobs may be added at the same time: SQLite locks
  * the file for each transaction.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sqlite3.h>
 
 #include "base/map.h"
@@ -108,6 +110,10 @@ struct store *store_open(const char *path, bool is_for_adding)
 	const char *version;
 
 	store->path = path;
+	if (!is_for_adding && access(path, F_OK) != 0 && errno == ENOENT)
+		die("%s: no such database: profrun history add makes it (or --db "
+		    "FILE)",
+		    path);
 	if (sqlite3_open_v2(path, &store->database,
 			    is_for_adding ?
 				    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE :

@@ -35,17 +35,14 @@ static void measure_range(struct path *path)
 			 path->open_max > 0 ? path->open_max : -INFINITY);
 	path->min_most = path->min;
 	path->max_most = path->max;
-	/* A clock with long steps measures 0; the shortest call took no more than the
-	 * mean. */
-	if (path->calls && duration_bound(path->min_most, 0))
-		path->min_most = path->total_raw / (double)path->calls;
-	if (path->max >= path->min && (duration_bound(path->min_most, 0) ||
-				       duration_bound(path->max_most, 0)))
-		path->has_no_range = true;
 	path->min = fmax(path->min - fmax(cost, 0), 0);
 	path->max -= fmax(cost, 0);
+	/* The clock may have long steps and be read out of order, so a single short
+	 * measurement is no bound; but the shortest call took no more than the mean. */
 	if (!duration_bound(path->min, 0))
 		path->min_most = path->min;
+	else if (path->calls && path->total_raw > 0)
+		path->min_most = path->total_raw / (double)path->calls;
 	if (!duration_bound(path->max, 0))
 		path->max_most = path->max;
 	else if (path->max_most >= path->min)

@@ -46,15 +46,13 @@ class SpanTree extends Growing {
     }
 
     // A call in a run might be shorter than all that are known, and is longer
-    // than none of them.
+    // than none of them.  0 is less than the clock can tell.
     durations(number) {
         const isKnown = this.buckets.has(number);
 
         return {
-            min: isKnown && !this.hasRuns ? this.shortest.get(number) : -1,
-            max: isKnown ? this.longest.get(number) : -1,
-            minBelow: isKnown && !this.shortest.get(number) ? 1 : 0,
-            maxBelow: isKnown && !this.longest.get(number) ? 1 : 0,
+            min: isKnown && !this.hasRuns && this.shortest.get(number) || -1,
+            max: isKnown && this.longest.get(number) || -1,
             histogram: isKnown && !this.hasRuns ? [...this.buckets.get(number)]
                 .sort(([a], [b]) => a - b) : [],
         };

@@ -22,7 +22,7 @@ void draw_noted_function(struct row *row, struct function *function,
 		name = function->short_name;
 	row_text(row, name);
 	row_text(row, note);
-	if (row_left(row) < 20 || function->is_inlined)
+	if (row_left(row) < 20 || function->is_inlined || !function->is_named)
 		return;
 	function_line(function);
 	row_text_as(row,
