@@ -35,7 +35,7 @@ double total_bound(const struct sums *sums, double above)
 
 double duration_bound(double ns, double most)
 {
-	return ns >= 0.5 ? 0 : fmax(most, 0.5);
+	return ns >= LEAST_NS ? 0 : fmax(most, LEAST_NS);
 }
 
 /* A total, whether known or a bound, includes the self time. */

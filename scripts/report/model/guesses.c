@@ -1,3 +1,4 @@
+/* The notes are short: they stand behind names. */
 #include "model/guesses.h"
 
 #include <stdio.h>

@@ -11,7 +11,6 @@
 
 #include "base/map.h"
 #include "base/memory.h"
-#include "model/bounds.h"
 #include "model/budget.h"
 #include "model/model.h"
 #include "model/selftime.h"
@@ -39,11 +38,11 @@ static void measure_range(struct path *path)
 	path->max -= fmax(cost, 0);
 	/* The clock may have long steps and be read out of order, so a single short
 	 * measurement is no bound; but the shortest call took no more than the mean. */
-	if (!duration_bound(path->min, 0))
+	if (path->min >= LEAST_NS)
 		path->min_most = path->min;
 	else if (path->calls && path->total_raw > 0)
 		path->min_most = path->total_raw / (double)path->calls;
-	if (!duration_bound(path->max, 0))
+	if (path->max >= LEAST_NS)
 		path->max_most = path->max;
 	else if (path->max_most >= path->min)
 		path->max = path->min;

@@ -7,6 +7,9 @@
 
 #include "model/model.h"
 
+/* A shortest or longest call that takes less cannot be told from 0. */
+#define LEAST_NS 0.5
+
 /* Whether the functions' times are unknown because the profile only counted
  * calls. */
 bool is_untimed(const struct sums *sums);
