@@ -5,6 +5,9 @@
  *   - the outermost ones, which have called main or the thread's function;
  *   - the innermost ones, while the thread waits in a system call that libc makes
  *     without holding a lock of its allocator or linker.
+ *
+ * A sample that interrupts such a call leaves the thread in shim's signal handler, which
+ * makes the call again.  It holds no lock then.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -108,10 +111,43 @@ static bool is_in_libc(struct safe *safe, uint64_t address)
 	return module && module->start == safe->libc;
 }
 
-/* Whether the frames up to @count, all of libc, are those of a harmless wait.  The program
- * has called the last one. */
+/* The end of shim's arch_call_with_mask(): mov 48(%rbx), %r9; syscall; pop %rbx; ret. */
+static const unsigned char repeating[] = { 0x4c, 0x8b, 0x4b, 0x30,
+					   0x0f, 0x05, 0x5b, 0xc3 };
+#define REPEATING_CALL 4 /* offset of the system call */
+
+/* The number of frames of shim's signal handler, while it makes the system call again that
+ * the signal has interrupted; otherwise 0. */
+static uint32_t repeating_frames(struct safe *safe, const struct remote *remote,
+				 uint32_t count)
+{
+	uint64_t at = remote->registers.rip - REPEATING_CALL;
+	const struct module *module = space_module(safe->space,
+						   remote->registers.rip);
+	uint64_t shim = module ? module->start : 0;
+	unsigned char code[sizeof(repeating)];
+	uint32_t i;
+
+	if (!remote->repeats)
+		at -= 2; /* the system call's size */
+	if (!remote_read(remote, at, code, sizeof(code)) ||
+	    memcmp(code, repeating, sizeof(code)) != 0)
+		return 0;
+	for (i = 0; i < count; i++) {
+		module = space_module(safe->space,
+				      safe->frames[i] & ~UNWIND_SIGNAL);
+		if (!module || module->start != shim)
+			return 0;
+		if (safe->frames[i] & UNWIND_SIGNAL)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Whether the innermost frames, all of libc, are those of a harmless wait.  The program has
+ * called @outermost, the last one. */
 static bool waits_harmlessly(const struct safe *safe,
-			     const struct remote *remote, uint32_t count)
+			     const struct remote *remote, uint64_t outermost)
 {
 	long number = (long)remote->registers.orig_rax;
 	char name[64];
@@ -121,8 +157,7 @@ static bool waits_harmlessly(const struct safe *safe,
 	if (is_harmless_wait(number))
 		return true;
 	return number == SYS_futex &&
-	       remote_function(remote, safe->libc, safe->frames[count - 1],
-			       name) &&
+	       remote_function(remote, safe->libc, outermost, name) &&
 	       is_among(name, waits);
 }
 
@@ -141,8 +176,11 @@ const char *safe_reason(struct safe *safe, const struct remote *remote)
 	const struct unwind_from from = { .registers = &remote->registers };
 	uint64_t *frames = safe->frames;
 	uint32_t count = unwinder_frames(safe->unwinder, &from, frames);
+	uint32_t repeats = repeating_frames(safe, remote, count);
 	uint32_t inner = 0, outer, i;
 
+	frames += repeats;
+	count -= repeats;
 	if (count > 0 && is_entry(safe, remote, frames[count - 1]))
 		count--;
 	outer = count;
@@ -170,8 +208,10 @@ const char *safe_reason(struct safe *safe, const struct remote *remote)
 	/* A thread that has not begun, or has ended its own function. */
 	if (inner == count)
 		return "starting or ending";
-	if (inner > 0 && !waits_harmlessly(safe, remote, inner))
+	if (inner > 0 && !waits_harmlessly(safe, remote, frames[inner - 1]))
 		return "in a function of libc";
+	if (inner == 0 && repeats > 0)
+		return "in a signal handler";
 	if (inner == 0 && safe->has_other_malloc)
 		return "running, and may be in the program's own malloc";
 	return NULL;

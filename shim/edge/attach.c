@@ -58,6 +58,7 @@ static enum shim_result start(const char *settings)
 static int go_on(void *unused)
 {
 	(void)unused;
+	allocations_attached();
 	/* Forgets the slots of objects that were unloaded meanwhile. */
 	image_scan();
 	redirects_redo();
@@ -112,6 +113,10 @@ static enum shim_result begin_again(const char *settings)
 	if (state_call_locked(go_on, NULL) < 0)
 		return SHIM_E_FAIL;
 	sample_pause(false);
+	/* Threads that began meanwhile have no record yet, and libc has set its action of the
+	 * signal when the first of them began. */
+	sample_signal_keep();
+	sample_adopt_threads();
 	coverage_detach(false);
 	profrun_attach_state = SHIM_ATTACH_RECORDS;
 	return SHIM_OK;

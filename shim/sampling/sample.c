@@ -419,10 +419,16 @@ void sample_stop(void)
 		state_call_locked(stop_locked, NULL);
 }
 
+static bool is_of_another_task(struct thread *thread, void *tid)
+{
+	return (thread->state & THREAD_ENDED) ||
+	       thread->tid != *(const uint32_t *)tid;
+}
+
 static bool ask_task(uint32_t tid, void *unused)
 {
 	(void)unused;
-	if ((int)tid != sys_gettid() && !thread_is_own(tid))
+	if ((int)tid != sys_gettid() && thread_each(is_of_another_task, &tid))
 		sys_queue_signal((int)tid, sample_signal, &adoption_value);
 	return true;
 }
