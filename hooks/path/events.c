@@ -223,7 +223,7 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 		if (parents & FRAME_IN_DOUBT)
 			node_doubt(node);
 	}
-	shim_memory_discard(path, size);
+	shim_memory_unmap(path, size);
 }
 
 static void begin_recording(void)

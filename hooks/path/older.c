@@ -161,5 +161,5 @@ void tree_open_older(struct tree *tree, const struct first_event *event)
 		before.clock = meta->first_clock;
 	if (before.count > 0 || event->left)
 		open_in(tree, event, &before);
-	shim_memory_discard(before.calls, size);
+	shim_memory_unmap(before.calls, size);
 }

@@ -129,6 +129,10 @@ shim_symbol_find_in(shim_image image, const char *name, size_t *size);
 /* Counts a release of a block that is older than `profrun attach`.  Async. */
 __attribute__((visibility("hidden"))) void shim_older_release(void);
 
+/* Unmaps memory of shim_memory_map() that no thread uses.  Async. */
+__attribute__((visibility("hidden"))) void shim_memory_unmap(void *memory,
+							     size_t size);
+
 /* For pchist: starts default profiling of monitor(3), for programs that do not call
  * monitor(3). */
 __attribute__((visibility("hidden"))) void

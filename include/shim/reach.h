@@ -62,8 +62,9 @@ typedef enum shim_result (*shim_reach_callback)(const struct shim_block *block,
  * Returns SHIM_OK; SHIM_E_INVALIDARG if @callback is NULL; SHIM_S_FALSE if
  * @callback ended the walk; SHIM_E_UNEXPECTED if it threw an exception;
  * SHIM_E_NOT_YET_AVAILABLE if the time was over, before any call of @callback;
- * SHIM_E_INCONSISTENT_WITH_FLAGS if allocations are not enabled or sampled, or
- * some blocks had no room in the table; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if the
+ * SHIM_E_INCONSISTENT_WITH_FLAGS if allocations are not enabled or sampled,
+ * some blocks had no room in the table, or shim was attached to the program
+ * while it ran; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if the
  * kernel does not list the mappings, or a scan is already in progress;
  * SHIM_E_PROFILER_DETACHING.
  *

@@ -161,18 +161,24 @@ void edge_thread_unwinds(void)
 	raise_stopping();
 }
 
+/* A thread that began before an attach, or between two of them, has no events, but its
+ * record becomes free, too. */
 static void raise_ended(void)
 {
 	struct thread *self = thread_current;
+	bool is_told = is_alive(self);
 
-	if (!is_alive(self))
+	if (!self || state_get() != STATE_RUNNING ||
+	    (self->state & (THREAD_ENDED | THREAD_OWN)))
 		return;
-	RAISE(thread_stopped, self->id);
+	if (is_told)
+		RAISE(thread_stopped, self->id);
 	/* The state is set before the event, so that lists of threads lack this thread
 	 * during the event. */
 	__atomic_store_n(&self->state, self->state | THREAD_ENDED,
 			 __ATOMIC_SEQ_CST);
-	RAISE(thread_exited, self->id);
+	if (is_told)
+		RAISE(thread_exited, self->id);
 	sample_thread_gone(self);
 }
 

@@ -104,9 +104,14 @@ static void add_one(uint64_t *counter)
 
 static bool is_attached;
 
+/* shim does not see which blocks the program releases while shim is detached.  Entries of
+ * such blocks would stay for ever, and a later block at the same address would get an entry
+ * beside them. */
 void allocations_attached(void)
 {
 	is_attached = true;
+	heap_table_forget();
+	sampled_forget();
 }
 
 void shim_older_release(void)
@@ -369,6 +374,7 @@ bool allocations_are_the_programs(void)
 bool allocations_have_all_blocks(void)
 {
 	return allocations_raise_events() && sampled_period == 0 &&
+	       !is_attached &&
 	       __atomic_load_n(&counts.untold, __ATOMIC_RELAXED) == 0;
 }
 

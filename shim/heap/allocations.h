@@ -38,14 +38,15 @@ bool allocations_decide(bool is_last_chance);
 bool allocations_wait_for_late(void);
 /* Raises the events of allocations from now on. */
 void allocations_begin_late(void);
-/* shim was attached: blocks that the table lacks are older. */
+/* shim was attached, for the first time or again: forgets all blocks.  Blocks that the table
+ * lacks are older. */
 void allocations_attached(void);
 /* Whether allocations raise events. */
 bool allocations_raise_events(void);
 /* Whether the calling thread runs the program's code, not a profiler's. */
 bool allocations_are_the_programs(void);
-/* Whether the table has all blocks: the profiler does not sample, and memory never ran
- * out. */
+/* Whether the table has all blocks: the profiler does not sample, shim was not attached to
+ * a running program, and memory never ran out. */
 bool allocations_have_all_blocks(void);
 /* Fills in the fields that that the table does not store. */
 void allocations_complete(struct shim_block *block);

@@ -24,6 +24,13 @@ void sampled_start(uint64_t period, uint64_t seed)
 	sampled_period = period;
 }
 
+void sampled_forget(void)
+{
+	for (size_t i = 0; i < sizeof(sampled_counts) / sizeof(*sampled_counts);
+	     i++)
+		__atomic_store_n(&sampled_counts[i], 0, __ATOMIC_RELAXED);
+}
+
 /* Each thread has its own random numbers.  Runs with the same seed have the same
  * numbers, if the threads first allocate in the same order. */
 static void seed_thread(void)

@@ -19,6 +19,9 @@ extern uint64_t sampled_period __attribute__((visibility("hidden")));
 /* Called once, before any event.  @seed 0: a random seed. */
 void sampled_start(uint64_t period, uint64_t seed);
 
+/* The table has no blocks any more. */
+void sampled_forget(void);
+
 /* Bytes that the thread allocates until its next sample; 0 in a new thread. */
 extern __thread int64_t sampled_until __attribute__((visibility("hidden")));
 

@@ -347,6 +347,16 @@ bool heap_table_next(uint64_t *position, struct shim_block *block)
 	return false;
 }
 
+/* A thread that lost its processor while it filled or freed an entry goes on in an empty
+ * table: at worst, one block of another thread gets its facts, or is forgotten. */
+void heap_table_forget(void)
+{
+	for (unsigned t = 0; t < TABLES && get_table(t); t++)
+		sys_drop(get_table(t), sizeof(struct entry) << bits_of(t));
+	__atomic_store_n(&refusals, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&first, 0, __ATOMIC_RELAXED);
+}
+
 uint64_t heap_table_room(void)
 {
 	uint64_t room = 0;

@@ -28,6 +28,10 @@ bool heap_table_take(uintptr_t address, struct shim_block *block,
 /* Finds the block after *@position, which is 0 at first; false after the last block. */
 bool heap_table_next(uint64_t *position, struct shim_block *block);
 
+/* Forgets all blocks, and gives the memory of the tables back to the system; the tables
+ * stay mapped, because a thread may be adding or removing a block. */
+void heap_table_forget(void);
+
 /* The number of blocks that fit without more memory. */
 uint64_t heap_table_room(void);
 

@@ -6,6 +6,7 @@
 #include "runtime/log.h"
 #include "runtime/record.h"
 
+#include <shim/builtin.h>
 #include <shim/record.h>
 
 #include <shim/banned.h>
@@ -34,6 +35,11 @@ void shim_memory_discard(void *memory, size_t size)
 	for (size_t i = 0; i < size / sizeof(*word); i++)
 		if (((volatile uint64_t *)word)[i] != 0)
 			((volatile uint64_t *)word)[i] = 0;
+}
+
+void shim_memory_unmap(void *memory, size_t size)
+{
+	sys_unmap(memory, size);
 }
 
 bool shim_memory_read(void *to, const void *from, size_t size)

@@ -37,27 +37,29 @@ static uint32_t record_count(void)
 	return __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) * CHUNK;
 }
 
-/* Finds the record of task @tid, a record that was never used, or a record whose task has
- * ended. */
+/* Finds the record of task @tid, a record whose task has ended, or a record that was never
+ * used.  A record keeps its stacks, so a program whose threads come and go needs few. */
 static struct thread *find_free(uint32_t tid, int pid, uint32_t *index)
 {
 	static uint32_t next;
+	uint32_t used = 0;
 
-	for (uint32_t i = 0; i < record_count(); i++) {
-		struct thread *thread = record_at(i);
-
-		*index = i;
-		if (thread->id == 0 || thread->tid == tid)
-			return thread;
-	}
+	for (; used < record_count() && record_at(used)->id != 0; used++)
+		if (record_at(used)->tid == tid) {
+			*index = used;
+			return record_at(used);
+		}
 	/* Tries first the threads that shim has seen ending: most other threads are
 	 * alive. */
-	for (uint32_t i = 0; i < record_count(); i++) {
+	for (uint32_t i = 0; i < used; i++) {
 		*index = i;
 		if ((record_at(i)->state & THREAD_ENDED) &&
 		    !sys_is_alive(pid, (int)record_at(i)->tid))
 			return record_at(i);
 	}
+	*index = used;
+	if (used < record_count())
+		return record_at(used);
 	for (uint32_t n = 0; n < record_count() && n < CHECKED_MAX; n++) {
 		*index = next++ % record_count();
 		if (!sys_is_alive(pid, (int)record_at(*index)->tid))

@@ -23,11 +23,11 @@
 
 #include <shim/banned.h>
 
-/* The threads that ran at the last attach and have not been asked yet.  A new list replaces
- * the old one, which stays mapped: a thread may be reading it. */
+/* The threads that ran at the last attach and have not been asked yet.  The next attach
+ * writes the same list anew; a thread may be reading it, and takes only its own number. */
 struct older {
 	uint64_t clock;
-	uint32_t count, room;
+	uint32_t count;
 	uint32_t tids[];
 };
 
@@ -40,25 +40,30 @@ static bool add_task(uint32_t tid, void *argument)
 {
 	struct older *list = argument;
 
-	if (list->count == list->room)
+	if (list->count == OLDER_MAX)
 		return false;
-	if (!thread_is_own(tid))
-		list->tids[list->count++] = tid;
+	if (!thread_is_own(tid)) {
+		__atomic_store_n(&list->tids[list->count], tid,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&list->count, list->count + 1,
+				 __ATOMIC_RELEASE);
+	}
 	return true;
 }
 
 void open_before_note(void)
 {
 	size_t size = sizeof(struct older) + OLDER_MAX * sizeof(uint32_t);
-	struct older *list;
+	struct older *list = older;
 	void *memory;
 
 	/* The pages are touched as far as there are threads. */
-	if (sys_map(size, &memory) < 0)
+	if (!list && sys_map(size, &memory) < 0)
 		return;
-	list = memory;
-	list->room = OLDER_MAX;
-	list->clock = clock_read();
+	if (!list)
+		list = memory;
+	__atomic_store_n(&list->count, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&list->clock, clock_read(), __ATOMIC_RELAXED);
 	tasks_each(add_task, list);
 	__atomic_store_n(&older, list, __ATOMIC_RELEASE);
 }
@@ -67,9 +72,12 @@ void open_before_note(void)
 static uint32_t *own_place(struct older *list)
 {
 	uint32_t tid = (uint32_t)sys_gettid();
+	uint32_t count = list ? __atomic_load_n(&list->count,
+						__ATOMIC_ACQUIRE) :
+				0;
 
-	for (uint32_t i = 0; list && i < list->count; i++)
-		if (list->tids[i] == tid)
+	for (uint32_t i = 0; i < count; i++)
+		if (__atomic_load_n(&list->tids[i], __ATOMIC_RELAXED) == tid)
 			return &list->tids[i];
 	return NULL;
 }
@@ -127,13 +135,14 @@ uint32_t shim_list_open_before(struct shim_open_before *calls, uint32_t room,
 	struct older *list = __atomic_load_n(&older, __ATOMIC_ACQUIRE);
 	struct listing listing = { .calls = calls, .room = room };
 	struct thread *self = thread_get();
-	uint32_t *place = own_place(list);
+	uint32_t *place = own_place(list), tid = (uint32_t)sys_gettid();
 
-	if (!place)
+	/* Later threads may get the same number.  The next attach may have replaced it. */
+	if (!place ||
+	    !__atomic_compare_exchange_n(place, &tid, 0, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return 0;
-	/* Later threads may get the same number. */
-	*place = 0;
-	*clock = list->clock;
+	*clock = __atomic_load_n(&list->clock, __ATOMIC_RELAXED);
 	if (snapshot_begin(&listing.walk, self, NULL))
 		events_call_apart(self, list_calls, &listing);
 	return listing.count;

@@ -96,3 +96,25 @@ Test(blocks, many_come_and_go, .timeout = 60)
 	}
 	cr_assert(eq(u64, found, live));
 }
+
+/* At each attach. */
+Test(blocks, forgotten_ones_leave_the_room_to_others)
+{
+	uint64_t room = 0, note, position = 0;
+	struct shim_block got;
+
+	for (unsigned cycle = 0; cycle < 40; cycle++) {
+		for (unsigned i = 1; i <= 1000; i++) {
+			struct shim_block block = make(i * 16, cycle);
+
+			cr_assert(heap_table_add(&block, cycle));
+		}
+		cr_assert(cycle == 0 || heap_table_room() == room);
+		room = heap_table_room();
+		cr_assert(heap_table_take(16, &got, &note));
+		cr_assert(eq(u64, got.size, cycle));
+		heap_table_forget();
+		cr_assert(not(heap_table_take(32, &got, &note)));
+	}
+	cr_assert(not(heap_table_next(&position, &got)));
+}

@@ -491,6 +491,17 @@ def samples_include_threads_that_ran_before():
 
 
 @test
+def samples_include_threads_that_began_between_two_attaches():
+    with Program('attached_between.c', flags=['-g', '-pthread']) as program:
+        program.attach('-p', 'sampling')
+        program.detach()
+        program.step('begun')
+        profrun('attach', program.pid)
+        program.until(lambda: re.search(r' compute \[', program.report()), 'compute')
+        program.detach()
+
+
+@test
 def other_profilers_record_too():
     for profile, pattern in (('memory', 'allocated in [1-9]'), ('trace', r'[1-9].* leaf \['),
                              ('calltree:exact', r'[1-9].* leaf \[')):
@@ -970,6 +981,72 @@ def cycles_under_load_leave_all_as_it_was():
             expect_equal(os.listdir('/proc/%d/fd' % program.pid), descriptors, number)
         out, _ = program.communicate('end\n', timeout=60)
         expect_equal((out, program.returncode), ('wrong 0\n', 0), 'end')
+
+
+def mappings(pid):
+    """[line], without what the kernel grows: the stack of the first thread."""
+    with open('/proc/%d/maps' % pid) as maps:
+        return [line for line in maps if '[stack]' not in line]
+
+
+@test
+def cycles_leave_no_more_mappings():
+    for profile in ('calltree', 'calltree:exact', 'memory;calltree', 'memory:period=512',
+                    'trace', 'locks;exceptions'):
+        with Program('attached_turns.c') as program:
+            for number in range(1, 31):
+                program.attach(*[word for name in profile.split(';') for word in
+                                 ('-p', name)]) if number == 1 else \
+                    profrun('attach', program.pid)
+                # Threads and blocks of one half of a cycle end in the other half.
+                program.step('turn')
+                program.detach()
+                program.step('turn')
+                if number == 5:
+                    early = mappings(program.pid)
+            late = mappings(program.pid)
+            expect_equal([line for line in late if line not in early], [], profile)
+            expect_equal(len(late), len(early), profile)
+            program.process.communicate(timeout=60)
+            expect_equal(program.process.returncode, 0, profile)
+
+
+def private_kib(pid):
+    """The address space of mappings without a name."""
+    ranges = [line.split()[0].split('-') for line in mappings(pid) if len(line.split()) == 5]
+    return sum(int(high, 16) - int(low, 16) for low, high in ranges) // 1024
+
+
+@test
+def another_recording_leaves_only_what_a_late_hook_may_use():
+    with Program('attached_turns.c') as program:
+        for number in range(20):
+            program.attach_again()
+            program.step('turn')
+            program.detach()
+            program.step('turn')
+            if number == 9:
+                early = private_kib(program.pid)
+        # Of the trees of five threads.
+        grown = (private_kib(program.pid) - early) / 10
+        expect(grown < 5 * 200, grown)
+
+
+@test
+def a_process_whose_threads_wait_in_the_handler_of_samples_is_detached_from():
+    with Program('attached_turns.c') as program:
+        for number in range(4):
+            if number:
+                profrun('attach', program.pid)
+            else:
+                program.attach('-p', 'sampling')
+            program.step('turn')
+            # A waiting thread is sampled late, if it has not waited long.
+            time.sleep(0.1)
+            program.detach()
+            program.step('turn')
+        program.process.communicate(timeout=60)
+        expect_equal(program.process.returncode, 0, 'end')
 
 
 @test
