@@ -62,6 +62,13 @@ class SvgRaster {
         this.context = context;
     }
 
+    // Vector pictures have no lines to copy.
+    beginRow() {
+    }
+
+    endRow() {
+    }
+
     rect(left, top, width, height, color, alpha = 1) {
         this.context.globalAlpha = alpha;
         this.context.fillStyle = color;
