@@ -141,13 +141,18 @@ Test(image, one_that_comes_is_told_after_it_is_listed_and_one_that_goes_before)
 Test(image, our_own_profilers_are_told_of_an_end_at_once)
 {
 	listen()->builtin = true;
-	open_plugin();
-	count = 0;
-	close_plugin();
-	cr_assert(eq(u32, count, 1));
-	cr_expect(told[0].low == base);
+	image_look_again();
 	image_raise_pending();
-	cr_expect(eq(u32, count, 1));
+	count = 0;
+	open_plugin();
+	image_raise_pending();
+	cr_assert(eq(u32, count, 1));
+	cr_expect(told[0].loaded && told[0].image == image);
+	close_plugin();
+	cr_assert(eq(u32, count, 2));
+	cr_expect(told[1].low == base && !told[1].loaded);
+	image_raise_pending();
+	cr_expect(eq(u32, count, 2));
 }
 
 Test(image, one_that_came_and_went_meanwhile_has_only_an_end)
