@@ -7,10 +7,10 @@
  * In most bursts, the calls are counted at their sites, which costs a sixth of a call of
  * hooks.  In the others they reach the hooks, which know their paths.
  *
- * The calls of a burst cost time.  All bursts together take a sixth of the budget, and up
- * to a third of what the rest leaves of it.  A function's share of the bursts falls with
- * the square root of its calls, so hot functions are in fewer bursts and take more of the
- * time.  The bursts of a function are nearly evenly spaced.  So the two bursts around a
+ * The calls of a burst cost time.  All bursts together take a sixth of the budget, or
+ * more if hooks and samples take less than two thirds of it.  A function's share of the
+ * bursts falls with the square root of its calls, so hot functions are in fewer bursts and
+ * take more of the time.  The bursts of a function are nearly evenly spaced.  So the two bursts around a
  * time tell about that time, and the phases of a program are found.
  */
 #include "budget/controller.h"
@@ -26,8 +26,6 @@
 #define FORGET_AFTER  8 /* samples; by then the thread of the burst sleeps */
 /* One of so many bursts is of hooks. */
 #define HOOKS_EVERY 4
-/* A call that is counted costs this part of a call of hooks. */
-#define COUNTED_SHARE 6
 
 /* The part of a burst's time that its calls may cost, in 1/10^12. */
 #define INTENSITY 150000000000ull
@@ -506,8 +504,8 @@ static void end_burst(const struct moment *moment)
 	mean_cost_ns = (mean_cost_ns * 7 + cost_ns) / 8;
 }
 
-/* The part of the time that bursts may take, in 1/1000: a sixth of the budget, and half
- * of what is left of two thirds of it. */
+/* The part of the time that bursts may take, in 1/1000: a sixth of the budget.  If less
+ * than two thirds of the budget are used, they also get half of the difference. */
 static uint64_t share_of_bursts(const struct moment *moment)
 {
 	uint64_t percent = controller_percent < 10 ? controller_percent : 10;

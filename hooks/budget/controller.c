@@ -28,8 +28,6 @@
 /* Hooks cost more in a program than in the loop that measures their cost. */
 #define MARGIN_PERCENT 150
 
-/* A call that is counted at its site costs 0.8 to 1.4 ns where the hooks cost 5 to 7. */
-#define COUNTED_SHARE 6
 /* Calls that are counted get this part of the budget, over the whole run and a begin of
  * some samples: a short phase with many calls does not end the counting. */
 #define COUNTED_PERCENT 45
