@@ -39,6 +39,16 @@ static void put_count(FILE *out, uint64_t count, bool is_known)
 		fputc(',', out);
 }
 
+void csv_function(FILE *out, const struct function *function)
+{
+	put_csv(out, function->name);
+	fputc(',', out);
+	put_csv(out, function->mangled);
+	fputc(',', out);
+	put_csv(out, function->object ? function->object->path : NULL);
+	fputc(',', out);
+}
+
 static void put_row(FILE *out, struct function *function,
 		    const struct sums *sums, const struct memory *memory,
 		    const struct model *model)
@@ -47,12 +57,7 @@ static void put_row(FILE *out, struct function *function,
 	struct count calls = count_of_sums(sums);
 
 	function_line(function);
-	put_csv(out, function->name);
-	fputc(',', out);
-	put_csv(out, function->mangled);
-	fputc(',', out);
-	put_csv(out, function->object ? function->object->path : NULL);
-	fputc(',', out);
+	csv_function(out, function);
 	put_csv(out, function->file);
 	fputc(',', out);
 	if (function->file)

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "export/csv.h"
 #include "export/csv_lines.h"
 #include "model/model.h"
 #include "model/totals.h"
@@ -91,12 +92,7 @@ static void put_row(FILE *out, const struct model *model, const struct row *row)
 {
 	const struct function *function = &model->functions[row->function];
 
-	put_csv(out, function->name);
-	fputc(',', out);
-	put_csv(out, function->mangled);
-	fputc(',', out);
-	put_csv(out, function->object ? function->object->path : NULL);
-	fputc(',', out);
+	csv_function(out, function);
 	if (row->place != NONE) {
 		put_csv(out, model->frames.places[row->place].file);
 		fprintf(out, ",%d", model->frames.places[row->place].line);
