@@ -202,19 +202,31 @@ static bool is_hook(const char *name)
 	       !strcmp(name, "__cyg_profile_func_exit");
 }
 
+static uint32_t hook_slots(Elf *elf, uint64_t *slots)
+{
+	return code_is_readable(elf) ?
+		       plt_slots(elf, is_hook, slots, SLOTS_MAX) :
+		       0;
+}
+
+bool hook_sites_may_be_there(Elf *elf)
+{
+	uint64_t slots[SLOTS_MAX];
+
+	return hook_slots(elf, slots) > 0;
+}
+
 void hook_sites_find(Elf *elf, const uint64_t *addresses,
 		     const uint64_t *starts, uint32_t count, bool *is_site)
 {
 	struct search search = { .elf = elf };
 	uint32_t first, end;
 
-	if (!code_is_readable(elf) ||
+	search.slot_count = hook_slots(elf, search.slots);
+	if (!search.slot_count ||
 	    !ZYAN_SUCCESS(ZydisDecoderInit(&search.decoder,
 					   ZYDIS_MACHINE_MODE_LONG_64,
 					   ZYDIS_STACK_WIDTH_64)))
-		return;
-	search.slot_count = plt_slots(elf, is_hook, search.slots, SLOTS_MAX);
-	if (!search.slot_count)
 		return;
 	for (first = 0; first < count; first = end) {
 		for (end = first + 1;
@@ -231,6 +243,12 @@ void hook_sites_find(Elf *elf, const uint64_t *addresses,
 }
 
 #else
+
+bool hook_sites_may_be_there(Elf *elf)
+{
+	(void)elf;
+	return false;
+}
 
 void hook_sites_find(Elf *elf, const uint64_t *addresses,
 		     const uint64_t *starts, uint32_t count, bool *is_site)

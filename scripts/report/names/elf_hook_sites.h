@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether the object can call hooks, and its code can be read. */
+bool hook_sites_may_be_there(Elf *elf);
+
 /*
  * hook_sites_find - tell which of @count instructions belong to calls of hooks
  *

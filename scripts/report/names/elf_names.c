@@ -220,13 +220,15 @@ static void find_hook_sites_at(uint32_t count)
 	Elf *elf = dwfl_module_getelf(elf_object.module, &bias);
 	uint32_t i;
 
-	frames_starts_by_symbols(elf_object.module, addresses, count, starts,
-				 NULL);
-	for (i = 0; i < count; i++)
-		if (!starts[i])
-			starts[i] = frames_start_by_unwinding(elf,
-							      addresses[i]);
-	hook_sites_find(elf, addresses, starts, count, is_site);
+	if (hook_sites_may_be_there(elf)) {
+		frames_starts_by_symbols(elf_object.module, addresses, count,
+					 starts, NULL);
+		for (i = 0; i < count; i++)
+			if (!starts[i])
+				starts[i] = frames_start_by_unwinding(
+					elf, addresses[i]);
+		hook_sites_find(elf, addresses, starts, count, is_site);
+	}
 	for (i = 0; i < count; i++)
 		if (is_site[i])
 			elf_answer(
