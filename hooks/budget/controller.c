@@ -536,19 +536,29 @@ static void plan_next(const struct moment *moment, uint64_t cost_ns)
  * intervals. */
 static uint64_t hot_share = HOT_SHARE;
 
-/* Whether more of the last eight samples were in hooks than the budget allows, and two at
- * least.  @recent has a bit for each sample, which is set if the sample was in a hook. */
+/* Whether more of the last @count samples were in hooks than @percent, and @least.
+ * @recent has a bit for each sample, which is set if the sample was in a hook. */
+static bool are_many(uint32_t recent, unsigned count, unsigned least,
+		     unsigned percent)
+{
+	uint32_t last = recent & (0xffffffffu >> (32 - count));
+	unsigned hits = (unsigned)__builtin_popcount(last);
+
+	return hits >= least && hits * 100 > count * percent;
+}
+
+/* Whether the last samples show that hooks take more than the budget.  The short row finds
+ * new hot functions at once, the long one those that take little more than the budget. */
 static bool are_hooks_hot(const struct moment *moment)
 {
 	static uint64_t seen;
-	static uint8_t recent;
-	uint32_t count;
+	static uint32_t recent;
 
-	recent = (uint8_t)(recent << 1 |
-			   (moment->hooks != seen && !bursts_are_on()));
+	recent = recent << 1 | (moment->hooks != seen && !bursts_are_on());
 	seen = moment->hooks;
-	count = (uint32_t)__builtin_popcount(recent);
-	return count >= 2 && count * 100 > 8 * controller_percent;
+	return are_many(recent, 8, 2, controller_percent) ||
+	       ((recent & 255) != 0 &&
+		are_many(recent, 32, 3, controller_percent * 3 / 4));
 }
 
 /* Whether calls cost too much since the last look, which must not be too recent. */
