@@ -1,0 +1,272 @@
+/*
+ * Writes the wanted states of call sites into their code.  Each site stores the state of
+ * its code, so that the next change completes a change that failed half-way or had to
+ * wait.
+ */
+#include "dispatch/site_code.h"
+
+#include "dispatch/patch.h"
+#include "dispatch/scan.h"
+#include "image/image.h"
+#include "os/sys.h"
+
+#include <errno.h>
+
+#include <shim/banned.h>
+
+#define PAGE 4096u
+
+unsigned char site_buffer[SITE_BUFFER];
+
+/* A range of code that shim writes with one system call. */
+struct run {
+	uint32_t first, last; /* sites, the last one included */
+	uintptr_t start;
+	size_t size;
+};
+
+static bool wants_off(const struct site *site)
+{
+	return !sites_are_detached &&
+	       (sites_all_off || site->filtered || site->throttled);
+}
+
+static uintptr_t address_of(const struct site_image *image, uint32_t number)
+{
+	return image->memory.start + image->sites[number].offset;
+}
+
+int site_read_code(const struct site_image *image, uintptr_t start, size_t size)
+{
+	const unsigned char *from = (const unsigned char *)start;
+	size_t i = 0;
+
+	if (image->memory.may_go)
+		return sys_peek((const void *)start, site_buffer, size);
+	for (; i + 8 <= size; i += 8) {
+		__builtin_memcpy(site_buffer + i, from + i, 8);
+		/* Keeps the compiler from calling memcpy: shim's is slow. */
+		__asm__ volatile("" ::: "memory");
+	}
+	for (; i < size; i++)
+		site_buffer[i] = from[i];
+	return 0;
+}
+
+/* Changes the sites of the run in the buffer.  It leaves bytes that are neither on nor
+ * off, such as a debugger's breakpoint. */
+static void change_buffer(struct site_image *image, const struct run *run)
+{
+	for (uint32_t i = run->first; i <= run->last; i++) {
+		const struct site *site = &image->sites[i];
+		const struct scan_form *form = &scan_forms[site->kind];
+		unsigned char *byte = site_buffer +
+				      (address_of(image, i) - run->start);
+
+		if (*byte == form->on || *byte == form->off)
+			*byte = wants_off(site) ? form->off : form->on;
+	}
+}
+
+static void store_states(struct site_image *image, const struct run *run)
+{
+	for (uint32_t i = run->first; i <= run->last; i++) {
+		struct site *site = &image->sites[i];
+
+		image->off -= site->off;
+		site->off = site_buffer[address_of(image, i) - run->start] ==
+			    scan_forms[site->kind].off;
+		image->off += site->off;
+	}
+}
+
+static int write_run(struct site_image *image, struct patch *patch,
+		     const struct run *run)
+{
+	int r = site_read_code(image, run->start, run->size);
+
+	if (r < 0)
+		return r;
+	change_buffer(image, run);
+	r = patch_write(patch, run->start, site_buffer, run->size);
+	if (r == 0)
+		store_states(image, run);
+	return r;
+}
+
+/* Adds a site to the run.  False if a whole page without sites lies between: a write to
+ * that page would make the kernel copy it in vain. */
+static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
+{
+	uintptr_t last = run->start + run->size - 1;
+
+	if (run->size == 0 || address / PAGE > last / PAGE + 1 ||
+	    address + 1 - run->start > SITE_BUFFER)
+		return false;
+	run->last = number;
+	run->size = address + 1 - run->start;
+	return true;
+}
+
+/* The block of a site, of which an image has at most SITE_BLOCKS. */
+static uint32_t block_of(const struct site_image *image, uint32_t number)
+{
+	return number / (image->count / SITE_BLOCKS + 1);
+}
+
+/* The first site from @number on that may have changed since the last sites_settle_changed()(), if
+ * there was any change. */
+static uint32_t skip_unchanged(const struct site_image *image, uint32_t number,
+			       uint32_t end)
+{
+	uint32_t size = image->count / SITE_BLOCKS + 1;
+
+	if (image->changed_end == 0)
+		return number;
+	while (number < end) {
+		uint32_t block = number / size;
+
+		if (image->changed_blocks[block / 64] >> block % 64 & 1)
+			return number;
+		number = (block + 1) * size;
+	}
+	return end;
+}
+
+static int write_sites(struct site_image *image, struct patch *patch,
+		       uint32_t first, uint32_t end)
+{
+	struct run run = { .size = 0 };
+	int r = 0;
+
+	for (uint32_t i = skip_unchanged(image, first, end); r == 0 && i < end;
+	     i = skip_unchanged(image, i + 1, end)) {
+		uintptr_t address;
+
+		if (wants_off(&image->sites[i]) == image->sites[i].off)
+			continue;
+		address = address_of(image, i);
+		if (extend_run(&run, i, address))
+			continue;
+		if (run.size > 0)
+			r = write_run(image, patch, &run);
+		run = (struct run){ i, i, address, 1 };
+	}
+	if (r == 0 && run.size > 0)
+		r = write_run(image, patch, &run);
+	return r;
+}
+
+static bool is_settled(const struct site_image *image, uint32_t first,
+		       uint32_t end)
+{
+	for (uint32_t i = skip_unchanged(image, first, end); i < end;
+	     i = skip_unchanged(image, i + 1, end))
+		if (wants_off(&image->sites[i]) != image->sites[i].off)
+			return false;
+	return true;
+}
+
+/* Code was written since the last synchronize(). */
+static bool is_written;
+
+/* After this call, no thread executes the old code.  The first one takes 10 ms if the
+ * program has threads: the kernel waits for a grace period. */
+static void synchronize(void)
+{
+	if (is_written)
+		sys_sync_cores();
+	is_written = false;
+}
+
+int sites_settle_some(struct site_image *image, uint32_t first, uint32_t end)
+{
+	struct patch patch;
+	int r;
+
+	if (is_settled(image, first, end))
+		return 0;
+	if (image->memory.may_go && image_is_closing()) {
+		sites_are_unsettled = true;
+		return -EBUSY;
+	}
+	is_written = true;
+	patch_open(&patch, image->memory.start, image->memory.end);
+	r = write_sites(image, &patch, first, end);
+	patch_close(&patch);
+	image->unwritable = r < 0;
+	return r;
+}
+
+int sites_settle_all(bool find)
+{
+	int result = 0;
+
+	sites_are_unsettled = false;
+	for (unsigned i = 0; i < site_image_count; i++) {
+		struct site_image *image = &site_images[i];
+		int r = find ? sites_find(image) : 0;
+
+		if (r == 0)
+			r = sites_settle_some(image, 0, image->count);
+		if (r == -EBUSY)
+			sites_are_unsettled = true;
+		if (r < 0 && result == 0)
+			result = r;
+	}
+	synchronize();
+	return result;
+}
+
+/* --- changes of single sites --- */
+
+void site_change(struct site_image *image, struct site *site, bool on)
+{
+	uint32_t i = (uint32_t)(site - image->sites),
+		 block = block_of(image, i);
+
+	site->throttled = !on;
+	image->changed_blocks[block / 64] |= 1ull << block % 64;
+	if (image->changed_end == 0 || i < image->changed)
+		image->changed = i;
+	if (i >= image->changed_end)
+		image->changed_end = i + 1;
+}
+
+/* Calls that could not be switched off stay on: their profiler is told, and a later change
+ * of the image must not switch them off behind its back. */
+static void forget_changed(struct site_image *image)
+{
+	for (uint32_t i = image->changed; i < image->changed_end; i++)
+		if (!image->sites[i].off)
+			image->sites[i].throttled = 0;
+}
+
+static void forget_blocks(struct site_image *image)
+{
+	image->changed = image->changed_end = 0;
+	for (unsigned i = 0; i < SITE_BLOCKS / 64; i++)
+		image->changed_blocks[i] = 0;
+}
+
+int sites_settle_changed(void)
+{
+	int result = 0;
+
+	for (unsigned i = 0; i < site_image_count; i++) {
+		struct site_image *image = &site_images[i];
+		int r;
+
+		if (image->changed_end == 0)
+			continue;
+		r = sites_settle_some(image, image->changed,
+				      image->changed_end);
+		if (r < 0 && r != -EBUSY)
+			forget_changed(image);
+		forget_blocks(image);
+		if (r < 0 && r != -EBUSY && result == 0)
+			result = r;
+	}
+	synchronize();
+	return result;
+}
