@@ -5,6 +5,7 @@
  */
 #include "dispatch/got_slots.h"
 
+#include "os/pages.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/state.h"
@@ -84,11 +85,14 @@ static struct got_slots_function *target_of(const struct slot *slot)
 	return &families[slot->family].targets[slot->function];
 }
 
-static bool leads_to_wrapper(const struct slot *slot, const void *place)
+typedef int slot_read(const void *from, void *to, size_t size);
+
+static bool leads_to_wrapper(const struct slot *slot, const void *place,
+			     slot_read *read)
 {
 	uintptr_t value;
 
-	if (sys_peek(place, &value, sizeof(value)) < 0)
+	if (read(place, &value, sizeof(value)) < 0)
 		return false;
 	if (value == (uintptr_t)target_of(slot)->wrapper ||
 	    (slot->stored_target && value == (uintptr_t)slot->stored_target))
@@ -97,7 +101,7 @@ static bool leads_to_wrapper(const struct slot *slot, const void *place)
 	       value >= slot->lazy_start && value < slot->lazy_end;
 }
 
-static void point_slot(struct slot *slot)
+static void point_slot(struct slot *slot, slot_read *read)
 {
 	void *target = target_of(slot)->target;
 	void *page = (void *)(slot->place & ~(uintptr_t)(PAGE - 1));
@@ -105,8 +109,9 @@ static void point_slot(struct slot *slot)
 
 	NOTIFY(slot_thunk_wanted, &thunk);
 	if (!target ||
-	    !leads_to_wrapper(slot, thunk.target ? thunk.target :
-						   (void *)slot->place))
+	    !leads_to_wrapper(slot,
+			      thunk.target ? thunk.target : (void *)slot->place,
+			      thunk.target ? sys_peek : read))
 		return;
 	slot->stored_target = target;
 	if (thunk.target) {
@@ -175,7 +180,7 @@ void got_slots_add(const struct hook_table_image *image, const char *name,
 	if (!grow_slots())
 		return;
 	if (families[family].bypasses)
-		point_slot(&slot);
+		point_slot(&slot, image->may_go ? pages_read : sys_peek);
 	slots[slot_count++] = slot;
 }
 
@@ -187,7 +192,7 @@ static void apply_decision(enum got_slots_family family)
 
 	for (unsigned i = 0; i < slot_count; i++) {
 		if (slots[i].family == family && families[family].bypasses)
-			point_slot(&slots[i]);
+			point_slot(&slots[i], sys_peek);
 		if (slots[i].family != family || families[family].bypasses)
 			slots[kept++] = slots[i];
 	}

@@ -37,6 +37,7 @@ __attribute__((visibility("hidden"))) hook table_current[2];
 struct dynamic {
 	uintptr_t symbols, strings, jumps, relocations, slots;
 	size_t jumps_size, relocations_size;
+	size_t relative;  /* relocations without a symbol, which come first */
 	bool is_symbolic; /* the image's own definitions come first */
 };
 
@@ -229,6 +230,16 @@ static uintptr_t relocate(const struct hook_table_image *image,
 	return address < image->bias ? address + image->bias : address;
 }
 
+static void skip_relative(struct dynamic *dynamic)
+{
+	size_t count = dynamic->relocations_size / sizeof(Elf64_Rela);
+
+	if (dynamic->relative > count)
+		dynamic->relative = count;
+	dynamic->relocations += dynamic->relative * sizeof(Elf64_Rela);
+	dynamic->relocations_size -= dynamic->relative * sizeof(Elf64_Rela);
+}
+
 static bool read_dynamic(const struct hook_table_image *image,
 			 struct dynamic *dynamic)
 {
@@ -266,8 +277,10 @@ static bool read_dynamic(const struct hook_table_image *image,
 		case DT_RELASZ:
 			dynamic->relocations_size = entry.d_un.d_val;
 			break;
+		case DT_RELACOUNT: dynamic->relative = entry.d_un.d_val; break;
 		}
 	}
+	skip_relative(dynamic);
 	return dynamic->symbols && dynamic->strings;
 }
 
@@ -359,7 +372,7 @@ void hook_table_bind(const struct hook_table_image *image)
 
 	if (!image->dynamic)
 		return;
-	pages_begin();
+	pages_begin(image->end);
 	if (read_dynamic(image, &dynamic)) {
 		if (dynamic.jumps)
 			scan_relocations(image, &dynamic, dynamic.jumps,
@@ -368,7 +381,6 @@ void hook_table_bind(const struct hook_table_image *image)
 			scan_relocations(image, &dynamic, dynamic.relocations,
 					 dynamic.relocations_size);
 	}
-	pages_end();
 }
 
 unsigned hook_table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,

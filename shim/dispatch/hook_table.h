@@ -16,6 +16,7 @@
 /* The properties of an image that binding needs. */
 struct hook_table_image {
 	uintptr_t bias;
+	uintptr_t end; /* pages up to here may be read ahead; 0: none */
 	uintptr_t dynamic;
 	size_t dynamic_size;
 	uintptr_t relro;

@@ -42,6 +42,7 @@ static void add_image(struct image_entry *image,
 {
 	hook_table_bind(&(struct hook_table_image){
 		.bias = facts->bias,
+		.end = image ? image->end : 0,
 		.dynamic = facts->dynamic,
 		.dynamic_size = facts->dynamic_size,
 		.relro = facts->relro,

@@ -45,24 +45,28 @@ static int (*real_iterate)(int (*each)(struct dl_phdr_info *, size_t, void *),
 			   void *argument);
 static uint32_t close_count;
 
-/* --- has the loader loaded or unloaded anything? --- */
+/* --- what has the loader loaded or unloaded? --- */
 
-/* The objects that the loader has loaded and unloaded since the start. */
+/* How many objects the loader has loaded and unloaded since the start. */
 struct loads {
 	unsigned long long loaded, unloaded;
 	bool is_known;
 };
 
-static int read_loads(struct dl_phdr_info *object, size_t size, void *argument)
+static void read_counts(const struct dl_phdr_info *object, size_t size,
+			struct loads *loads)
 {
-	struct loads *loads = argument;
-
 	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) +
 			    sizeof(object->dlpi_subs)) {
 		loads->loaded = object->dlpi_adds;
 		loads->unloaded = object->dlpi_subs;
 		loads->is_known = true;
 	}
+}
+
+static int read_loads(struct dl_phdr_info *object, size_t size, void *argument)
+{
+	read_counts(object, size, argument);
 	return 1;
 }
 
@@ -83,6 +87,93 @@ static bool is_changed_since(const struct loads *before)
 
 	return !now.is_known || !before->is_known ||
 	       now.loaded != before->loaded || now.unloaded != before->unloaded;
+}
+
+/* The objects of the program's namespace. */
+struct objects {
+	struct loads loads;
+	uint32_t count;
+	uint32_t unknown; /* those with code that no scan has found */
+	struct image_objects *added; /* gets their addresses */
+};
+
+/* The addresses of @object; *@end is 0 if it has no code. */
+static void find_addresses(const struct dl_phdr_info *object, uintptr_t *start,
+			   uintptr_t *end)
+{
+	uintptr_t last = 0;
+	bool has_code = false;
+
+	*start = UINTPTR_MAX;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		uintptr_t at = object->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		if (at < *start)
+			*start = at;
+		if (at + part->p_memsz > last)
+			last = at + part->p_memsz;
+		has_code |= (part->p_flags & PF_X) != 0;
+	}
+	*start &= ~(uintptr_t)4095;
+	*end = has_code ? last : 0;
+}
+
+static bool is_known_image(uintptr_t start)
+{
+	const struct image_entry *image;
+	bool is_known;
+
+	image_pin();
+	image = image_find(start);
+	is_known = image && image->start == start;
+	image_unpin();
+	return is_known;
+}
+
+/* The loader's lock is held: no object comes or goes until the last one was read. */
+static int read_object(struct dl_phdr_info *object, size_t size, void *argument)
+{
+	struct objects *objects = argument;
+	uintptr_t start, end;
+
+	read_counts(object, size, &objects->loads);
+	objects->count++;
+	find_addresses(object, &start, &end);
+	if (end == 0 || is_known_image(start))
+		return 0;
+	if (objects->added && objects->unknown < IMAGE_OBJECTS_MAX) {
+		objects->added->objects[objects->unknown].start = start;
+		objects->added->objects[objects->unknown].end = end;
+	}
+	objects->unknown++;
+	return 0;
+}
+
+static struct objects read_objects(struct image_objects *added)
+{
+	struct objects objects = { .added = added };
+
+	if (real_iterate)
+		real_iterate(read_object, &objects);
+	return objects;
+}
+
+/* Whether the only change since @before is that objects were loaded into the program's
+ * namespace; @added gets those with code. */
+static bool has_only_added(const struct objects *before,
+			   struct image_objects *added)
+{
+	struct objects now = read_objects(added);
+
+	added->count = now.unknown;
+	return now.loads.is_known && before->loads.is_known &&
+	       before->unknown == 0 && now.unknown <= IMAGE_OBJECTS_MAX &&
+	       now.loads.unloaded == before->loads.unloaded &&
+	       now.loads.loaded - before->loads.loaded ==
+		       now.count - before->count;
 }
 
 /* --- does the result depend on the caller? --- */
@@ -189,10 +280,14 @@ static bool raise_failed(const char *path)
 	return true;
 }
 
-static void look_again_after(const struct loads *before)
+static void look_again_after(const struct objects *before)
 {
-	if (is_changed_since(before) || image_is_unseen())
-		open_look_again();
+	struct image_objects added;
+
+	if (image_is_unseen())
+		open_look_again(NULL);
+	else if (is_changed_since(&before->loads))
+		open_look_again(has_only_added(before, &added) ? &added : NULL);
 	else
 		image_raise_pending();
 }
@@ -201,7 +296,7 @@ static void look_again_after(const struct loads *before)
  * program's dlerror(). */
 static void *open_watched(const char *path, int flags)
 {
-	struct loads before = count_loads();
+	struct objects before = read_objects(NULL);
 	void *handle = real_dlopen(path, flags);
 
 	if (!handle && raise_failed(path))
@@ -213,7 +308,7 @@ static void *open_watched(const char *path, int flags)
 
 static void *open_watched_in(Lmid_t space, const char *path, int flags)
 {
-	struct loads before = count_loads();
+	struct objects before = read_objects(NULL);
 	void *handle = real_dlmopen(space, path, flags);
 
 	if (!handle && raise_failed(path))

@@ -16,6 +16,7 @@
 /* Larger than in any real file.  Within these limits, no sum below overflows. */
 #define SECTION_SIZE_MAX (1u << 30)
 #define SECTIONS_MAX	 (1u << 16)
+#define LEAD		 1024u /* bytes before the section headers */
 
 int elf_read(const struct elf_source *source, uint64_t offset, void *to,
 	     size_t size)
@@ -88,41 +89,81 @@ static int open_any_source(const struct image_entry *image,
 	return open_source(image, "/proc/self/exe", source, is_same);
 }
 
+static bool is_elf64(const Elf64_Ehdr *elf)
+{
+	return elf->e_ident[0] == 0x7f && elf->e_ident[1] == 'E' &&
+	       elf->e_ident[2] == 'L' && elf->e_ident[3] == 'F' &&
+	       elf->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       elf->e_shentsize == sizeof(Elf64_Shdr) && elf->e_shoff != 0;
+}
+
+/* Finds how many sections there are, and the one with their names.  Numbers that are too
+ * large for the file's header are in the first section. */
+static int count_sections(struct elf_file *file, const Elf64_Ehdr *elf)
+{
+	Elf64_Shdr first = { 0 };
+	uint64_t count;
+	int r = 0;
+
+	if (elf->e_shnum == 0 || elf->e_shstrndx == SHN_XINDEX)
+		r = elf_read(&file->source, elf->e_shoff, &first,
+			     sizeof(first));
+	if (r < 0)
+		return r;
+	count = elf->e_shnum ? elf->e_shnum : first.sh_size;
+	file->names = elf->e_shstrndx == SHN_XINDEX ? first.sh_link :
+						      elf->e_shstrndx;
+	if (count == 0 || count > SECTIONS_MAX)
+		return -ENOEXEC;
+	file->section_count = (uint32_t)count;
+	return 0;
+}
+
+/* Reads the headers, and LEAD bytes before them, by one system call. */
 static int read_sections(struct elf_file *file)
 {
 	Elf64_Ehdr elf;
-	Elf64_Shdr first;
-	uint64_t count;
 	void *memory;
+	size_t size;
 	int r = elf_read(&file->source, 0, &elf, sizeof(elf));
 
 	if (r < 0)
 		return r;
-	if (elf.e_ident[0] != 0x7f || elf.e_ident[1] != 'E' ||
-	    elf.e_ident[2] != 'L' || elf.e_ident[3] != 'F' ||
-	    elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff == 0)
-		return -ENOEXEC;
-	r = elf_read(&file->source, elf.e_shoff, &first, sizeof(first));
+	r = is_elf64(&elf) ? count_sections(file, &elf) : -ENOEXEC;
 	if (r < 0)
 		return r;
-	count = elf.e_shnum ? elf.e_shnum : first.sh_size;
-	file->names = elf.e_shstrndx == SHN_XINDEX ? first.sh_link :
-						     elf.e_shstrndx;
-	if (count == 0 || count > SECTIONS_MAX)
-		return -ENOEXEC;
-	file->sections_size = count * sizeof(Elf64_Shdr);
-	r = sys_map(file->sections_size, &memory);
+	file->sections_offset = elf.e_shoff;
+	file->lead_size = elf.e_shoff < LEAD ? elf.e_shoff : LEAD;
+	size = file->section_count * sizeof(Elf64_Shdr);
+	file->memory_size = LEAD + size + 1;
+	r = sys_map(file->memory_size, &memory);
 	if (r < 0)
 		return r;
-	r = elf_read(&file->source, elf.e_shoff, memory, file->sections_size);
+	r = elf_read(&file->source, elf.e_shoff - file->lead_size,
+		     (char *)memory + LEAD - file->lead_size,
+		     file->lead_size + size);
 	if (r < 0) {
-		sys_unmap(memory, file->sections_size);
+		sys_unmap(memory, file->memory_size);
 		return r;
 	}
-	file->sections = memory;
-	file->section_count = (uint32_t)count;
+	file->memory = memory;
+	file->sections = (void *)((char *)memory + LEAD);
 	return 0;
+}
+
+const char *elf_names(const struct elf_file *file, size_t *size)
+{
+	uint64_t first = file->sections_offset - file->lead_size, offset;
+
+	if (file->names >= file->section_count ||
+	    file->sections[file->names].sh_type == SHT_NOBITS)
+		return NULL;
+	offset = file->sections[file->names].sh_offset;
+	*size = file->sections[file->names].sh_size;
+	if (offset < first || offset > file->sections_offset ||
+	    *size > file->sections_offset - offset)
+		return NULL;
+	return file->memory + LEAD - (file->sections_offset - offset);
 }
 
 int elf_load_section(const struct elf_file *file, uint32_t number,
@@ -170,7 +211,7 @@ int elf_has_build_id(const struct elf_file *file,
 void elf_close(struct elf_file *file)
 {
 	if (file->sections)
-		sys_unmap(file->sections, file->sections_size);
+		sys_unmap(file->memory, file->memory_size);
 	if (file->source.fd >= 0)
 		sys_close(file->source.fd);
 }

@@ -23,8 +23,11 @@ struct elf_source {
 struct elf_file {
 	struct elf_source source;
 	Elf64_Shdr *sections;
-	size_t sections_size;
 	uint32_t section_count;
+	/* The sections, and what is before them in the file. */
+	char *memory;
+	size_t memory_size, lead_size;
+	uint64_t sections_offset;
 	uint32_t names; /* the number of the section with sections' names */
 };
 
@@ -45,6 +48,11 @@ int elf_read(const struct elf_source *source, uint64_t offset, void *to,
 	     size_t size);
 /* Whether @error is a failure of the system, so that the file itself may be complete. */
 bool elf_is_refused(int error);
+
+/* The names of sections, if elf_open has read them: most files have them right before the
+ * headers.  *@size bytes, valid until elf_close; some NUL follows.  NULL: elf_load_section
+ * reads them. */
+const char *elf_names(const struct elf_file *file, size_t *size);
 
 /* Reads section @number into *@memory, followed by a NUL.  The caller unmaps *@size + 1
  * bytes.  Returns 0 or -errno. */

@@ -11,6 +11,7 @@
 #include "image/symbols.h"
 #include "os/lookup.h"
 #include "os/maps.h"
+#include "os/pages.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/events.h"
@@ -519,7 +520,8 @@ int image_describe(uintptr_t address, struct image_entry *entry)
 	return 0;
 }
 
-int image_scan(void)
+static int begin_scan(bool (*each)(const struct map *map, void *argument),
+		      void *argument)
 {
 	int r;
 
@@ -528,22 +530,38 @@ int image_scan(void)
 		log_line("%s", "the report cannot name functions and shows "
 			       "their addresses");
 	scans++;
-	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
 	current_run.has_code = false;
 	current_run.image.inode = ~0ull;
-	r = maps_read(add_mapping, NULL);
-	if (r < 0)
-		return r;
-	end_run();
-	for (uint32_t i = 0; i < image_count; i++)
-		if (image_at(i)->status == IMAGE_LOADED &&
-		    image_at(i)->scan != scans)
-			unload_image(image_at(i));
+	r = maps_read(each, argument);
+	if (r == 0)
+		end_run();
+	return r;
+}
+
+static void finish_scan(void)
+{
 	/* Subscribers look images up. */
 	if (list_is_old)
 		publish_list();
 	NOTIFY(images_scanned);
+	pages_drop();
 	image_reclaim();
+}
+
+int image_scan(void)
+{
+	int r;
+
+	ASSERT_LOCKED();
+	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
+	r = begin_scan(add_mapping, NULL);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < image_count; i++)
+		if (image_at(i)->status == IMAGE_LOADED &&
+		    image_at(i)->scan != scans)
+			unload_image(image_at(i));
+	finish_scan();
 	return 0;
 }
 
@@ -609,6 +627,54 @@ void image_look_again(void)
 
 static int closing;
 static bool has_deferred; /* somebody waits for the scan after a dlclose */
+
+static bool add_mapping_below(const struct map *map, void *end)
+{
+	return map->start < *(uintptr_t *)end && add_mapping(map, NULL);
+}
+
+static bool is_loaded_at(uintptr_t start)
+{
+	for (uint32_t i = 0; i < image_count; i++)
+		if (image_at(i)->status == IMAGE_LOADED &&
+		    image_at(i)->start == start)
+			return true;
+	return false;
+}
+
+static bool are_loaded(const struct image_objects *objects)
+{
+	for (uint32_t i = 0; i < objects->count; i++)
+		if (!is_loaded_at(objects->objects[i].start))
+			return false;
+	return true;
+}
+
+static int scan_added(void *argument)
+{
+	const struct image_objects *added = argument;
+	uintptr_t end = 0;
+	int r;
+
+	for (uint32_t i = 0; i < added->count; i++)
+		if (added->objects[i].end > end)
+			end = added->objects[i].end;
+	r = begin_scan(add_mapping_below, &end);
+	if (r < 0)
+		return r;
+	/* Another thread may have unloaded objects, and their addresses may be in use
+	 * again. */
+	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0 ||
+	    image_is_unseen() || !are_loaded(added))
+		return image_scan();
+	finish_scan();
+	return 0;
+}
+
+void image_look_for_added(const struct image_objects *added)
+{
+	state_call_locked(scan_added, (void *)added);
+}
 
 static int begin_closing(void *unused)
 {

@@ -70,6 +70,20 @@ int image_describe(uintptr_t address, struct image_entry *entry);
 /* As image_scan, without the state lock held. */
 void image_look_again(void);
 
+/* Objects with code that the loader has loaded, by their addresses. */
+#define IMAGE_OBJECTS_MAX 24
+struct image_objects {
+	uint32_t count;
+	struct {
+		uintptr_t start, end;
+	} objects[IMAGE_OBJECTS_MAX];
+};
+
+/* As image_look_again, after the loader has loaded these objects and has not loaded or
+ * unloaded any other since the last scan.  The loader puts new objects at low addresses as
+ * a rule, so most of /proc/self/maps need not be read. */
+void image_look_for_added(const struct image_objects *added);
+
 /* The program opens an object.  If it is @unseen, the caller does not scan:
  * image_look_for, or the next scan, will find the object.  A scan comes before any
  * object is closed. */

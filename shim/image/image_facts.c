@@ -94,10 +94,9 @@ bool image_read_facts(uintptr_t start, struct image_facts *facts)
 
 	ASSERT_LOCKED();
 	*facts = (struct image_facts){ 0 };
-	pages_begin();
+	pages_begin(0);
 	is_good = is_elf(start) && find_bias(start, facts) &&
 		  read_segments(start, facts);
-	pages_end();
 	return is_good;
 }
 
@@ -108,7 +107,7 @@ uintptr_t image_read_span(uintptr_t start)
 	Elf64_Phdr part;
 
 	ASSERT_LOCKED();
-	pages_begin();
+	pages_begin(0);
 	segments = segments_at(start, pages_read);
 	while (segments_next(&segments, &part)) {
 		if (part.p_type != PT_LOAD)
@@ -117,6 +116,5 @@ uintptr_t image_read_span(uintptr_t start)
 			first = part.p_vaddr & ~(uintptr_t)4095;
 		end = part.p_vaddr + part.p_memsz;
 	}
-	pages_end();
 	return segments.left == 0 ? end - first : 0;
 }

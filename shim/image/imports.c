@@ -199,12 +199,12 @@ int imports_read(const struct imports_image *image,
 	ASSERT_LOCKED();
 	if (!image->dynamic)
 		return 0;
-	pages_begin();
+	pages_begin(0);
 	r = read_dynamic(&tables);
 	for (unsigned which = 0; which < 2 && r == 0; which++)
 		if (tables.symbols && tables.strings &&
 		    tables.relocations[which])
 			r = read_relocations(&tables, which, take, argument);
-	pages_end();
+	pages_drop();
 	return r;
 }

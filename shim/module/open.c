@@ -12,9 +12,12 @@
 
 #include <shim/banned.h>
 
-void open_look_again(void)
+void open_look_again(const struct image_objects *added)
 {
-	image_look_again();
+	if (added)
+		image_look_for_added(added);
+	else
+		image_look_again();
 	coverage_scan_new();
 	prefetch_new_images();
 	image_raise_pending();
@@ -30,6 +33,6 @@ void *module_open(const char *path, int flags)
 	handle = real(path, flags);
 	if (handle && path &&
 	    (events_counts.image_loaded > 0 || prefetch_is_on()))
-		open_look_again();
+		open_look_again(NULL);
 	return handle;
 }

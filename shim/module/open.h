@@ -7,7 +7,9 @@
 /* As dlopen.  Raises image_loaded, but not image_loading or image_failed. */
 void *module_open(const char *path, int flags);
 
-/* Finds new objects after a dlopen, and raises their events. */
-void open_look_again(void);
+/* Finds new objects after a dlopen, and raises their events.  @added: those that have code,
+ * if the loader has done nothing else (image_look_for_added); NULL: not known. */
+struct image_objects;
+void open_look_again(const struct image_objects *added);
 
 #endif

@@ -12,32 +12,52 @@
 
 #define PAGE  4096u
 #define PAGES 128u /* room for the names and symbols of libstdc++ */
+#define AHEAD 4u   /* pages of one call */
 
 static uintptr_t addresses[PAGES]; /* 0: none */
 static unsigned char bytes[PAGES][PAGE] __attribute__((aligned(PAGE)));
+static uintptr_t read_ahead_limit;
+static bool is_used;
 
-void pages_begin(void)
+void pages_begin(uintptr_t limit)
 {
+	read_ahead_limit = limit;
 	for (unsigned i = 0; i < PAGES; i++)
 		addresses[i] = 0;
 }
 
-void pages_end(void)
+void pages_drop(void)
 {
-	sys_empty(bytes, sizeof(bytes));
+	if (is_used)
+		sys_empty(bytes, sizeof(bytes));
+	is_used = false;
+}
+
+/* Tables are read in no order, so the pages behind @address are read as well, up to those
+ * that are there. */
+static int fill(uintptr_t address)
+{
+	unsigned i = address / PAGE % PAGES, count = 1;
+	long r;
+
+	while ((i + count) % AHEAD != 0 &&
+	       address + count * PAGE < read_ahead_limit &&
+	       addresses[i + count] != address + count * PAGE)
+		count++;
+	addresses[i] = 0;
+	r = sys_peek_pages((const void *)address, bytes[i], count);
+	for (unsigned k = 0; k < count; k++)
+		addresses[i + k] = (long)k < r ? address + k * PAGE : 0;
+	is_used = true;
+	return r < 0 ? (int)r : 0;
 }
 
 static int get_byte(uintptr_t at, const unsigned char **byte)
 {
 	uintptr_t address = at & ~(uintptr_t)(PAGE - 1);
 	unsigned i = at / PAGE % PAGES;
-	int r = 0;
+	int r = addresses[i] == address ? 0 : fill(address);
 
-	if (addresses[i] != address) {
-		addresses[i] = 0;
-		r = sys_peek((const void *)address, bytes[i], PAGE);
-		addresses[i] = r < 0 ? 0 : address;
-	}
 	*byte = bytes[i] + (at - address);
 	return r;
 }

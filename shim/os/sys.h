@@ -191,6 +191,9 @@ long sys_read_directory(int fd, void *buffer, size_t size);
 int sys_open_memory(int flags);
 /* Copies from memory of this process; -EFAULT if it is not mapped. */
 int sys_peek(const void *from, void *to, size_t size);
+/* Copies up to 16 pages of 4096 bytes from memory of this process; the first ones that are
+ * mapped.  Returns their number, at least 1; -EFAULT if the first is not mapped; -errno. */
+long sys_peek_pages(const void *from, void *to, unsigned count);
 /* Copies to memory of this process; -EFAULT if it is not writable. */
 int sys_poke(void *to, const void *from, size_t size);
 

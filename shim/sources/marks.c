@@ -29,6 +29,7 @@ static struct {
 	uintptr_t start, end;
 } texts[TEXTS_MAX];
 static unsigned text_count;
+static bool has_texts; /* they are known */
 static bool has_hooks;
 
 static void find_texts(const struct source_image *image)
@@ -36,8 +37,9 @@ static void find_texts(const struct source_image *image)
 	struct segments segments;
 	Elf64_Phdr part;
 
+	has_texts = true;
 	text_count = 0;
-	pages_begin();
+	pages_begin(0);
 	segments = segments_at(image->start, pages_read);
 	while (segments_next(&segments, &part)) {
 		uintptr_t start = image->bias + part.p_vaddr;
@@ -49,11 +51,13 @@ static void find_texts(const struct source_image *image)
 		texts[text_count].start = start;
 		texts[text_count++].end = start + part.p_memsz;
 	}
-	pages_end();
 }
 
-static bool is_code(uintptr_t address, size_t size)
+static bool is_code(const struct source_image *image, uintptr_t address,
+		    size_t size)
 {
+	if (!has_texts)
+		find_texts(image);
 	for (unsigned i = 0; i < text_count; i++)
 		if (address >= texts[i].start && address < texts[i].end)
 			return size <= texts[i].end - address;
@@ -91,7 +95,8 @@ static int add_mark(struct source_image *image, const struct found_mark *found)
 	int64_t depth = (int64_t)(address - function);
 	int r = 0;
 
-	if (!is_code(address, kind->size) || !is_code(function, 1) ||
+	if (!is_code(image, address, kind->size) ||
+	    !is_code(image, function, 1) ||
 	    address - image->start > UINT32_MAX || depth > INT32_MAX ||
 	    depth < INT32_MIN || (has_hooks && call_sites_has(function)))
 		return 0;
@@ -169,15 +174,11 @@ static void remove_overlaps(struct source_image *image)
 
 /* --- the search --- */
 
-static int search_sections(struct source_image *image,
-			   const struct elf_file *file)
+static int search_named(struct source_image *image, const struct elf_file *file,
+			const char *names, size_t size)
 {
-	void *memory;
-	size_t size;
-	int r = elf_load_section(file, file->names, &memory, &size);
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	for (uint32_t i = 0; r == 0 && i < file->section_count; i++) {
 		const Elf64_Shdr *section = &file->sections[i];
 		const struct source *source;
@@ -185,11 +186,27 @@ static int search_sections(struct source_image *image,
 		if (!(section->sh_flags & SHF_ALLOC) ||
 		    section->sh_name >= size)
 			continue;
-		source = source_of_section((const char *)memory +
-					   section->sh_name);
+		source = source_of_section(names + section->sh_name);
 		if (source)
 			r = source->find(image, section, add_mark);
 	}
+	return r;
+}
+
+static int search_sections(struct source_image *image,
+			   const struct elf_file *file)
+{
+	size_t size;
+	const char *names = elf_names(file, &size);
+	void *memory;
+	int r;
+
+	if (names)
+		return search_named(image, file, names, size);
+	r = elf_load_section(file, file->names, &memory, &size);
+	if (r < 0)
+		return r;
+	r = search_named(image, file, memory, size);
 	sys_unmap(memory, size + 1);
 	return r;
 }
@@ -221,7 +238,7 @@ int marks_find(struct source_image *image)
 		return 0;
 	image->is_searched = true;
 	image->count = 0;
-	find_texts(image);
+	has_texts = false;
 	has_hooks = hook_table_slots(image->start, image->end, &slot, 1) > 0;
 	r = search_file(image);
 	if (r < 0)

@@ -545,5 +545,41 @@ def calls_of_mpi_are_functions():
             expect_equal(found[name]['each'], 3 * [calls], name)
 
 
+# --- the start of a rank ---
+
+OPENS = '''
+#include <dlfcn.h>
+int main(void) { return !dlopen("libstdc++.so.6", RTLD_NOW); }
+'''
+
+
+def count_calls(program, output):
+    log = output + '.strace'
+    done = subprocess.run(
+        ['strace', '-f', '-qq', '-o', log, '-e', 'trace=process_vm_readv,pread64,read',
+         PROFRUN, 'record', '-q', '-p', 'calltree:counts', '-o', output, program],
+        env=shimtest.environment(), capture_output=True, text=True)
+    if not os.path.exists(log) or 'ptrace' in done.stderr:
+        raise shimtest.Skipped('strace cannot trace: ' + done.stderr)
+    expect_equal(done.returncode, 0, done.stderr)
+    with open(log) as file:
+        return file.read().count('process_vm_readv(')
+
+
+@test
+def a_library_that_is_opened_takes_few_system_calls():
+    """Ranks open dozens of libraries.  Its symbols and names are in 150 pages."""
+    shimtest.need('strace')
+    directory = new_directory('opens')
+    source, program = (os.path.join(directory, name) for name in ('opens.c', 'opens'))
+    with open(source, 'w') as file:
+        file.write(OPENS)
+    subprocess.run(['gcc', '-g', '-finstrument-functions', '-o', program, source], check=True)
+    calls = count_calls(program, os.path.join(directory, 'recording'))
+    expect(0 < calls < 200, calls)
+    images = shim_report('info', os.path.join(directory, 'recording'))
+    expect('libstdc++.so.6' in images, images)
+
+
 if __name__ == '__main__':
     shimtest.main()
