@@ -388,6 +388,14 @@ static bool is_mpi(const char *name)
 	       strncmp(name, "libmpich.so", 11) == 0;
 }
 
+/* gcc's runtime, libgomp, has no interface for tools. */
+static bool is_openmp(const char *name)
+{
+	return strncmp(name, "libomp.so", 9) == 0 ||
+	       strncmp(name, "libomp5.so", 10) == 0 ||
+	       strncmp(name, "libiomp5.so", 11) == 0;
+}
+
 static void inspect_needed(struct program *program, const struct elf *elf)
 {
 	const ElfW(Dyn) * d;
@@ -401,6 +409,7 @@ static void inspect_needed(struct program *program, const struct elf *elf)
 		    strlen(name) < sizeof(program->sanitizer))
 			strcpy(program->sanitizer, name);
 		program->has_mpi |= is_mpi(name);
+		program->has_openmp |= is_openmp(name);
 	}
 }
 

@@ -20,7 +20,8 @@ struct program {
 	bool has_hooks;	    /* ... and defines it itself */
 
 	struct marks marks;
-	bool has_mpi; /* needs the library of OpenMPI or MPICH */
+	bool has_mpi;	 /* needs the library of OpenMPI or MPICH */
+	bool has_openmp; /* needs the runtime of clang's OpenMP */
 
 	/* The interpreter of a script, or the dynamic linker; may be empty. */
 	char interpreter[PATH_MAX];

@@ -161,34 +161,32 @@ static void append_entry(char *list, size_t size, const char *entry,
 	list[n + length] = '\0';
 }
 
-/* libshim-mpi.so, beside libshim; NULL: the program does not need it. */
-static const char *mpi_library(void)
+/* Appends the library beside libshim, if it is there. */
+static void append_beside(char *list, size_t size, const char *name)
 {
-	static char path[PATH_MAX];
+	char path[PATH_MAX];
 	const char *slash = strrchr(settings.library, '/');
 	int length = slash != NULL ? (int)(slash - settings.library) + 1 : 0;
 
-	snprintf(path, sizeof(path), "%.*slibshim-mpi.so", length,
-		 settings.library);
-	return program.has_mpi && access(path, R_OK) == 0 &&
-			       strpbrk(path, " \t\n:;") == NULL ?
-		       path :
-		       NULL;
+	snprintf(path, sizeof(path), "%.*s%s", length, settings.library, name);
+	if (access(path, R_OK) == 0 && strpbrk(path, " \t\n:;") == NULL &&
+	    strstr(list, path) == NULL)
+		append_entry(list, size, path, strlen(path));
 }
 
-/* The order: the sanitizer that must be first, the former entries, the wrappers of
- * MPI, libshim. */
+/* The order: the sanitizer that must be first, the former entries, the libraries for MPI and
+ * OpenMP, libshim. */
 static void set_preload(void)
 {
 	const char *entry = preload_entry(settings.library);
-	const char *old = getenv("LD_PRELOAD"), *mpi = mpi_library();
+	const char *old = getenv("LD_PRELOAD");
 	size_t size, length;
 	char *list;
 
 	/* libshim comes last, even if an outer profrun has put it into the list. */
 	if (old == NULL)
 		old = "";
-	size = strlen(old) + sizeof(program.sanitizer) + 2 * PATH_MAX + 5;
+	size = strlen(old) + sizeof(program.sanitizer) + 3 * PATH_MAX + 6;
 	list = calloc(1, size);
 	if (list == NULL)
 		return;
@@ -200,8 +198,10 @@ static void set_preload(void)
 		if (length != strlen(entry) || strncmp(old, entry, length) != 0)
 			append_entry(list, size, old, length);
 	}
-	if (mpi != NULL && strstr(list, mpi) == NULL)
-		append_entry(list, size, mpi, strlen(mpi));
+	if (program.has_mpi)
+		append_beside(list, size, "libshim-mpi.so");
+	if (program.has_openmp)
+		append_beside(list, size, "libshim-openmp.so");
 	append_entry(list, size, entry, strlen(entry));
 	setenv("LD_PRELOAD", list, 1);
 	free(list);
