@@ -43,6 +43,17 @@ enum shim_message_kind {
 	SHIM_MESSAGE_SEND = 2,	     /* emitted when sending begins */
 	SHIM_MESSAGE_RECEIVE = 3,    /* emitted when the message is there */
 	SHIM_MESSAGE_COLLECTIVE = 4, /* emitted when the operation has ended */
+	/* Data for which no process waits in this call; emitted when the call has
+	 * ended. */
+	SHIM_MESSAGE_TRANSFER = 5,
+};
+
+enum shim_transfer {
+	/* A collective operation that a request ends later. */
+	SHIM_TRANSFER_COLLECTIVE = 0,
+	SHIM_TRANSFER_WINDOW = 1, /* to or from the memory of another process */
+	SHIM_TRANSFER_FILE = 2,
+	SHIM_TRANSFERS
 };
 
 enum shim_collective {
@@ -66,17 +77,19 @@ struct shim_message {
 	 * groups, and this process is in the first or second; @peer is a rank of
 	 * the other group. */
 	uint16_t side;
-	int32_t tag; /* COLLECTIVE: enum shim_collective */
+	/* COLLECTIVE: enum shim_collective; TRANSFER: enum shim_transfer */
+	int32_t tag;
 	/* a number that all its members have, and no other communicator */
 	uint64_t communicator;
 	uint32_t size; /* members of the communicator, or of this side */
 	uint32_t rank; /* of this process, in the communicator */
-	int32_t peer;  /* SEND: to; RECEIVE: from; COLLECTIVE: root, -1: none */
+	/* SEND: to; RECEIVE: from; COLLECTIVE: root; of a window: whose; -1: none */
+	int32_t peer;
 	/* RECEIVE: receives of equal sender and tag take the messages in this
-	 * order; it may wrap */
+	 * order; it may wrap.  TRANSFER of a COLLECTIVE: enum shim_collective */
 	uint32_t order;
-	uint64_t sent;	   /* bytes; SEND, COLLECTIVE */
-	uint64_t received; /* bytes; RECEIVE, COLLECTIVE */
+	uint64_t sent;	   /* bytes; SEND, COLLECTIVE, TRANSFER */
+	uint64_t received; /* bytes; RECEIVE, COLLECTIVE, TRANSFER */
 };
 
 /*

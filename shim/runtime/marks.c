@@ -27,7 +27,7 @@ enum shim_result shim_message_emit(const struct shim_message *message)
 {
 	ENTRY_ASYNC();
 	if (message && (message->kind < SHIM_MESSAGE_MEMBER ||
-			message->kind > SHIM_MESSAGE_COLLECTIVE))
+			message->kind > SHIM_MESSAGE_TRANSFER))
 		return SHIM_E_INVALIDARG;
 	if (events_counts.messaged == 0)
 		return SHIM_S_FALSE;

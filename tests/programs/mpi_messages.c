@@ -147,6 +147,80 @@ static void together(void)
 	MPI_Bcast(&sum, 1, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
+/* 2 operations with a request: 8 given, 8 taken */
+static void begun(void)
+{
+	int out[2] = { rank, 1 }, in[2];
+	MPI_Request requests[2];
+
+	MPI_Iallreduce(out, in, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+		       &requests[0]);
+	MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	CHECK(in[0] == 3 && in[1] == 3);
+}
+
+/* 3 accesses: 4 + 4 given, 8 taken; 1 to nobody */
+static void windows(void)
+{
+	int memory[4] = { 10 + rank, 0, 0, 0 }, in[2] = { 0 }, one = 1;
+	MPI_Win window;
+
+	MPI_Win_create(memory, sizeof(memory), sizeof(int), MPI_INFO_NULL,
+		       MPI_COMM_WORLD, &window);
+	MPI_Win_fence(0, window);
+	MPI_Get(in, 2, MPI_INT, before, 0, 2, MPI_INT, window);
+	MPI_Put(&rank, 1, MPI_INT, next, 2, 1, MPI_INT, window);
+	MPI_Put(&rank, 1, MPI_INT, MPI_PROC_NULL, 2, 1, MPI_INT, window);
+	MPI_Accumulate(&one, 1, MPI_INT, next, 3, 1, MPI_INT, MPI_SUM, window);
+	MPI_Win_fence(0, window);
+	CHECK(in[0] == 10 + before && memory[2] == before && memory[3] == 1);
+	MPI_Win_free(&window);
+}
+
+/* 20 bytes written; 12, and 4 of 16 at the end, read */
+static void files(void)
+{
+	int out[5] = { 1, 2, 3, 4, 5 }, in[4];
+	char name[40];
+	MPI_File file;
+
+	snprintf(name, sizeof(name), "file.%d", rank);
+	MPI_File_open(MPI_COMM_SELF, name,
+		      MPI_MODE_CREATE | MPI_MODE_RDWR |
+			      MPI_MODE_DELETE_ON_CLOSE,
+		      MPI_INFO_NULL, &file);
+	MPI_File_write(file, out, 5, MPI_INT, MPI_STATUS_IGNORE);
+	MPI_File_read_at(file, 4, in, 3, MPI_INT, MPI_STATUS_IGNORE);
+	CHECK(in[0] == 2 && in[2] == 4);
+	MPI_File_read_at(file, 16, in, 4, MPI_INT, MPI_STATUS_IGNORE);
+	CHECK(in[0] == 5);
+	MPI_File_close(&file);
+}
+
+/*
+ * Between the ranks 0 and 1, and rank 2; given, taken: 0 8 or 8 0 (rank 2); 0 4 (rank 0),
+ * nothing, or 4 0 (rank 2); 4 4 or 4 8 (rank 2)
+ */
+static void joined(void)
+{
+	int root, in[3], two[2] = { rank, 7 };
+	MPI_Comm part, both;
+
+	MPI_Comm_split(MPI_COMM_WORLD, rank == 2, rank, &part);
+	MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, rank == 2 ? 0 : 2, 9,
+			     &both);
+	MPI_Bcast(two, 2, MPI_INT, rank == 2 ? MPI_ROOT : 0, both);
+	CHECK(two[0] == 2);
+	root = rank == 0 ? MPI_ROOT : rank == 1 ? MPI_PROC_NULL : 0;
+	MPI_Gather(&rank, 1, MPI_INT, in, 1, MPI_INT, root, both);
+	CHECK(rank != 0 || in[0] == 2);
+	MPI_Allgather(&rank, 1, MPI_INT, in, 1, MPI_INT, both);
+	CHECK(in[0] == (rank == 2 ? 0 : 2));
+	MPI_Comm_free(&both);
+	MPI_Comm_free(&part);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -162,6 +236,10 @@ int main(int argc, char **argv)
 	apart();
 	MPI_Barrier(MPI_COMM_WORLD);
 	together();
+	begun();
+	windows();
+	files();
+	joined();
 	MPI_Finalize();
 	return 0;
 }

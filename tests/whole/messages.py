@@ -246,9 +246,30 @@ def all_messages_of_mpi_are_there():
             count, bytes = (alone[0] + (rank < 2), alone[1] + 4 * (rank < 2))
             expect_equal([each['sends'], each['sent'], each['receives'],
                           each['received']], [count, bytes] * 2, rank)
+            # together(), and joined()
+            given = 4 + 12 * (rank == 1) + 4 + 4 * (rank == 0)
+            taken = 4 + 4 + 12 + 4 * (rank != 0)
             expect_equal([each['collectives'], each['given'], each['taken']],
-                         [6, 4 + 12 * (rank == 1) + 4 + 4 * (rank == 0),
-                          4 + 4 + 12 + 4 * (rank != 0)], rank)
+                         [6 + 3, given + (4, 4, 8 + 4 + 4)[rank],
+                          taken + (8 + 4 + 4, 8 + 4, 8)[rank]], rank)
+
+
+@test
+def bytes_are_known_where_no_process_waits():
+    for output in each_mpi():
+        for each in messages_of(output)['ranks']:
+            sums = [[each[name][field] for field in ('transfers', 'given', 'taken')]
+                    for name in ('begun', 'windows', 'files')]
+            expect_equal(sums, [[2, 8, 8], [3, 8, 8], [3, 20, 16]], output)
+        text = shim_report('report', '--messages', output)
+        for said in ('operations with a request: 6, 24 B given, 24 B taken',
+                     'windows: 9, 24 B given, 24 B taken',
+                     'files: 9, 60 B given, 48 B taken'):
+            expect(said in text, text)
+        text = shim_report('replay', output)
+        for said in ('allreduce of 3 begins: 8 bytes given, 8 taken',
+                     'file: 0 bytes given, 12 taken', 'window of 2: 4 bytes given, 0 taken'):
+            expect(said in text, said)
 
 
 @test
@@ -257,10 +278,10 @@ def otf2_has_the_communicators_of_mpi():
         kinds, ends, comms = otf2_of(output)
         expect_equal([kinds['MpiSend'], kinds['MpiRecv'],
                       kinds['MpiCollectiveBegin'], kinds['MpiCollectiveEnd']],
-                     [146, 146, 18, 18], output)
+                     [146, 146, 18, 18], output)    # those of joined() are left out
         pair, own = ['(rank.0,', '(rank.1,'], ['(rank.2,']
-        expect_equal(sorted(comms), sorted([[3, pair + own], [2, pair],
-                                            [2, pair], [1, own], [1, own]]),
+        expect_equal(sorted(comms), sorted([[3, pair + own]] + 3 * [[2, pair]] +
+                                           3 * [[1, own]]),
                      output)
         # The rank in the communicator is not that in the job.
         expect(['send', '(rank.0,', 0, 8, 4] in ends, ends)
@@ -273,7 +294,7 @@ def a_profile_of_mpi_has_no_messages():
     about = json.loads(shim_report('report', '--format', 'json', output))
     calls = {each['name']: each['calls'] for each in about['functions']}
     expect_equal((calls['MPI_Isend'], calls['MPI_Allgather']),
-                 (3 * 41, 3), 'calls')
+                 (3 * 41, 6), 'calls')
 
 
 if __name__ == '__main__':

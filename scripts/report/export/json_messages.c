@@ -26,6 +26,22 @@ static void put_late(struct json *json, const struct late_ranks *ranks,
 	json_close_object(json);
 }
 
+static void put_transfers(struct json *json, const struct message_sums *sums,
+			  int kind)
+{
+	static const char *const names[] = {
+		[SHIM_TRANSFER_COLLECTIVE] = "begun",
+		[SHIM_TRANSFER_WINDOW] = "windows",
+		[SHIM_TRANSFER_FILE] = "files",
+	};
+
+	json_key_object(json, names[kind]);
+	json_key_count(json, "transfers", sums->transfers[kind].count);
+	json_key_count(json, "given", sums->transfers[kind].given);
+	json_key_count(json, "taken", sums->transfers[kind].taken);
+	json_close_object(json);
+}
+
 static void put_process(struct json *json, const struct late_ranks *ranks,
 			uint32_t process)
 {
@@ -42,6 +58,8 @@ static void put_process(struct json *json, const struct late_ranks *ranks,
 	json_key_count(json, "collectives", sums->collectives);
 	json_key_count(json, "given", sums->given);
 	json_key_count(json, "taken", sums->taken);
+	for (int i = 0; i < SHIM_TRANSFERS; i++)
+		put_transfers(json, sums, i);
 	json_key_number(json, "waited_ns", waits->waited_ns, 17);
 	json_key_number(json, "awaited_ns", waits->awaited_ns, 17);
 	json_close_object(json);

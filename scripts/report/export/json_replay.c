@@ -78,9 +78,10 @@ static void put_message(struct json *json,
 		[SHIM_MESSAGE_SEND] = "send",
 		[SHIM_MESSAGE_RECEIVE] = "receive",
 		[SHIM_MESSAGE_COLLECTIVE] = "collective",
+		[SHIM_MESSAGE_TRANSFER] = "transfer",
 	};
 	bool is_known = message->kind >= SHIM_MESSAGE_MEMBER &&
-			message->kind <= SHIM_MESSAGE_COLLECTIVE;
+			message->kind <= SHIM_MESSAGE_TRANSFER;
 
 	json_key_text(json, "what", is_known ? whats[message->kind] : "other");
 	json_key_text(json, "communicator",
@@ -90,6 +91,9 @@ static void put_message(struct json *json,
 	if (message->kind == SHIM_MESSAGE_COLLECTIVE)
 		json_key_text(json, "operation",
 			      trace_collective_name(message->tag));
+	else if (message->kind == SHIM_MESSAGE_TRANSFER)
+		json_key_text(json, "operation",
+			      trace_transfer_name(message->tag));
 	else if (message->kind != SHIM_MESSAGE_MEMBER)
 		json_key_number(json, "tag", message->tag, 17);
 	json_key_number(json, "peer", message->peer, 17);

@@ -36,6 +36,11 @@ static struct message_sums sum_all(const struct late_ranks *ranks)
 		all.collectives += sums->collectives;
 		all.given += sums->given;
 		all.taken += sums->taken;
+		for (int k = 0; k < SHIM_TRANSFERS; k++) {
+			all.transfers[k].count += sums->transfers[k].count;
+			all.transfers[k].given += sums->transfers[k].given;
+			all.transfers[k].taken += sums->transfers[k].taken;
+		}
 	}
 	return all;
 }
@@ -52,6 +57,13 @@ static void print_sums(FILE *out, const struct late_ranks *ranks)
 		" parts in collective operations: %s, %s given, %s taken\n",
 		human_count(first, all.collectives),
 		human_bytes(second, all.given), human_bytes(third, all.taken));
+	for (int i = 0; i < SHIM_TRANSFERS; i++)
+		if (all.transfers[i].count)
+			fprintf(out, "  %s: %s, %s given, %s taken\n",
+				trace_transfer_name(i),
+				human_count(first, all.transfers[i].count),
+				human_bytes(second, all.transfers[i].given),
+				human_bytes(third, all.transfers[i].taken));
 	fprintf(out, "  waiting for other ranks: %s of all ranks together\n",
 		human_ns(first, sum_waited(ranks)));
 	if (messages->lone_sends)

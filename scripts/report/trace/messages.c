@@ -257,9 +257,17 @@ static void add_message(struct pairing *pairing, const struct calls *calls,
 		sums->collectives++;
 		sums->given += message->sent;
 		sums->taken += message->received;
+		if (message->side)
+			break;
 		add_collective(pairing, &end);
-		if (message->side == 0)
-			add_part(pairing, &end, message);
+		add_part(pairing, &end, message);
+		break;
+	case SHIM_MESSAGE_TRANSFER:
+		if (message->tag < 0 || message->tag >= SHIM_TRANSFERS)
+			break;
+		sums->transfers[message->tag].count++;
+		sums->transfers[message->tag].given += message->sent;
+		sums->transfers[message->tag].taken += message->received;
 		break;
 	default: break;
 	}
@@ -604,6 +612,39 @@ const char *trace_collective_name(int32_t kind)
 						      "collective operation";
 }
 
+const char *trace_transfer_name(int32_t kind)
+{
+	static const char *const names[] = {
+		[SHIM_TRANSFER_COLLECTIVE] = "operations with a request",
+		[SHIM_TRANSFER_WINDOW] = "windows",
+		[SHIM_TRANSFER_FILE] = "files",
+	};
+
+	return kind >= 0 && kind < SHIM_TRANSFERS ? names[kind] : "transfers";
+}
+
+static void describe_transfer(const struct shim_trace_message *message,
+			      char *text, size_t size)
+{
+	const char *what = "file";
+	char window[40];
+
+	if (message->tag == SHIM_TRANSFER_COLLECTIVE) {
+		snprintf(text, size,
+			 "%s of %u begins: %" PRIu64 " bytes given, %" PRIu64
+			 " taken",
+			 trace_collective_name((int32_t)message->order),
+			 message->size, message->sent, message->received);
+		return;
+	}
+	if (message->tag == SHIM_TRANSFER_WINDOW) {
+		snprintf(window, sizeof(window), "window of %d", message->peer);
+		what = window;
+	}
+	snprintf(text, size, "%s: %" PRIu64 " bytes given, %" PRIu64 " taken",
+		 what, message->sent, message->received);
+}
+
 const char *trace_message_text(const struct trace_event *event)
 {
 	const struct shim_trace_message *message = event->message;
@@ -627,6 +668,9 @@ const char *trace_message_text(const struct trace_event *event)
 			 "%s of %u: %" PRIu64 " bytes given, %" PRIu64 " taken",
 			 trace_collective_name(message->tag), message->size,
 			 message->sent, message->received);
+		break;
+	case SHIM_MESSAGE_TRANSFER:
+		describe_transfer(message, text, sizeof(text));
 		break;
 	default:
 		snprintf(text, sizeof(text), "is %u of %u", message->rank,

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <shim/message.h>
+
 struct trace;
 struct trace_event;
 
@@ -41,6 +43,9 @@ struct message_sums {
 	uint64_t sends, sent; /* messages; bytes */
 	uint64_t receives, received;
 	uint64_t collectives, given, taken; /* operations; bytes */
+	struct {
+		uint64_t count, given, taken;
+	} transfers[SHIM_TRANSFERS];
 };
 
 /* A call that is a collective operation. */
@@ -50,7 +55,8 @@ struct collective_call {
 };
 
 struct messages {
-	struct collective_call *collectives; /* by thread and time */
+	struct collective_call
+		*collectives; /* of one group; by thread and time */
 	uint32_t collective_count;
 	struct message *all; /* by time of sending */
 	uint32_t count;
@@ -74,7 +80,8 @@ struct messages {
 const struct messages *trace_find_messages(struct trace *trace);
 void trace_messages_free(struct messages *messages);
 
-/* Whether @event, an ENTER, begins a collective operation; @messages may be NULL. */
+/* Whether @event, an ENTER, begins a collective operation of one group; @messages may be
+ * NULL. */
 bool trace_is_collective(const struct messages *messages,
 			 const struct trace_event *event);
 
@@ -83,6 +90,8 @@ const char *trace_rank_name(const struct trace *trace, uint32_t thread);
 
 /* "barrier"; by enum shim_collective. */
 const char *trace_collective_name(int32_t kind);
+/* "windows"; by enum shim_transfer. */
+const char *trace_transfer_name(int32_t kind);
 
 /* "sends to rank 2: 8 bytes, tag 5"; the text is valid until the next call. */
 const char *trace_message_text(const struct trace_event *event);

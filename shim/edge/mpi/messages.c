@@ -26,11 +26,12 @@ static struct abi {
 	bool is_openmpi;
 	long world;
 	long in_place, status_ignore;
-	int proc_null;
+	int proc_null, root;
 	uint64_t status_bytes;
 	int (*type_size)(long type, int *size);
 	int (*comm_rank)(long comm, int *rank);
 	int (*comm_size)(long comm, int *size);
+	int (*comm_remote_size)(long comm, int *size);
 	int (*comm_group)(long comm, long *group);
 	int (*comm_test_inter)(long comm, int *flag);
 	int (*comm_remote_group)(long comm, long *group);
@@ -41,6 +42,7 @@ static struct abi {
 } abi;
 static char abi_state; /* 0: not known; 1: there; 2: no MPI that is known */
 static uint32_t order;
+static uint32_t table_version = 1; /* changes with the communicators; 0: none */
 
 static void find_abi(struct abi *found)
 {
@@ -52,10 +54,13 @@ static void find_abi(struct abi *found)
 		.in_place = world ? 1 : -1,
 		.status_ignore = world ? 0 : 1,
 		.proc_null = world ? -2 : -1,
+		.root = world ? -4 : -3,
 		.status_bytes = world ? 24 : 20,
 		.type_size = (int (*)(long, int *))mpi_find("PMPI_Type_size"),
 		.comm_rank = (int (*)(long, int *))mpi_find("PMPI_Comm_rank"),
 		.comm_size = (int (*)(long, int *))mpi_find("PMPI_Comm_size"),
+		.comm_remote_size = (int (*)(long, int *))mpi_find(
+			"PMPI_Comm_remote_size"),
 		.comm_group = (int (*)(long, long *))mpi_find(
 			"PMPI_Comm_group"),
 		.comm_test_inter = (int (*)(long, int *))mpi_find(
@@ -73,9 +78,10 @@ static void find_abi(struct abi *found)
 static bool is_complete(const struct abi *found)
 {
 	return found->type_size && found->comm_rank && found->comm_size &&
-	       found->comm_group && found->comm_test_inter &&
-	       found->comm_remote_group && found->group_size &&
-	       found->group_translate_ranks && found->group_free;
+	       found->comm_remote_size && found->comm_group &&
+	       found->comm_test_inter && found->comm_remote_group &&
+	       found->group_size && found->group_translate_ranks &&
+	       found->group_free;
 }
 
 /* Two threads may both find it: it is the same. */
@@ -231,14 +237,17 @@ static struct communicator add_communicator(long handle)
 	struct handle known = { 0 };
 	struct communicator *comm = &known.comm;
 	uint64_t hash = hash_of(handle, abi.comm_group), other;
-	int size = 0, rank = 0, is_joined = 0;
+	int size = 0, rank = 0, peers = 0, is_joined = 0;
 
 	abi.comm_size(handle, &size);
 	abi.comm_rank(handle, &rank);
 	abi.comm_test_inter(handle, &is_joined);
 	comm->size = (uint32_t)size;
 	comm->rank = (uint32_t)rank;
+	comm->peers = comm->size;
 	if (is_joined) {
+		abi.comm_remote_size(handle, &peers);
+		comm->peers = (uint32_t)peers;
 		other = hash_of(handle, abi.comm_remote_group);
 		comm->side = hash < other ? 1 : 2;
 		hash = hash < other ? hash * 31 + other : other * 31 + hash;
@@ -249,13 +258,38 @@ static struct communicator add_communicator(long handle)
 	return *comm;
 }
 
-static struct communicator communicator_of(long handle)
+static struct communicator find_communicator(long handle)
 {
 	struct handle known;
 
 	return table_find(HANDLE_COMMUNICATOR, value_of(handle), &known) ?
 		       known.comm :
 		       add_communicator(handle);
+}
+
+/* A thread uses one communicator many times. */
+static struct communicator communicator_of(long handle)
+{
+	static __thread struct {
+		uint32_t version;
+		long handle;
+		struct communicator comm;
+	} last __attribute__((tls_model("initial-exec")));
+	uint32_t version = __atomic_load_n(&table_version, __ATOMIC_ACQUIRE);
+
+	if (last.version != version || last.handle != handle) {
+		last.version = 0;
+		last.comm = find_communicator(handle);
+		last.handle = handle;
+		last.version = version;
+	}
+	return last.comm;
+}
+
+/* Handles are used again. */
+static void forget_last(void)
+{
+	__atomic_add_fetch(&table_version, 1, __ATOMIC_ACQ_REL);
 }
 
 void messages_begin(void)
@@ -279,12 +313,14 @@ void messages_new_communicator(long comm)
 {
 	long handle = (long)handle_at(comm, 0);
 
+	forget_last();
 	if (!is_null(handle))
 		add_communicator(handle);
 }
 
 void messages_free_communicator(long comm)
 {
+	forget_last();
 	table_remove(HANDLE_COMMUNICATOR, handle_at(comm, 0));
 }
 
@@ -535,18 +571,20 @@ void messages_probed_posted(uint64_t message, long request)
 
 /* --- collectives --- */
 
-void messages_collective(enum shim_collective kind, long comm, long root,
-			 uint64_t sent, uint64_t received)
+void messages_collective(enum shim_message_kind how, enum shim_collective kind,
+			 long comm, long root, uint64_t sent, uint64_t received)
 {
 	struct communicator known = communicator_of(comm);
+	bool is_begun = how == SHIM_MESSAGE_TRANSFER;
 	struct shim_message message = {
-		.kind = SHIM_MESSAGE_COLLECTIVE,
+		.kind = (uint16_t)how,
 		.side = (uint16_t)known.side,
-		.tag = kind,
+		.tag = is_begun ? (int)SHIM_TRANSFER_COLLECTIVE : (int)kind,
 		.communicator = known.id,
 		.size = known.size,
 		.rank = known.rank,
 		.peer = (int)root,
+		.order = is_begun ? kind : 0,
 		.sent = sent,
 		.received = received,
 	};
@@ -561,7 +599,20 @@ bool messages_is_root(long comm, long root)
 {
 	struct communicator known = communicator_of(comm);
 
-	return !known.side && known.rank == (uint32_t)root;
+	return known.side ? (int)root == abi.root :
+			    known.rank == (uint32_t)root;
+}
+
+bool messages_is_other(long comm, long root)
+{
+	struct communicator known = communicator_of(comm);
+
+	return known.side ? (int)root >= 0 : known.rank != (uint32_t)root;
+}
+
+bool messages_is_member(long comm, long root)
+{
+	return !communicator_of(comm).side || (int)root >= 0;
 }
 
 bool messages_is_in_place(long buffer)
@@ -569,25 +620,34 @@ bool messages_is_in_place(long buffer)
 	return buffer == abi.in_place;
 }
 
-uint64_t messages_bytes_with_root(long count, long type, long comm)
+uint64_t messages_bytes_of_all(long count, long type, long comm)
 {
-	return communicator_of(comm).side ? 0 : messages_bytes(count, type);
+	return messages_bytes(count, type) * communicator_of(comm).peers;
 }
 
-uint64_t messages_bytes_of_all(long count, long type, long comm)
+uint64_t messages_bytes_of_group(long count, long type, long comm)
 {
 	return messages_bytes(count, type) * communicator_of(comm).size;
 }
 
+static uint64_t sum_bytes(long counts, uint32_t members, long type)
+{
+	const int *count = (const int *)counts;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < members; i++)
+		sum += (uint64_t)count[i];
+	return sum * messages_bytes(1, type);
+}
+
 uint64_t messages_bytes_of(long counts, long type, long comm)
 {
-	struct communicator known = communicator_of(comm);
-	const int *count = (const int *)counts;
-	uint64_t bytes = 0;
+	return sum_bytes(counts, communicator_of(comm).peers, type);
+}
 
-	for (uint32_t i = 0; !known.side && i < known.size; i++)
-		bytes += (uint64_t)count[i];
-	return bytes * messages_bytes(1, type);
+uint64_t messages_bytes_of_own_group(long counts, long type, long comm)
+{
+	return sum_bytes(counts, communicator_of(comm).size, type);
 }
 
 uint64_t messages_bytes_of_types(long counts, long types, long comm)
@@ -596,15 +656,53 @@ uint64_t messages_bytes_of_types(long counts, long types, long comm)
 	const int *count = (const int *)counts;
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; !known.side && i < known.size; i++)
+	for (uint32_t i = 0; i < known.peers; i++)
 		bytes += messages_bytes(count[i], (long)handle_at(types, i));
 	return bytes;
 }
 
 uint64_t messages_own_bytes(long counts, long type, long comm)
 {
-	struct communicator known = communicator_of(comm);
 	const int *count = (const int *)counts;
 
-	return known.side ? 0 : messages_bytes(count[known.rank], type);
+	return messages_bytes(count[communicator_of(comm).rank], type);
+}
+
+/* --- windows and files --- */
+
+static void tell_transfer(enum shim_transfer kind, int peer, uint64_t sent,
+			  uint64_t received)
+{
+	struct shim_message message = {
+		.kind = SHIM_MESSAGE_TRANSFER,
+		.tag = kind,
+		.peer = peer,
+		.sent = sent,
+		.received = received,
+	};
+
+	shim_message_emit(&message);
+}
+
+void messages_window(long target, uint64_t sent, uint64_t received)
+{
+	if ((int)target >= 0)
+		tell_transfer(SHIM_TRANSFER_WINDOW, (int)target, sent,
+			      received);
+}
+
+void messages_file(uint64_t sent, uint64_t received)
+{
+	tell_transfer(SHIM_TRANSFER_FILE, -1, sent, received);
+}
+
+void messages_file_begins(struct receive *receive, long *status)
+{
+	if (*status == abi.status_ignore)
+		*status = (long)receive->status;
+}
+
+uint64_t messages_status_bytes(long status)
+{
+	return read_status(status, 0).bytes;
 }

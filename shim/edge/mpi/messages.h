@@ -88,18 +88,36 @@ void messages_probed_posted(uint64_t message, long request);
 
 /* --- collectives --- */
 
-/* After the call.  @type is looked at only with a count. */
-void messages_collective(enum shim_collective kind, long comm, long root,
-			 uint64_t sent, uint64_t received);
+/* After the call; @how is SHIM_MESSAGE_COLLECTIVE, or SHIM_MESSAGE_TRANSFER if a request ends
+ * the operation.  @type is looked at only with a count. */
+void messages_collective(enum shim_message_kind how, enum shim_collective kind,
+			 long comm, long root, uint64_t sent,
+			 uint64_t received);
+/* What this process is in an operation with a root: the root; one of those that the root
+ * serves; one of those that give to it or get from it, which may be the root itself.
+ * Between two groups, the root's group has no such members. */
 bool messages_is_root(long comm, long root);
+bool messages_is_other(long comm, long root);
+bool messages_is_member(long comm, long root);
 bool messages_is_in_place(long buffer);
-/* Bytes of @count items; of all members; of the members' counts in an array. */
+/* Bytes of @count items; for all members, those of the other group if there are two; for
+ * all members of the own group. */
 uint64_t messages_bytes(long count, long type);
-/* The same of an operation with a root, which is not known between two groups: 0. */
-uint64_t messages_bytes_with_root(long count, long type, long comm);
 uint64_t messages_bytes_of_all(long count, long type, long comm);
+uint64_t messages_bytes_of_group(long count, long type, long comm);
+/* The same of the members' counts in an array. */
 uint64_t messages_bytes_of(long counts, long type, long comm);
+uint64_t messages_bytes_of_own_group(long counts, long type, long comm);
 uint64_t messages_bytes_of_types(long counts, long types, long comm);
 uint64_t messages_own_bytes(long counts, long type, long comm);
+
+/* --- windows and files --- */
+
+/* After the call.  @target: whose window. */
+void messages_window(long target, uint64_t sent, uint64_t received);
+void messages_file(uint64_t sent, uint64_t received);
+/* Before a call that reads or writes; *@status is replaced if the program ignores it. */
+void messages_file_begins(struct receive *receive, long *status);
+uint64_t messages_status_bytes(long status);
 
 #endif

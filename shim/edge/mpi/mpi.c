@@ -160,41 +160,48 @@ OUR void *mpi_find_object(const char *name)
 #define AFTER_COMM_FREE
 
 #define ALL(kind, comm, sent, received) \
-	messages_collective(SHIM_COLLECTIVE_##kind, comm, -1, sent, received)
+	messages_collective(how, SHIM_COLLECTIVE_##kind, comm, -1, sent, \
+			    received)
 #define ROOTED(kind, comm, root, sent, received) \
-	messages_collective(SHIM_COLLECTIVE_##kind, comm, root, sent, received)
-#define IF_ROOT(comm, root, bytes)  (messages_is_root(comm, root) ? (bytes) : 0)
-#define IF_OTHER(comm, root, bytes) (messages_is_root(comm, root) ? 0 : (bytes))
+	messages_collective(how, SHIM_COLLECTIVE_##kind, comm, root, sent, \
+			    received)
+#define IF_ROOT(comm, root, bytes) (messages_is_root(comm, root) ? (bytes) : 0)
+#define IF_OTHER(comm, root, bytes) \
+	(messages_is_other(comm, root) ? (bytes) : 0)
+#define IF_MEMBER(comm, root, bytes) \
+	(messages_is_member(comm, root) ? (bytes) : 0)
 #define UNLESS_IN_PLACE(buffer, bytes, otherwise) \
 	(messages_is_in_place(buffer) ? (otherwise) : (bytes))
-#define BYTES	  messages_bytes
-#define BYTES_ALL messages_bytes_of_all
-#define BYTES_OF  messages_bytes_of
-#define BYTES_OWN messages_own_bytes
-#define BYTES_ONE messages_bytes_with_root
+#define BYTES	    messages_bytes
+#define BYTES_ALL   messages_bytes_of_all
+#define BYTES_GROUP messages_bytes_of_group
+#define BYTES_OF    messages_bytes_of
+#define BYTES_OWN   messages_own_bytes
 
 #define BEFORE_BARRIER
 #define AFTER_BARRIER ALL(BARRIER, a, 0, 0);
 #define BEFORE_BCAST
 #define AFTER_BCAST \
-	ROOTED(BCAST, e, d, IF_ROOT(e, d, BYTES_ONE(b, c, e)), \
-	       IF_OTHER(e, d, BYTES_ONE(b, c, e)));
+	ROOTED(BCAST, e, d, IF_ROOT(e, d, BYTES(b, c)), \
+	       IF_OTHER(e, d, BYTES(b, c)));
 #define BEFORE_GATHER
 #define AFTER_GATHER \
-	ROOTED(GATHER, h, g, UNLESS_IN_PLACE(a, BYTES_ONE(b, c, h), 0), \
+	ROOTED(GATHER, h, g, \
+	       IF_MEMBER(h, g, UNLESS_IN_PLACE(a, BYTES(b, c), 0)), \
 	       IF_ROOT(h, g, BYTES_ALL(e, f, h)));
 #define BEFORE_GATHERV
 #define AFTER_GATHERV \
-	ROOTED(GATHER, i, h, UNLESS_IN_PLACE(a, BYTES_ONE(b, c, i), 0), \
+	ROOTED(GATHER, i, h, \
+	       IF_MEMBER(i, h, UNLESS_IN_PLACE(a, BYTES(b, c), 0)), \
 	       IF_ROOT(i, h, BYTES_OF(e, g, i)));
 #define BEFORE_SCATTER
 #define AFTER_SCATTER \
 	ROOTED(SCATTER, h, g, IF_ROOT(h, g, BYTES_ALL(b, c, h)), \
-	       UNLESS_IN_PLACE(d, BYTES_ONE(e, f, h), 0));
+	       IF_MEMBER(h, g, UNLESS_IN_PLACE(d, BYTES(e, f), 0)));
 #define BEFORE_SCATTERV
 #define AFTER_SCATTERV \
 	ROOTED(SCATTER, i, h, IF_ROOT(i, h, BYTES_OF(b, d, i)), \
-	       UNLESS_IN_PLACE(e, BYTES_ONE(f, g, i), 0));
+	       IF_MEMBER(i, h, UNLESS_IN_PLACE(e, BYTES(f, g), 0)));
 #define BEFORE_ALLGATHER
 #define AFTER_ALLGATHER \
 	ALL(ALLGATHER, g, UNLESS_IN_PLACE(a, BYTES(b, c), BYTES(e, f)), \
@@ -221,20 +228,50 @@ OUR void *mpi_find_object(const char *name)
 	    messages_bytes_of_types(f, h, i));
 #define BEFORE_REDUCE
 #define AFTER_REDUCE \
-	ROOTED(REDUCE, g, f, BYTES_ONE(c, d, g), \
-	       IF_ROOT(g, f, BYTES_ONE(c, d, g)));
+	ROOTED(REDUCE, g, f, IF_MEMBER(g, f, BYTES(c, d)), \
+	       IF_ROOT(g, f, BYTES(c, d)));
 #define BEFORE_ALLREDUCE
 #define AFTER_ALLREDUCE ALL(ALLREDUCE, f, BYTES(c, d), BYTES(c, d));
 #define BEFORE_REDUCE_SCATTER
 #define AFTER_REDUCE_SCATTER \
-	ALL(REDUCE_SCATTER, f, BYTES_OF(c, d, f), BYTES_OWN(c, d, f));
+	ALL(REDUCE_SCATTER, f, messages_bytes_of_own_group(c, d, f), \
+	    BYTES_OWN(c, d, f));
 #define BEFORE_REDUCE_SCATTER_BLOCK
 #define AFTER_REDUCE_SCATTER_BLOCK \
-	ALL(REDUCE_SCATTER, f, BYTES_ALL(c, d, f), BYTES(c, d));
+	ALL(REDUCE_SCATTER, f, BYTES_GROUP(c, d, f), BYTES(c, d));
 #define BEFORE_SCAN
 #define AFTER_SCAN ALL(SCAN, f, BYTES(c, d), BYTES(c, d));
 #define BEFORE_EXSCAN
 #define AFTER_EXSCAN ALL(EXSCAN, f, BYTES(c, d), BYTES(c, d));
+
+#define BEFORE_PUT
+#define AFTER_PUT messages_window(d, BYTES(b, c), 0);
+#define BEFORE_GET
+#define AFTER_GET messages_window(d, 0, BYTES(b, c));
+#define BEFORE_GET_ACCUMULATE
+#define AFTER_GET_ACCUMULATE messages_window(g, BYTES(b, c), BYTES(e, f));
+#define BEFORE_FETCH
+#define AFTER_FETCH messages_window(d, BYTES(1, c), BYTES(1, c));
+#define BEFORE_SWAP
+#define AFTER_SWAP messages_window(e, BYTES(1, d), BYTES(1, d));
+
+#define BEFORE_READ	messages_file_begins(&receive, &e);
+#define AFTER_READ	messages_file(0, messages_status_bytes(e));
+#define BEFORE_WRITE	messages_file_begins(&receive, &e);
+#define AFTER_WRITE	messages_file(messages_status_bytes(e), 0);
+#define BEFORE_READ_AT	messages_file_begins(&receive, &f);
+#define AFTER_READ_AT	messages_file(0, messages_status_bytes(f));
+#define BEFORE_WRITE_AT messages_file_begins(&receive, &f);
+#define AFTER_WRITE_AT	messages_file(messages_status_bytes(f), 0);
+/* With a request: as many bytes as are asked for. */
+#define BEFORE_IREAD
+#define AFTER_IREAD messages_file(0, BYTES(c, d));
+#define BEFORE_IWRITE
+#define AFTER_IWRITE messages_file(BYTES(c, d), 0);
+#define BEFORE_IREAD_AT
+#define AFTER_IREAD_AT messages_file(0, BYTES(d, e));
+#define BEFORE_IWRITE_AT
+#define AFTER_IWRITE_AT messages_file(BYTES(d, e), 0);
 
 /* What a note keeps between BEFORE and AFTER. */
 union kept {
@@ -264,16 +301,18 @@ union kept {
 		return call ? call(ARGUMENTS##count) : FAILED; \
 	}
 
-#define NOTED(name, count, note) \
+#define NOTED_AS(kind, name, count, note) \
 	EXPORT int MPI_##name(PARAMETERS##count); \
 	EXPORT int MPI_##name(PARAMETERS##count) \
 	{ \
+		const enum shim_message_kind how = kind; \
 		union kept kept; \
 		bool is_told = messages_wanted(); \
 		int r; \
 		FIND(name, count) \
 \
 		(void)kept; \
+		(void)how; \
 		if (!call) \
 			return FAILED; \
 		if (is_told) { \
@@ -285,4 +324,11 @@ union kept {
 		} \
 		return r; \
 	}
+
+#define NOTED(name, count, note) \
+	NOTED_AS(SHIM_MESSAGE_COLLECTIVE, name, count, note)
+/* A collective operation with a request.  Its parameters are those of the one without, and
+ * the request. */
+#define BEGUN(name, count, note) \
+	NOTED_AS(SHIM_MESSAGE_TRANSFER, name, count, note)
 #include "functions.def"

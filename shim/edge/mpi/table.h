@@ -10,7 +10,8 @@ enum handle_kind { HANDLE_COMMUNICATOR = 1, HANDLE_REQUEST, HANDLE_MESSAGE };
 struct communicator {
 	uint64_t id;
 	uint32_t size, rank;
-	uint32_t side; /* as in struct shim_message */
+	uint32_t peers; /* members of the other side; @size without one */
+	uint32_t side;	/* as in struct shim_message */
 };
 
 struct handle {
