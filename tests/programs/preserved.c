@@ -1,8 +1,10 @@
 /*
  * Registers across calls of marked functions whose calling conventions preserve more than
  * the usual one, also with a stack that is not aligned.  Prints "kept" or what was changed.
+ * With an argument, the program has hooks of its own, which use all vector registers.
  * Compiled by clang, for x86-64.
  */
+#include <shim/hooks.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +97,45 @@ UNMARKED static void check(const char *name, void (*function)(void), unsigned ge
 		}
 }
 
-UNMARKED int main(void)
+#pragma weak shim_profiler_create
+#pragma weak shim_profiler_set_event_mask
+#pragma weak shim_profiler_set_enter_leave_function_hooks3_with_info
+
+static long hooks;
+
+UNMARKED static void hook(union shim_function_or_client function,
+			  shim_elt_info info)
 {
+	(void)function, (void)info;
+	hooks++;
+	__asm__ volatile("" : : :
+			 "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+			 "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+			 "xmm13", "xmm14", "xmm15");
+#define CLEAR(n) "pxor %%xmm" #n ", %%xmm" #n "\n"
+	__asm__ volatile(CLEAR(0) CLEAR(1) CLEAR(2) CLEAR(3) CLEAR(4) CLEAR(5)
+			 CLEAR(6) CLEAR(7) CLEAR(8) CLEAR(9) CLEAR(10) CLEAR(11)
+			 CLEAR(12) CLEAR(13) CLEAR(14) CLEAR(15) : :);
+#undef CLEAR
+}
+
+/* In a constructor, as hooks cannot be set later. */
+UNMARKED __attribute__((constructor)) static void begin(int argc)
+{
+	struct shim_profiler_handle *handle;
+
+	if (argc < 2 || !shim_profiler_create)
+		return;
+	handle = shim_profiler_create(NULL);
+	shim_profiler_set_event_mask(handle, SHIM_MONITOR_ENTERLEAVE |
+						     SHIM_ENABLE_FRAME_INFO);
+	shim_profiler_set_enter_leave_function_hooks3_with_info(handle, hook,
+								hook, hook);
+}
+
+UNMARKED int main(int argc, char **argv)
+{
+	(void)argv;
 	for (int i = 0; i < 3; i++)
 		for (long unaligned = 0; unaligned <= 8; unaligned += 8) {
 			/* rcx, rdx, rsi, rdi, r8, r9, r10 */
@@ -107,5 +146,7 @@ UNMARKED int main(void)
 	if (!changed)
 		puts("kept");
 	printf("calls %ld\n", count);
+	if (argc > 1)
+		printf("hooks %ld\n", hooks);
 	return 0;
 }

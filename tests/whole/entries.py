@@ -4,6 +4,8 @@
 Marks that are only at entries (-fpatchable-function-entry, -mrecord-mcount): calls, ends
 and results (tests/programs/entries.cc).
 """
+import os
+
 import shimtest
 from shimtest import add_test, compile, expect, expect_equal, record, run, test, tree_of
 
@@ -114,11 +116,23 @@ def a_budget_switches_entries_off():
                'could not be switched off' not in head, head)
 
 
+def preserved():
+    include = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
+    return compile('preserved.c', 'clang', '-O2',
+                   ['-fpatchable-function-entry=5', '-I', include],
+                   name='preserved-entries', instrument=False)
+
+
+@test
+def hooks_may_use_all_vector_registers():
+    result = record([preserved(), 'hooks'], 'none')
+    expect_equal((result.status, result.stdout),
+                 (0, 'kept\ncalls 12\nhooks 24\n'), 'kept')
+
+
 @test
 def registers_that_a_convention_preserves_are_kept():
-    program = compile('preserved.c', 'clang', '-O2',
-                      ['-fpatchable-function-entry=5'], name='preserved-entries',
-                      instrument=False)
+    program = preserved()
     for profile in ['calltree', 'calltree:counts', 'calltree:exact', 'trace',
                     'calltree;exceptions:unwind']:
         result = record([program], profile)

@@ -16,6 +16,8 @@ from shimtest import (PROGRAMS, add_test, calls_of, compile, difference,
 XRAY = ['-fxray-instrument', '-fxray-instruction-threshold=1',
         '-fnoxray-link-deps', '-Dno_instrument_function=xray_never_instrument']
 
+INCLUDE = ['-I', os.path.join(PROGRAMS, '..', '..', 'include')]
+
 # Functions that must be inlined have hooks, but no sleds.
 INLINED = ['exceptions_inlined.cc', 'longjmp_inlined.c']
 
@@ -195,7 +197,7 @@ def modules_get_the_same_calls():
 
 @test
 def hooks_of_modules_have_an_aligned_stack():
-    text = counted_by('elt3_slow', xray('preserved.c', '-O2'))
+    text = counted_by('elt3_slow', xray('preserved.c', '-O2', INCLUDE))
     expect_equal(text, 'enters 12\nleaves 12\nframes 12\nfailures 0\n', 'hooks')
 
 
@@ -228,12 +230,19 @@ def a_budget_switches_sleds_off():
 
 @test
 def registers_that_a_convention_preserves_are_kept():
-    program = xray('preserved.c', '-O2')
+    program = xray('preserved.c', '-O2', INCLUDE)
     for profile in ['calltree', 'calltree:counts', 'calltree:exact', 'trace',
                     'calltree;exceptions:unwind']:
         result = record([program], profile)
         expect_equal((result.status, result.stdout), (0, 'kept\ncalls 12\n'),
                      profile)
+
+
+@test
+def hooks_may_use_all_vector_registers():
+    result = record([xray('preserved.c', '-O2', INCLUDE), 'hooks'], 'none')
+    expect_equal((result.status, result.stdout),
+                 (0, 'kept\ncalls 12\nhooks 24\n'), 'kept')
 
 
 # --- switching ---

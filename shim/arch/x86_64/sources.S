@@ -62,7 +62,7 @@
 	DIRECT	shim_sled_leave, 1
 
 	.macro	VECTORS instruction, register, step, store
-	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7
+	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 	.if	\store
 	\instruction	%\register\number, \step*\number(%rsp)
 	.else
@@ -80,8 +80,8 @@
  *     (rbp+136) return address into the mark
  *     (rbp)     struct arch_frame
  *     (rbp-72)  rax, rdi, rsi, rdx, rcx, r8 to r11
- *     (rsp)     xmm0 to xmm7, or all that the processor has of them: hooks of modules
- *               may use them
+ *     (rsp)     xmm0 to xmm15, or all that the processor has of them: hooks of modules
+ *               may use them, and Microsoft's convention preserves the upper ones
  */
 	.macro	PLAN name, event
 	MARK_BEGIN \name, 4, SLED_BEGIN
@@ -110,7 +110,7 @@
 	cmp	$32, %eax
 	je	2f
 	ja	4f
-	sub	$(8*16), %rsp
+	sub	$(16*16), %rsp
 	VECTORS	movaps, xmm, 16, 1
 	call	sources_run
 	VECTORS	movaps, xmm, 16, 0
@@ -132,12 +132,12 @@
 	.cfi_def_cfa %rbp, 152
 	.cfi_offset %rbx, -80
 	.cfi_offset %rbp, -72
-2:	sub	$(8*32), %rsp
+2:	sub	$(16*32), %rsp
 	VECTORS	vmovaps, ymm, 32, 1
 	call	sources_run
 	VECTORS	vmovaps, ymm, 32, 0
 	jmp	1b
-4:	sub	$(8*64), %rsp
+4:	sub	$(16*64), %rsp
 	VECTORS	vmovaps, zmm, 64, 1
 	call	sources_run
 	VECTORS	vmovaps, zmm, 64, 0
