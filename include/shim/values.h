@@ -44,7 +44,9 @@ enum shim_unavailable {
 	SHIM_UNAVAILABLE_NO_DEBUG_INFORMATION,
 	/* shim does not understand its type or how it is passed. */
 	SHIM_UNAVAILABLE_NOT_UNDERSTOOD,
-	/* The function does not use it, and no copy is left. */
+	/* The function does not use it, and no copy is left.  At marks other than hooks: its
+	 * compiler knew all callers, so these may not have passed it, or do not use the
+	 * result. */
 	SHIM_UNAVAILABLE_OPTIMIZED_OUT,
 	/* The program has overwritten its storage. */
 	SHIM_UNAVAILABLE_CLOBBERED,

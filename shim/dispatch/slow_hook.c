@@ -148,10 +148,17 @@ static int call_hook(void *argument)
 	return 0;
 }
 
-/* Hooks of built-in profilers need little stack, so they run on any stack. */
+/* Hooks of built-in profilers need little stack, unless they ask for values. */
+static bool needs_room(const struct plan_entry *entry)
+{
+	return !entry->handle->builtin || entry->has_deferred ||
+	       (entry->handle->mask &
+		(SHIM_ENABLE_FUNCTION_ARGS | SHIM_ENABLE_FUNCTION_RETVAL));
+}
+
 static void run_hook(struct thread *self, struct hook_call *this)
 {
-	if (events_has_room(self) || this->entry->handle->builtin) {
+	if (!needs_room(this->entry) || events_has_room(self)) {
 		call_hook(this);
 		return;
 	}

@@ -210,7 +210,7 @@ bool code_find_arguments(const struct decode_location *location,
 						      __ATOMIC_ACQUIRE);
 
 	ASSERT_LOCKED();
-	if (helper && location->end)
+	if (helper && (location->end || location->is_complete))
 		helper->arguments(location, frame, places);
 	return helper || __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
 }

@@ -32,6 +32,10 @@ struct prototype_value {
 	uint8_t is_odd; /* compilers disagree about its location on the stack */
 	/* Callers may omit it if the function never reads it. */
 	uint8_t is_optional;
+	/* The compiler knows all callers: at a mark they may omit it, too.  Of the result:
+	 * the function may not return it. */
+	uint8_t is_local;
+	uint8_t is_optimized; /* the function */
 	uint8_t is_this;
 	uint8_t is_hidden;     /* the compiler added it */
 	uint8_t may_tail_call; /* of the result: the function may make tail calls */

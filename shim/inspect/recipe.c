@@ -6,9 +6,9 @@
 
 #include "inspect/code.h"
 #include "inspect/debuginfo/debuginfo.h"
-#include "inspect/entry_values.h"
 #include "inspect/info.h"
 #include "inspect/known.h"
+#include "inspect/moved_code.h"
 #include "os/sys.h"
 #include "runtime/state.h"
 
@@ -86,6 +86,16 @@ static void reject_damaged(const struct recipe_job *job, struct recipe *recipe)
 	}
 }
 
+/* Where the code of the function begins behind its mark. */
+static uintptr_t code_behind_mark(const struct arch_frame *frame)
+{
+	struct moved_code moved = { .function = frame->function,
+				    .code = frame->return_address };
+
+	NOTIFY(moved_code_wanted, &moved);
+	return moved.code;
+}
+
 static void locate_parameters(const struct recipe_job *job,
 			      struct recipe *recipe)
 {
@@ -99,12 +109,9 @@ static void locate_parameters(const struct recipe_job *job,
 		.count = space->value_count,
 	};
 
-	if (arch_frame_entry(job->frame) &&
-	    known_has(recipe->cached.function)) {
-		entry_values_locate(recipe, &space->values[0]);
-		set_reasons(recipe);
-		reject_damaged(job, recipe);
-		return;
+	if (arch_frame_entry(job->frame)) {
+		location.entry = code_behind_mark(job->frame);
+		location.is_complete = known_has(recipe->cached.function);
 	}
 	__builtin_memset(places, 0, sizeof(places));
 	for (uint32_t i = 0; i < PROTOTYPE_VALUES_MAX; i++)
@@ -254,11 +261,14 @@ static bool has_passed(const struct recipe *recipe,
 	return false;
 }
 
-/* gcc passes all arguments, but may leave parts of an object unset. */
+/* gcc passes all arguments, unless it knows all callers, but may leave parts of an object
+ * unset. */
 static bool is_passed(const struct part *part)
 {
 	return !part->value.is_optional &&
-	       part->value.kind != PROTOTYPE_REFERENCE;
+	       part->value.kind != PROTOTYPE_REFERENCE &&
+	       !(part->value.is_local &&
+		 part->places.eightbytes[0].where == DECODE_AT_ENTRY);
 }
 
 static uint32_t eightbyte_size(const struct part *part, int i)
@@ -306,6 +316,9 @@ static void make_site_recipe(const struct recipe_job *job,
 		.function = primary->cached.function,
 		.end = info_code_end(primary->cached.function),
 		.site = (uintptr_t)job->frame->site,
+		.entry = arch_frame_entry(job->frame) ?
+				 code_behind_mark(job->frame) :
+				 0,
 		.may_tail_call = primary->may_tail_call,
 	};
 	bool is_better = false;

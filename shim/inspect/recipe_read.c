@@ -31,17 +31,37 @@ static void load(uintptr_t address, uintptr_t *value)
 	__builtin_memcpy(value, (const void *)address, sizeof(*value));
 }
 
+/* An argument register at the function's beginning. */
+static bool read_entry(const struct arch_frame *frame,
+		       const struct decode_place *place, uintptr_t *value)
+{
+	const struct arch_entry *entry = arch_frame_entry(frame);
+
+	if (!entry)
+		return false;
+	if (place->number < DECODE_ENTRY_VECTOR)
+		*value = entry->integers[place->number];
+	else
+		load((uintptr_t)entry->vectors[place->number -
+					       DECODE_ENTRY_VECTOR] +
+			     (uintptr_t)place->offset,
+		     value);
+	return true;
+}
+
 static bool read_place(const struct recipe_reader *reader,
 		       const struct decode_place *place, uintptr_t *value)
 {
-	const struct arch_entry *entry = arch_frame_entry(reader->frame);
 	const unsigned char *vector;
 
 	switch (place->where) {
-	case DECODE_AT_ENTRY:
-		if (!entry)
+	case DECODE_AT_ENTRY: return read_entry(reader->frame, place, value);
+	case DECODE_ABOVE_ENTRY:
+		if (!arch_frame_entry(reader->frame))
 			return false;
-		load((uintptr_t)entry + (uintptr_t)place->offset, value);
+		load(arch_frame_entry(reader->frame)->stack +
+			     (uintptr_t)place->offset,
+		     value);
 		return true;
 	case DECODE_IN_REGISTER:
 		return read_register(reader->frame, place->number, value);

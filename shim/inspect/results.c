@@ -2,12 +2,16 @@
  * Results of functions at their leave hooks.  A recipe describes how the code after the
  * hook computes the result.  shim runs the recipe on the saved registers, and so has
  * the result before the program has computed it.
+ *
+ * At a mark where the function returns, the result is in the registers of the calling
+ * convention (arch_exit).
  */
 #include "inspect/results.h"
 
 #include "inspect/code.h"
 #include "inspect/code_cache.h"
 #include "inspect/info.h"
+#include "inspect/moved_code.h"
 #include "inspect/prototype.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
@@ -24,6 +28,9 @@ struct recipe {
 	struct code_cache_entry cached;
 	uint32_t length; /* of the result */
 	enum shim_result result;
+	/* At a mark: the compiler may have dropped the result, because no caller uses it.
+	 * Cleared once a caller is found that uses it. */
+	bool is_doubtful;
 	struct decode_recipe code;
 };
 
@@ -43,6 +50,10 @@ static inline const struct recipe *find_recipe(uintptr_t address,
 {
 	return (const void *)code_cache_find(&recipes, address, function, 0);
 }
+
+/* Call sites that do not use the result of a doubtful recipe. */
+static struct code_cache idle_sites;
+#define IDLE_SITES_MAX (1u << 15)
 
 /* --- making a recipe --- */
 
@@ -86,13 +97,42 @@ static void decode_code(const struct job *job, struct recipe *recipe)
 				      recipe->code.size;
 }
 
+/* The key of a mark's recipe: no hook returns to the beginning of its function. */
+static uintptr_t address_of(const struct arch_frame *frame)
+{
+	return arch_frame_exit(frame) ? frame->function : frame->return_address;
+}
+
+/* Where the calling convention puts the result. */
+static uint8_t describe_exit(const struct prototype_value *value,
+			     struct decode_recipe *code)
+{
+	code->result_size = value->size;
+	code->is_whole = value->is_whole;
+	code->classes[0] = value->classes[0];
+	code->classes[1] = value->classes[1];
+	switch (value->kind) {
+	case PROTOTYPE_MEMORY:
+	case PROTOTYPE_REFERENCE: code->is_address = true; break;
+	case PROTOTYPE_X87:
+		code->long_count = (uint8_t)(value->size / 16);
+		break;
+	case PROTOTYPE_REGISTERS:
+		if (value->size > 0 && value->size <= 16)
+			break;
+		__attribute__((fallthrough));
+	default: return SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
+	}
+	return SHIM_AVAILABLE;
+}
+
 static void make_recipe(const struct job *job, struct recipe *recipe)
 {
 	const struct results_space *space = job->space;
 
 	ASSERT_LOCKED();
 	__builtin_memset(recipe, 0, sizeof(*recipe));
-	recipe->cached.address = job->frame->return_address;
+	recipe->cached.address = address_of(job->frame);
 	recipe->cached.function = job->frame->function;
 	recipe->cached.age = job->age;
 	recipe->cached.size = sizeof(*recipe);
@@ -102,8 +142,12 @@ static void make_recipe(const struct job *job, struct recipe *recipe)
 		return;
 	}
 	recipe->length = space->value.size;
+	recipe->is_doubtful = space->value.is_local;
 	if (space->value.kind == PROTOTYPE_NOTHING)
 		recipe->code.reason = SHIM_UNAVAILABLE_NONE;
+	else if (arch_frame_exit(job->frame))
+		recipe->code.reason = describe_exit(&space->value,
+						    &recipe->code);
 	else if (space->value.kind == PROTOTYPE_UNKNOWN &&
 		 !space->value.is_wide)
 		recipe->code.reason = SHIM_UNAVAILABLE_NOT_UNDERSTOOD;
@@ -204,8 +248,8 @@ static enum shim_result find_new(struct thread *self,
 	enum shim_result r;
 
 	self->results->is_known = false;
-	r = info_ask_prototype(frame->function, frame->return_address,
-			       keep_answer, self->results);
+	r = info_ask_prototype(frame->function, address_of(frame), keep_answer,
+			       self->results);
 	if (r == SHIM_E_NOT_YET_AVAILABLE)
 		return r;
 	if (r == SHIM_E_OUTOFMEMORY ||
@@ -301,6 +345,107 @@ static void run_recipe(struct results_space *space,
 		 generation);
 }
 
+/* --- results at marks --- */
+
+struct doubt {
+	const struct arch_frame *frame;
+	const struct decode_recipe *code;
+	bool is_used;
+};
+
+/*
+ * gcc's callers may keep a value in a register that they know the function to leave alone
+ * (-fipa-ra).  It does not do so if it marks entries.
+ */
+static bool may_change(const struct decode *decoder, uintptr_t function,
+		       unsigned number)
+{
+	struct moved_code moved = { .function = function };
+	struct decode_location location = {
+		.function = function,
+		.end = info_code_end(function),
+	};
+
+	NOTIFY(moved_code_wanted, &moved);
+	location.entry = moved.code;
+	return moved.code == 0 ||
+	       (location.end && decoder->writes(&location, number));
+}
+
+/* State lock held. */
+static int ask_caller(void *argument)
+{
+	struct doubt *doubt = argument;
+	const struct arch_frame *frame = doubt->frame;
+	struct code_cache_entry idle = {
+		.address = frame->function,
+		.function = frame->function,
+		.site = (uintptr_t)frame->site,
+		.age = code_cache_age(),
+		.size = sizeof(idle),
+	};
+	bool may_come, is_vector = !doubt->code->is_address &&
+				   doubt->code->classes[0] == PROTOTYPE_SSE;
+	const struct decode *decoder = code_decoder(&may_come);
+
+	ASSERT_LOCKED();
+	doubt->is_used = decoder && doubt->code->long_count == 0 &&
+			 decoder->reads(idle.site, is_vector ? 16 : 0) &&
+			 may_change(decoder, frame->function,
+				    is_vector ? 16 : 0);
+	if (decoder && !doubt->is_used)
+		code_cache_keep(&idle_sites, &idle);
+	return 0;
+}
+
+/* Whether the function returns its result.  Only a caller that uses it is a proof. */
+static bool is_returned(const struct arch_frame *frame,
+			const struct recipe *recipe)
+{
+	struct doubt doubt = { .frame = frame, .code = &recipe->code };
+
+	if (!__atomic_load_n(&recipe->is_doubtful, __ATOMIC_RELAXED))
+		return true;
+	if (code_cache_find(&idle_sites, frame->function, frame->function,
+			    (uintptr_t)frame->site) ||
+	    code_cache_count(&idle_sites) >= IDLE_SITES_MAX ||
+	    state_call_locked(ask_caller, &doubt) < 0 || !doubt.is_used)
+		return false;
+	__atomic_store_n(&((struct recipe *)(uintptr_t)recipe)->is_doubtful,
+			 false, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Copies the result from the registers at a mark. */
+static void read_exit(struct results_space *space,
+		      const struct arch_exit *registers,
+		      const struct decode_recipe *code,
+		      struct results_value *value)
+{
+	unsigned char *to = space->machine.result;
+	unsigned integers = 0, vectors = 0;
+
+	space->generation++;
+	value->start = (uintptr_t)to;
+	if (code->is_address)
+		value->start = registers->integers[0];
+	else if (code->long_count == 2)
+		arch_read_longs(to);
+	else if (code->long_count)
+		arch_read_long(to);
+	else if (code->is_whole)
+		__builtin_memcpy(to, registers->vectors[0], 16);
+	else
+		for (int i = 0; i < 2 && code->classes[i]; i++)
+			__builtin_memcpy(
+				to + 8 * i,
+				code->classes[i] == PROTOTYPE_INTEGER ?
+					(const void *)&registers
+						->integers[integers++] :
+					registers->vectors[vectors++],
+				8);
+}
+
 static __attribute__((noinline)) enum shim_result
 find_complete(struct thread *self, const struct arch_frame *frame,
 	      const struct recipe *recipe, struct results_value *value)
@@ -319,7 +464,13 @@ find_complete(struct thread *self, const struct arch_frame *frame,
 	}
 	value->length = recipe->length;
 	value->reason = recipe->code.reason;
-	if (value->reason == SHIM_AVAILABLE && frame->has_registers)
+	if (value->reason == SHIM_AVAILABLE && arch_frame_exit(frame) &&
+	    !is_returned(frame, recipe))
+		value->reason = SHIM_UNAVAILABLE_OPTIMIZED_OUT;
+	else if (value->reason == SHIM_AVAILABLE && arch_frame_exit(frame))
+		read_exit(self->results, arch_frame_exit(frame), &recipe->code,
+			  value);
+	else if (value->reason == SHIM_AVAILABLE && frame->has_registers)
 		run_recipe(self->results, frame, recipe, value);
 	else if (value->reason == SHIM_AVAILABLE)
 		value->reason = SHIM_UNAVAILABLE_CODE;
@@ -330,7 +481,7 @@ enum shim_result results_find(struct thread *self,
 			      const struct arch_frame *frame,
 			      struct results_value *value)
 {
-	const struct recipe *recipe = find_recipe(frame->return_address,
+	const struct recipe *recipe = find_recipe(address_of(frame),
 						  frame->function);
 
 	if (!recipe || !self->results || !recipe->code.simple.is_simple ||

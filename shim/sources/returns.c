@@ -154,8 +154,7 @@ HIDDEN void returns_run(shim_function function, const void *site,
 			uintptr_t frame, uint32_t event,
 			const unsigned char *vectors, size_t step);
 
-/* The registers that shim_entry has pushed below its frame.  (Those of returns_enter_kept
- * are elsewhere, but no query reads them: inspect/known.h.) */
+/* The registers that ENTER has pushed below the frame. */
 static void read_entry(struct arch_entry *entry, uintptr_t frame,
 		       const unsigned char *vectors, size_t step)
 {
@@ -170,19 +169,37 @@ static void read_entry(struct arch_entry *entry, uintptr_t frame,
 		__builtin_memcpy(entry->vectors[i], vectors + i * step, 16);
 }
 
+/* The registers that shim_returned has pushed. */
+static void read_exit(struct arch_exit *exit, uintptr_t frame,
+		      const unsigned char *vectors, size_t step)
+{
+	const uintptr_t *pushed = (const uintptr_t *)frame;
+
+	exit->integers[0] = pushed[0];
+	exit->integers[1] = pushed[-2];
+	for (unsigned i = 0; i < 2; i++)
+		__builtin_memcpy(exit->vectors[i], vectors + i * step, 16);
+}
+
 void returns_run(shim_function function, const void *site, uintptr_t frame,
 		 uint32_t event, const unsigned char *vectors, size_t step)
 {
 	struct arch_frame registers;
-	struct arch_entry entry;
+	union {
+		struct arch_entry entry;
+		struct arch_exit exit;
+	} values;
 	struct plan_call call;
 
 	registers.entry = NULL; /* tells signal handlers: not in a hook yet */
 	registers.event = (uint16_t)event;
 	registers.has_registers = 0;
-	ARCH_FRAME_SET_ENTRY(&registers, event == PLAN_ENTER ? &entry : NULL);
+	ARCH_FRAME_SET_NEAR(&registers,
+			    event == PLAN_TAILCALL ? NULL : &values);
 	if (event == PLAN_ENTER)
-		read_entry(&entry, frame, vectors, step);
+		read_entry(&values.entry, frame, vectors, step);
+	else if (event == PLAN_LEAVE)
+		read_exit(&values.exit, frame, vectors, step);
 	registers.function = function;
 	registers.site = site;
 	registers.return_address = shim_hook_caller(frame);

@@ -10,6 +10,7 @@
 #include "image/image.h"
 #include "image/image_facts.h"
 #include "inspect/code.h"
+#include "inspect/moved_code.h"
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "os/tasks.h"
@@ -433,17 +434,69 @@ SUBSCRIBE(other_calls_reset, reset);
 SUBSCRIBE(other_calls_settled, settle_calls);
 SUBSCRIBE(other_calls_counted, count);
 
+/* --- what inspect asks --- */
+
+static void find_moved(struct moved_code *moved)
+{
+	struct source_image *image = sources_image(moved->function);
+	struct source_mark *mark = image ? marks_find_function(
+						   image, moved->function) :
+					   NULL;
+
+	ASSERT_LOCKED();
+	if (mark && mark->source == SHIM_SOURCE_UNMARKED &&
+	    thunk_of(image, mark))
+		moved->code = thunk_of(image, mark) + PATCHED_MOVED;
+}
+
+SUBSCRIBE(moved_code_wanted, find_moved);
+
 /* --- calls --- */
 
-/* arch/.../sources.S calls it, with a frame that has no registers of the program. */
+/* arch/.../sources.S calls it: below the frame are the registers with arguments or results.
+ * @step: bytes from one of the vector registers to the next. */
 __attribute__((visibility("hidden"))) void
-sources_run(struct arch_frame *frame);
+sources_run(struct arch_frame *frame, const unsigned char *vectors,
+	    size_t step);
 
-void sources_run(struct arch_frame *frame)
+static void read_entry(struct arch_entry *entry, const struct arch_frame *frame,
+		       const unsigned char *vectors, size_t step)
 {
+	const uintptr_t *pushed = (const uintptr_t *)frame;
+
+	for (int i = 0; i < 6; i++)
+		entry->integers[i] = pushed[-2 - i];
+	entry->stack = ARCH_FRAME_CFA(frame) + 2 * sizeof(uintptr_t);
+	for (unsigned i = 0; i < 8; i++)
+		__builtin_memcpy(entry->vectors[i], vectors + i * step, 16);
+}
+
+static void read_exit(struct arch_exit *exit, const struct arch_frame *frame,
+		      const unsigned char *vectors, size_t step)
+{
+	const uintptr_t *pushed = (const uintptr_t *)frame;
+
+	exit->integers[0] = pushed[-1];
+	exit->integers[1] = pushed[-4];
+	for (unsigned i = 0; i < 2; i++)
+		__builtin_memcpy(exit->vectors[i], vectors + i * step, 16);
+}
+
+void sources_run(struct arch_frame *frame, const unsigned char *vectors,
+		 size_t step)
+{
+	union {
+		struct arch_entry entry;
+		struct arch_exit exit;
+	} values;
 	struct plan_call call;
 
-	ARCH_FRAME_SET_ENTRY(frame, NULL);
+	ARCH_FRAME_SET_NEAR(frame,
+			    frame->event == PLAN_TAILCALL ? NULL : &values);
+	if (frame->event == PLAN_ENTER)
+		read_entry(&values.entry, frame, vectors, step);
+	else if (frame->event == PLAN_LEAVE)
+		read_exit(&values.exit, frame, vectors, step);
 	call.event = frame->event;
 	call.function = frame->function;
 	call.site = frame->site;

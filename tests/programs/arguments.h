@@ -19,7 +19,16 @@
 #pragma weak shim_get_function_leave3_info
 #pragma weak shim_get_value_reason
 
+/* Functions that no profiler sees. */
+#if defined(MARKED_ENTRIES)
+#define QUIETLY \
+	__attribute__((no_instrument_function, patchable_function_entry(0)))
+#elif defined(MARKED_XRAY)
+#define QUIETLY \
+	__attribute__((no_instrument_function, xray_never_instrument))
+#else
 #define QUIETLY __attribute__((no_instrument_function))
+#endif
 #ifdef __clang__
 #define CALLED __attribute__((noinline))
 #else

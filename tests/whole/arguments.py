@@ -83,7 +83,7 @@ CXX_TYPES = [
 ]
 
 CXX_DECLARATIONS = '''
-#define Q __attribute__((no_instrument_function))
+#define Q QUIETLY
 struct Copied { int a; Q Copied() : a(1) {} Q Copied(const Copied &o) : a(o.a) {} };
 struct Destroyed { long a[3]; Q ~Destroyed() { sink[0] = 1; } };
 struct Moved { long a; Q Moved() : a(1) {} Moved(const Moved &) = delete;
@@ -330,8 +330,19 @@ def compile_calls(source, family, optimize, flags):
     return made
 
 
+# Marks of functions other than hooks: compiler flags, variables.
+MARKS = {
+    'patchable': (['-fpatchable-function-entry=5', '-DMARKED_ENTRIES'], {}),
+    'fentry': (['-pg', '-mfentry', '-mrecord-mcount', '-fno-pie', '-no-pie'], {}),
+    'xray': (['-fxray-instrument', '-fxray-instruction-threshold=1',
+              '-fnoxray-link-deps', '-DMARKED_XRAY'], {}),
+    'patch': ([], {'SHIM_PATCH': 'f*,S*'}),
+}
+
+
 def run(family, optimize, cxx, flags=('-g',), name='', apart=True,
-        callers=('-g',), wide=False):
+        callers=('-g',), wide=False, mark=None):
+    more, variables = MARKS.get(mark, ([], {}))
     os.makedirs(shimtest.fixtures, exist_ok=True)
     program = make_program(cxx, wide)
     kind = '_cxx' if cxx else ''
@@ -342,9 +353,11 @@ def run(family, optimize, cxx, flags=('-g',), name='', apart=True,
     common = ['-w', '-I', INCLUDE, '-I', shimtest.PROGRAMS]
     objects = [compile_calls(s, family, optimize, common + list(callers))
                for s in sources[1:]]
-    path = compile(sources[0], family, optimize, flags=[*common, *flags],
-                   name='arguments' + kind + name, libraries=objects)
-    result = record([path], 'none')
+    path = compile(sources[0], family, optimize,
+                   flags=[*common, *flags, *more],
+                   name='arguments' + kind + name + (mark or ''),
+                   libraries=objects, instrument=mark is None)
+    result = record([path], 'none', **variables)
     expect_equal((result.status, result.stderr), (0, ''), 'status and stderr')
     return program, result.stdout
 
@@ -396,9 +409,9 @@ def compare(family, optimize, cxx, **how):
     return right, missing
 
 
-def compare_results(family, optimize, cxx, flags=('-g',), name=''):
+def compare_results(family, optimize, cxx, flags=('-g',), name='', **how):
     program, text = run(family, optimize, cxx, flags, '_together' + name,
-                        apart=False)
+                        apart=False, **how)
     returned, gave = lines_of(text, 'returned'), lines_of(text, 'gave')
     expect_equal(len(gave), program.cases, 'cases')
     right, missing, wrong = 0, [], []

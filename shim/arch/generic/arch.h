@@ -92,14 +92,21 @@ static inline bool arch_frame_register(const struct arch_frame *frame,
 #define ARCH_FRAME_ALL		    2
 #define ARCH_FRAME_REGISTERS(frame) ((frame)->has_registers)
 
-/* The arguments of a function at its beginning: no frame has them. */
+/* Arguments and results at marks: no frame has them. */
 struct arch_entry {
 	uintptr_t integers[6];
 	uintptr_t stack;
 	unsigned char vectors[8][16];
 };
-#define ARCH_FRAME_SET_ENTRY(frame, entry) ((void)(frame))
+struct arch_exit {
+	uintptr_t integers[2];
+	unsigned char vectors[2][16];
+};
+#define ARCH_FRAME_SET_NEAR(frame, values) ((void)(frame), (void)(values))
 #define arch_frame_entry(frame)		   ((void)(frame), (const struct arch_entry *)0)
+#define arch_frame_exit(frame)		   ((void)(frame), (const struct arch_exit *)0)
+#define arch_read_long(to)		   ((void)(to))
+#define arch_read_longs(to)		   ((void)(to))
 
 static inline const void *arch_frame_at(const struct arch_frame *frame,
 					unsigned number, bool is_vector)

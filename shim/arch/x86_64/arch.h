@@ -122,22 +122,52 @@ arch_frame_arguments(const struct arch_frame *frame)
 	return (const struct arch_arguments *)(const void *)frame - 1;
 }
 
-/* The arguments of a function at its beginning.  A frame without registers has its address
- * in @near, or NULL. */
+/* The arguments of a function at its beginning, where a mark is. */
 struct arch_entry {
 	uintptr_t integers[6];
 	uintptr_t stack; /* where arguments on the stack begin */
 	unsigned char vectors[8][16];
 };
 
+/* The registers with its result when it returns. */
+struct arch_exit {
+	uintptr_t integers[2];
+	unsigned char vectors[2][16];
+};
+
+/* A frame without registers has the address of one of them in @near, or NULL. */
 static inline const struct arch_entry *
 arch_frame_entry(const struct arch_frame *frame)
 {
-	return frame->has_registers ? 0 :
-				      (const struct arch_entry *)frame->near;
+	return frame->has_registers || frame->event != 0 ?
+		       0 :
+		       (const struct arch_entry *)frame->near;
 }
 
-#define ARCH_FRAME_SET_ENTRY(frame, entry) ((void)((frame)->near = (entry)))
+static inline const struct arch_exit *
+arch_frame_exit(const struct arch_frame *frame)
+{
+	return frame->has_registers || frame->event != 1 ?
+		       0 :
+		       (const struct arch_exit *)frame->near;
+}
+
+#define ARCH_FRAME_SET_NEAR(frame, values) ((void)((frame)->near = (values)))
+
+/* The x87 registers with a result: st0, or st0 and st1. */
+static inline void arch_read_long(unsigned char *to)
+{
+	__asm__ volatile("fstpt (%0)\n\tfldt (%0)" : : "r"(to) : "memory");
+}
+
+static inline void arch_read_longs(unsigned char *to)
+{
+	__asm__ volatile("fstpt (%0)\n\tfstpt 16(%0)\n\t"
+			 "fldt 16(%0)\n\tfldt (%0)"
+			 :
+			 : "r"(to)
+			 : "memory");
+}
 
 /* The value of has_registers if arch_arguments exist. */
 #define ARCH_FRAME_ALL		    2

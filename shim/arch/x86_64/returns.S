@@ -29,26 +29,29 @@
  *
  *     (rsp+80+8*kept)  the slot
  *     (rsp+72+8*kept)  the hook's frame; r11, if @kept, otherwise rax
- *     (rsp+64+8*kept)  the word below the frame
+ *     (rsp+64+8*kept)  the word below the frame; the argument registers are below it
  *     (rsp)            the thunk
  */
 	.macro	SAVE_ENTRY kept
-	.if	\kept
-	push	24(%r11)
-	.cfi_adjust_cfa_offset 8
+	.ifeq	\kept
 	MARK_PUSH rax
-	.else
-	MARK_PUSH rax
-	push	24(%r11)
-	.cfi_adjust_cfa_offset 8
 	.endif
-	MARK_PUSH rcx, rdx, rsi, rdi, r8, r9, r10, r11
+	push	24(%r11)
+	.cfi_adjust_cfa_offset 8
+	MARK_PUSH rcx, rdx, rsi, rdi, r8, r9	/* returns.c reads them */
+	.if	\kept
+	MARK_PUSH rax
+	.endif
+	MARK_PUSH r10, r11
 	.endm
 
 	.macro	RESTORE_ENTRY kept
-	MARK_POP	r11, r10, r9, r8, rdi, rsi, rdx, rcx
+	MARK_POP	r11, r10
 	.if	\kept
 	MARK_POP	rax
+	.endif
+	MARK_POP	r9, r8, rdi, rsi, rdx, rcx
+	.if	\kept
 	add	$16, %rsp
 	.cfi_adjust_cfa_offset -16
 	.else

@@ -72,8 +72,8 @@
 	.endm
 
 /*
- * All other plans.  Below the mark's return address is a struct arch_frame without
- * registers of the program: no query finds an argument or a result.
+ * All other plans.  Below the mark's return address is a struct arch_frame; sources_run
+ * reads arguments and results from what is below it.
  *
  *     (rbp+152) what the stack pointer was at the mark; the call site
  *     (rbp+144) the distance << 8
@@ -112,6 +112,8 @@
 	ja	4f
 	sub	$(16*16), %rsp
 	VECTORS	movaps, xmm, 16, 1
+	mov	%rsp, %rsi
+	mov	$16, %edx
 	call	sources_run
 	VECTORS	movaps, xmm, 16, 0
 1:	lea	-72(%rbp), %rsp
@@ -134,11 +136,15 @@
 	.cfi_offset %rbp, -72
 2:	sub	$(16*32), %rsp
 	VECTORS	vmovaps, ymm, 32, 1
+	mov	%rsp, %rsi
+	mov	$32, %edx
 	call	sources_run
 	VECTORS	vmovaps, ymm, 32, 0
 	jmp	1b
 4:	sub	$(16*64), %rsp
 	VECTORS	vmovaps, zmm, 64, 1
+	mov	%rsp, %rsi
+	mov	$64, %edx
 	call	sources_run
 	VECTORS	vmovaps, zmm, 64, 0
 	jmp	1b

@@ -16,7 +16,7 @@
 #include <shim/typetree.h>
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 8
+#define DEBUGINFO_VERSION 9
 #define DEBUGINFO_RANGES  16
 
 struct debuginfo_range {

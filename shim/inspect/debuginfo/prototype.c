@@ -68,6 +68,12 @@ uint8_t prototype_is_optional(Dwarf_Die *function)
 	return is_made_by_clang(function) && is_optimized(function);
 }
 
+/* Whether a compiler that has optimized the function may have seen all its callers. */
+static uint8_t is_local(Dwarf_Die *function)
+{
+	return is_optimized(function) && !has_flag(function, DW_AT_external);
+}
+
 static unsigned count_parameters(Dwarf_Die *function)
 {
 	unsigned count = 0;
@@ -291,11 +297,13 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 	uint64_t convention = DW_CC_normal;
 	bool is_odd = false, is_c = false;
 	uint8_t is_optional = prototype_is_optional(function);
+	uint8_t local = is_local(function);
 	size_t count = 1;
 
 	read_number(function, DW_AT_calling_convention, &convention);
 	classify_value(&written, &values[0]);
 	values[0].may_tail_call = is_made_by_clang(function);
+	values[0].is_local = local;
 	/* Without a prototype a float is passed as a double. */
 	if (!is_known_language(&written, &is_c) ||
 	    (is_c && !has_flag(&written, DW_AT_prototyped)) ||
@@ -312,6 +320,8 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 			return 0;
 		classify_value(&child, &values[count]);
 		values[count].is_optional = is_optional;
+		values[count].is_local = local;
+		values[count].is_optimized = is_optimized(function);
 		/* Some copies of constructors of classes with virtual bases lack
 		 * their hidden parameters. */
 		if (has_flag(&child, DW_AT_artificial)) {

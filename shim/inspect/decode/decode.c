@@ -10,6 +10,7 @@
 #include "inspect/decode/decode.h"
 #include "inspect/decode/instruction.h"
 #include "inspect/decode/passed.h"
+#include "inspect/decode/uses.h"
 
 #include <string.h>
 
@@ -292,14 +293,22 @@ static bool is_table(const struct instruction *before,
 /* Whether any jump in the function may lead out of it. */
 static bool may_leave(const struct decode_call *call)
 {
+	const struct decode_location location = { .function = call->function,
+						  .end = call->end };
 	struct instruction instruction, before = { .at = 0 };
 	const uintptr_t *slot;
 	uintptr_t target;
+	uintptr_t at = call->entry ? call->entry : call->function, next;
 
-	for (uintptr_t at = call->function; at < call->end;
-	     at = instruction_next(&instruction)) {
+	for (; at != call->end; at = next) {
 		if (!instruction_decode(&instruction, at))
 			return true;
+		next = uses_next(&location, &instruction);
+		if (next == 0 || (at < call->end && next > call->end))
+			return true;
+		/* From moved instructions to those behind them. */
+		if (next != instruction_next(&instruction))
+			continue;
 		if (instruction.head.meta.category == ZYDIS_CATEGORY_COND_BR ||
 		    instruction.head.meta.category ==
 			    ZYDIS_CATEGORY_UNCOND_BR) {
@@ -407,6 +416,8 @@ const struct decode shim_decode = {
 	.passed = passed_find,
 	.result = decode_result,
 	.run = decode_run,
+	.reads = uses_after_call,
+	.writes = uses_write,
 	.copy = decode_copy,
 	.entries = decode_entries,
 };

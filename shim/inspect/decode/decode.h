@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 9
+#define DECODE_VERSION 10
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -43,12 +43,16 @@ struct decode_answer {
 enum decode_where {
 	DECODE_NOWHERE, /* the value is lost */
 	DECODE_IN_REGISTER,
-	DECODE_IN_VECTOR,   /* at @offset in a vector register */
-	DECODE_ON_STACK,    /* at decode_frame + offset */
-	DECODE_ABOVE_SP,    /* at the stack pointer + offset */
-	DECODE_AT_ENTRY,    /* at @offset in arch_frame_entry() */
+	DECODE_IN_VECTOR, /* at @offset in a vector register */
+	DECODE_ON_STACK,  /* at decode_frame + offset */
+	DECODE_ABOVE_SP,  /* at the stack pointer + offset */
+	/* At @offset in an argument register of arch_frame_entry(): @number counts those of
+	 * the convention, vectors from DECODE_ENTRY_VECTOR. */
+	DECODE_AT_ENTRY,
 	DECODE_ABOVE_ENTRY, /* at the stack's first argument + offset */
 };
+
+#define DECODE_ENTRY_VECTOR 16
 
 struct decode_place {
 	uint8_t where, number;
@@ -84,6 +88,11 @@ struct decode_location {
 	uintptr_t function;
 	uintptr_t end;	/* of its code */
 	uintptr_t hook; /* the instruction after the hook's call */
+	/* For a mark at the function's beginning, where the arguments are in the registers of
+	 * the convention: where the function's code begins behind the mark; otherwise 0. */
+	uintptr_t entry;
+	/* Its callers pass all arguments, used or not; @end may be 0. */
+	bool is_complete;
 	const struct prototype_value *values; /* the result, the parameters */
 	uint32_t count;
 };
@@ -91,8 +100,9 @@ struct decode_location {
 /* A call whose return address is known. */
 struct decode_call {
 	uintptr_t function;
-	uintptr_t end;	/* of its code */
-	uintptr_t site; /* the instruction after the call */
+	uintptr_t end;	 /* of its code */
+	uintptr_t site;	 /* the instruction after the call */
+	uintptr_t entry; /* behind a mark at the beginning; or 0 */
 	bool may_tail_call;
 	uint8_t number; /* answer: the register with the function's address */
 };
@@ -252,6 +262,11 @@ struct decode {
 	enum shim_unavailable (*run)(const struct decode_recipe *recipe,
 				     struct decode_machine *machine,
 				     uintptr_t site, uintptr_t *start);
+	/* Whether the code behind the call reads the register before it writes it, so that
+	 * the callee's result is in it; vector registers from 16. */
+	bool (*reads)(uintptr_t site, unsigned number);
+	/* Whether the code of a function, from @location->entry on, writes it. */
+	bool (*writes)(const struct decode_location *location, unsigned number);
 	/* Copies code; returns the size of the copy, 0 if its first instruction cannot
 	 * be copied.  The caller calls it twice with the same @places: the first call
 	 * only counts, the second one writes.  Any number of threads at once. */

@@ -51,6 +51,18 @@ static void drop_slots(struct state *state)
 	state->arguments_written = true;
 }
 
+/* Where Microsoft's convention has room for the argument registers: above the return
+ * address. */
+static bool is_home(const struct value *place, unsigned number)
+{
+	static const uint8_t registers[] = { 1, 2, 8, 9 };
+	uint64_t home = (uint64_t)place->number / 8 - 1;
+
+	return place->origin == ADDRESS && place->number > 0 &&
+	       place->number % 8 == 0 && home < sizeof(registers) &&
+	       registers[home] == number;
+}
+
 static void store_value(struct state *state, const struct value *place,
 			uint32_t size, const struct value *value)
 {
@@ -60,8 +72,10 @@ static void store_value(struct state *state, const struct value *place,
 		if (!overlaps(&state->slots[i], place, size))
 			state->slots[kept++] = state->slots[i];
 	state->slot_count = kept;
-	/* A function that saves one of these registers is declared ms_abi. */
-	if (value->origin == ENTRY && value->number >= VECTOR + 8)
+	/* A function that saves one of these registers, or stores arguments there, is
+	 * declared ms_abi. */
+	if (value->origin == ENTRY && (value->number >= VECTOR + 8 ||
+				       is_home(place, (unsigned)value->number)))
 		state->is_foreign = true;
 	/* The same holds for a function that overwrites the return address. */
 	if (place->origin == ADDRESS && place->number + size > 0)

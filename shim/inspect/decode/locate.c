@@ -6,11 +6,15 @@
  * locations are filled.  So locate.c follows the few instructions from the entry to the
  * call, and tracks which registers and stack slots contain values from the entry
  * (entry_state).
+ *
+ * At a mark at the function's beginning, all values are where the convention puts them.
+ * The code behind the mark then shows which ones the function uses (uses.c).
  */
 #include "inspect/decode/decode.h"
 
 #include "inspect/decode/entry_state.h"
 #include "inspect/decode/instruction.h"
+#include "inspect/decode/uses.h"
 
 #include <shim/values.h>
 #include <stddef.h>
@@ -200,19 +204,25 @@ static bool is_jumped_into(const struct decode_location *location)
 	return false;
 }
 
+static void begin_state(struct state *state)
+{
+	memset(state, 0, sizeof(*state));
+	for (int i = 0; i < 2 * VECTOR; i++)
+		state->registers[i] = (struct value){ ENTRY,
+						      i < VECTOR ? 8 : 64, 0,
+						      i };
+	state->registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
+}
+
 static bool walk_to_hook(const struct decode_location *location,
 			 struct state *common)
 {
 	static struct walk walk; /* too large for the stack */
-	struct value *registers = walk.way.state.registers;
 
 	memset(&walk, 0, sizeof(walk));
 	walk.location = location;
 	walk.way.at = location->function;
-	for (int i = 0; i < 2 * VECTOR; i++)
-		registers[i] = (struct value){ ENTRY, i < VECTOR ? 8 : 64, 0,
-					       i };
-	registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
+	begin_state(&walk.way.state);
 	while (take_step(&walk))
 		if (++walk.steps > STEPS_MAX)
 			return false;
@@ -221,6 +231,31 @@ static bool walk_to_hook(const struct decode_location *location,
 		return false;
 	*common = walk.common;
 	return true;
+}
+
+/* Executes the straight code at the beginning of a function with a mark there. */
+static void walk_from_mark(const struct decode_location *location,
+			   struct state *state)
+{
+	struct instruction instruction;
+	uintptr_t at = location->entry, next;
+
+	begin_state(state);
+	for (int i = 0;
+	     i < STEPS_MAX && at && instruction_decode(&instruction, at); i++) {
+		next = uses_next(location, &instruction);
+		if (next == instruction_next(&instruction)) {
+			if (instruction.head.meta.category ==
+				    ZYDIS_CATEGORY_COND_BR ||
+			    instruction.head.meta.category ==
+				    ZYDIS_CATEGORY_UNCOND_BR ||
+			    state_is_lost_by(&instruction))
+				break;
+			note_width(state, &instruction);
+			state_execute(state, &instruction);
+		}
+		at = next;
+	}
 }
 
 /* --- locations --- */
@@ -401,17 +436,24 @@ static bool is_read(const struct decode_location *location,
 {
 	static struct state state;
 	struct instruction instruction;
+	uintptr_t at = location->function;
 
 	memset(&state, 0, sizeof(state));
 	state.registers[SP] = (struct value){ ADDRESS, 8, 0, 0 };
 	state.registers[BP] = common->registers[BP];
-	for (uintptr_t at = location->function; at < location->end;
-	     at = instruction_next(&instruction)) {
-		if (!instruction_decode(&instruction, at))
+	if (location->entry)
+		at = location->entry;
+	for (; at && at != location->end;
+	     at = uses_next(location, &instruction)) {
+		if (!instruction_decode(&instruction, at) ||
+		    (at < location->end &&
+		     instruction_next(&instruction) > location->end))
 			return false;
 		if (reads(&state, &instruction, offset, size))
 			return true;
-		follow_sp(&state, common, &instruction);
+		if (uses_next(location, &instruction) ==
+		    instruction_next(&instruction))
+			follow_sp(&state, common, &instruction);
 	}
 	return false;
 }
@@ -426,15 +468,51 @@ struct convention {
 	unsigned integers, vectors;
 	int32_t stack;
 	bool is_lost, is_stack_lost, are_vectors_lost;
+	uint32_t used; /* registers that the function reads (uses.h) */
 };
 
 static const uint8_t integer_registers[] = { 7, 6, 2, 1, 8, 9 };
+
+/* The argument register @number at a mark at the beginning. */
+static struct decode_place place_at_mark(const struct convention *convention,
+					 int number)
+{
+	struct decode_place place = {
+		.where = DECODE_AT_ENTRY,
+		.number = (uint8_t)(number - VECTOR + DECODE_ENTRY_VECTOR),
+		.entry = (uint8_t)(number + 1),
+		.is_unused = !(convention->used & 1u << number),
+	};
+
+	if (number < VECTOR)
+		for (place.number = 0;
+		     integer_registers[place.number] != number;)
+			place.number++;
+	return place;
+}
+
+static struct decode_place locate_register(const struct convention *convention,
+					   int number, uint32_t size)
+{
+	return convention->location->entry ?
+		       place_at_mark(convention, number) :
+		       find_place(convention->state, number, size);
+}
+
+/* Whether callers may omit the argument if the function does not read it. */
+static bool may_lack(const struct convention *convention,
+		     const struct prototype_value *value)
+{
+	return value->is_optional ||
+	       (convention->location->entry && value->is_local);
+}
 
 /* The caller may omit an argument on the stack that the function does not read. */
 static bool is_unused(const struct convention *convention,
 		      const struct prototype_value *value)
 {
-	return value->is_optional &&
+	return may_lack(convention, value) &&
+	       !convention->location->is_complete &&
 	       !is_read(convention->location, convention->state,
 			convention->stack, value->size);
 }
@@ -460,6 +538,10 @@ static void locate_on_stack(struct convention *convention,
 			.offset = convention->stack,
 			.is_unused = is_unused(convention, value),
 		};
+	if (places->eightbytes[0].where && convention->location->entry) {
+		places->eightbytes[0].where = DECODE_ABOVE_ENTRY;
+		places->eightbytes[0].offset -= 8;
+	}
 	convention->stack += (int32_t)((value->size + 7) / 8 * 8);
 }
 
@@ -469,10 +551,10 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 }
 
 /* A value whose eightbytes are both in one vector register. */
-static void find_whole(const struct state *state, int number,
+static void find_whole(const struct convention *convention, int number,
 		       struct decode_places *places)
 {
-	struct decode_place place = find_place(state, number, 16);
+	struct decode_place place = locate_register(convention, number, 16);
 
 	places->eightbytes[0] = places->eightbytes[1] = place;
 	places->eightbytes[1].offset += 8;
@@ -488,13 +570,14 @@ static void locate_half(struct convention *convention,
 	struct prototype_value part = half;
 
 	if (convention->integers < 6) {
-		places->eightbytes[i] = find_place(
-			convention->state,
-			integer_registers[convention->integers++], 8);
-		places->eightbytes[i].is_unused &= value->is_optional;
+		places->eightbytes[i] = locate_register(
+			convention, integer_registers[convention->integers++],
+			8);
+		places->eightbytes[i].is_unused &= may_lack(convention, value);
 		return;
 	}
 	part.is_optional = value->is_optional;
+	part.is_local = value->is_local;
 	locate_on_stack(convention, &part, false, &stack);
 	places->eightbytes[i] = stack.eightbytes[0];
 	if (stack.eightbytes[0].where == DECODE_NOWHERE)
@@ -547,13 +630,13 @@ static void locate_in_registers(struct convention *convention,
 				     VECTOR + (int)convention->vectors++;
 
 		if (value->is_whole)
-			find_whole(convention->state, number, places);
+			find_whole(convention, number, places);
 		else
-			places->eightbytes[i] = find_place(
-				convention->state, number,
-				bytes_used(value, i, left));
+			places->eightbytes[i] = locate_register(
+				convention, number, bytes_used(value, i, left));
 		for (int k = 0; k < 2; k++)
-			places->eightbytes[k].is_unused &= value->is_optional;
+			places->eightbytes[k].is_unused &= may_lack(convention,
+								    value);
 		left -= smaller(left, 8);
 		if (value->is_whole)
 			break;
@@ -582,7 +665,9 @@ static void locate_vector(struct convention *convention,
 		return;
 	place = find_place(convention->state,
 			   VECTOR + (int)convention->vectors++, value->size);
-	/* The hook can read 16 bytes of a vector register. */
+	/* The hook, and a mark, can read 16 bytes of a vector register. */
+	if (convention->location->entry)
+		return;
 	if (place.where != DECODE_ABOVE_SP) {
 		places->reason = SHIM_UNAVAILABLE_OPTIMIZED_OUT;
 		return;
@@ -595,12 +680,13 @@ static void locate_argument(struct convention *convention,
 			    const struct prototype_value *value,
 			    struct decode_places *places)
 {
-	static const struct prototype_value address = {
+	const struct prototype_value address = {
 		.size = 8,
 		.kind = PROTOTYPE_REGISTERS,
 		.classes = { PROTOTYPE_INTEGER },
 		/* Callers may leave an object unset that the function does not read. */
-		.is_optional = 1,
+		.is_optional = !convention->location->entry ||
+			       value->is_optimized,
 	};
 
 	switch (value->kind) {
@@ -642,6 +728,20 @@ static void set_reasons(const struct decode_location *location,
 		places[i].reason = (uint8_t)reason;
 }
 
+static void begin_at_mark(struct convention *convention, struct state *state)
+{
+	const struct decode_location *location = convention->location;
+
+	convention->has_frame = true;
+	convention->used = UINT32_MAX;
+	begin_state(state);
+	if (location->is_complete)
+		return;
+	convention->used = uses_at_entry(location);
+	walk_from_mark(location, state);
+	state->arguments_written = false; /* by code behind the mark */
+}
+
 void decode_arguments(const struct decode_location *location,
 		      struct decode_frame *frame, struct decode_places *places)
 {
@@ -654,22 +754,30 @@ void decode_arguments(const struct decode_location *location,
 
 	memset(places, 0, location->count * sizeof(*places));
 	memset(frame, 0, sizeof(*frame));
-	if (!walk_to_hook(location, &state)) {
+	if (location->entry) {
+		begin_at_mark(&convention, &state);
+	} else if (!walk_to_hook(location, &state)) {
 		set_reasons(location, reason_of(location), places);
 		return;
+	} else {
+		convention.has_frame = find_frame(&state, frame);
+		frame->is_overwritten = state.arguments_written;
+		for (size_t i = 0; i < KEPT_COUNT; i++)
+			frame->kept[i] = find_place(&state, seen_registers[i],
+						    8);
 	}
-	set_reasons(location, SHIM_UNAVAILABLE_NOT_UNDERSTOOD, places);
-	convention.has_frame = find_frame(&state, frame);
-	frame->is_overwritten = state.arguments_written;
-	for (size_t i = 0; i < KEPT_COUNT; i++)
-		frame->kept[i] = find_place(&state, seen_registers[i], 8);
+	set_reasons(location,
+		    state.is_foreign ? SHIM_UNAVAILABLE_CODE :
+				       SHIM_UNAVAILABLE_NOT_UNDERSTOOD,
+		    places);
+	convention.is_lost = state.is_foreign;
 	/* The caller passes the address for a large result. */
 	if (location->values[0].kind == PROTOTYPE_MEMORY ||
 	    location->values[0].kind == PROTOTYPE_REFERENCE)
 		convention.integers = 1;
-	convention.is_lost = location->values[0].kind == PROTOTYPE_UNKNOWN &&
-			     !(location->values[0].is_vector &&
-			       state.widest >= location->values[0].size);
+	convention.is_lost |= location->values[0].kind == PROTOTYPE_UNKNOWN &&
+			      !(location->values[0].is_vector &&
+				state.widest >= location->values[0].size);
 	for (uint32_t i = 1; i < location->count && !convention.is_lost; i++)
 		locate_argument(&convention, &location->values[i], &places[i]);
 }
