@@ -130,8 +130,6 @@ bool units_find(Dwarf *dwarf, uint64_t address, Dwarf_Die *unit)
 
 void units_forget(void)
 {
-	for (unsigned i = 0; i < FILES_MAX; i++) {
+	for (unsigned i = 0; i < FILES_MAX; i++)
 		files[i].dwarf = NULL;
-		files[i].count = 0;
-	}
 }
