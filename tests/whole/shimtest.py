@@ -340,6 +340,9 @@ def main():
     library = without_blanks(library, 2)
     fixtures_link = without_blanks(fixtures, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # A shell without job control ignores these in what it starts in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     try:
         run_tests(sys.argv[4:])
     finally:
