@@ -280,6 +280,20 @@ static inline bool tree_settles(void)
 			path_writer->settle(tree_hot.trace));
 }
 
+/*
+ * A trace has to write the call while it opens, with signals blocked or announced.  To
+ * make the node of a new path, neither is necessary, so programs with many paths need no
+ * system calls.  Returns NULL if the slow path has more to do.
+ */
+static inline struct shim_node *make_quietly(struct tree *tree,
+					     struct shim_node *current,
+					     uint64_t function, uint64_t frame)
+{
+	if (!tree_is_traced || tree->lost_depth || tree->landed == frame)
+		return NULL;
+	return node_make(tree, current, function, 0);
+}
+
 static bool wants_arguments(shim_function function)
 {
 	for (const struct path_client **at = path_clients; *at; at++)
@@ -327,6 +341,8 @@ __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 		    (function | SHIM_NODE_EXACT) ||
 	    node->parent != (uint64_t)current) {
 		node = find(tree->table, current, function, 0);
+		if (UNLIKELY(!node))
+			node = make_quietly(tree, current, function, frame);
 		if (UNLIKELY(!node)) {
 			enter_slowly(function, 0, sp);
 			return;
