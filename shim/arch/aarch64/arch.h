@@ -9,8 +9,8 @@
 
 /* A system call without libc: it keeps errno, uses no PLT, and is no cancellation
  * point.  Returns -errno on failure. */
-static inline long arch_syscall(long number, long a, long b, long c, long d,
-				long e, long f)
+static inline __attribute__((always_inline)) long
+arch_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = number;
 	register long x0 __asm__("x0") = a;

@@ -10,8 +10,8 @@
 
 /* A system call without libc: it keeps errno, uses no PLT, and is no cancellation
  * point.  Returns -errno on failure. */
-static inline long arch_syscall(long number, long a, long b, long c, long d,
-				long e, long f)
+static inline __attribute__((always_inline)) long
+arch_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
