@@ -148,7 +148,11 @@ static const uint8_t entries[] = { 8,  7,  3,  2,  9,  10, 17, 18, 19, 20, 21,
 	  "mov %rdi, %r12; movups %xmm1, (%rsp); " \
 	  "movhps %xmm0, (%rsp)", \
 	  "ibjD", "a") \
-	P(frame_pointer_lost, "mov -8(%rbp), %rdi", "", "D")
+	P(frame_pointer_lost, "mov -8(%rbp), %rdi", "", "D") \
+	P(not_for_arguments, \
+	  "mov %rbx, %rax; mov %rbx, %r10; mov %rbx, %r11; " \
+	  "movups 8(%rsp), %xmm8; movups 8(%rsp), %xmm15", \
+	  "", "DSxy89abcdefghijklmnop")
 
 /* Earlier code cannot be seen: it may have run elsewhere. */
 #define P(name, code, found, lost) \
@@ -234,6 +238,11 @@ static bool is_found(const struct decode_passed *passed, unsigned i)
 	return false;
 }
 
+static bool is_argument(unsigned entry)
+{
+	return memchr(entries, (int)entry, sizeof(entries)) != NULL;
+}
+
 __attribute__((used)) void check(void)
 {
 	struct decode_range range = { (uintptr_t)calls[current].call,
@@ -248,6 +257,8 @@ __attribute__((used)) void check(void)
 		unsigned shift = 64 - value->size * 8u;
 
 		cr_assert(value->size > 0 && value->size <= 8);
+		cr_assert(is_argument(value->entry), "%s: %u",
+			  calls[current].name, value->entry);
 		cr_expect(eq(u64, evaluate(value) << shift,
 			     passed_in(value->entry) << shift),
 			  "%s: %u", calls[current].name, value->entry);
