@@ -102,3 +102,29 @@ Test(context_buffers, each_size_has_its_room)
 	}
 	cr_expect(eq(ptr, context_buffer_take(CONTEXT_BUFFER_MAX + 1), NULL));
 }
+
+/* 4 MiB of each size, from 32 bytes to 512 KiB by factors of 4; smaller buffers may take
+ * larger blocks. */
+Test(context_buffers, all_blocks_of_all_sizes_can_be_taken)
+{
+	unsigned char *large[8], *last = NULL;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		large[i] = context_buffer_take(CONTEXT_BUFFER_MAX);
+		cr_assert(ne(ptr, large[i], NULL));
+		memset(large[i], (int)i, CONTEXT_BUFFER_MAX);
+	}
+	cr_assert(eq(ptr, context_buffer_take(CONTEXT_BUFFER_MAX), NULL));
+	for (unsigned i = 0; i < 8; i++) {
+		cr_assert(eq(uint, large[i][0], i));
+		cr_assert(eq(uint, large[i][CONTEXT_BUFFER_MAX - 1], i));
+		cr_assert(eq(int, context_buffer_give_back(large[i]), 1));
+	}
+	for (void *buffer; (buffer = context_buffer_take(1)); count++)
+		last = buffer;
+	cr_assert(eq(uint, count,
+		     131072 + 32768 + 8192 + 2048 + 512 + 128 + 32 + 8));
+	cr_assert(eq(int, context_buffer_give_back(last), 1));
+	cr_assert(eq(ptr, context_buffer_take(CONTEXT_BUFFER_MAX), last));
+}

@@ -130,6 +130,9 @@ def memory_missing(run, base):
     got, wanted = run.about.get('memory'), base.about['memory']
     if not got:
         return 'all'
+    # A block that could not be noted is a new one when it is reallocated.
+    if run.about['memory_untold']:
+        return 0
     return {name: (got[name], wanted[name]) for name in names
             if got[name] != wanted[name]} if not counted_as_lost(run) else 0
 
