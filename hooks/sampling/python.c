@@ -146,6 +146,7 @@ static void find_interpreter(shim_image image)
 void python_begin(void)
 {
 	find_interpreter(0);
+	shim_symbol_expect("_PyRuntime");
 }
 
 void python_image_loaded(shim_image image)

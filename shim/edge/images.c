@@ -254,13 +254,30 @@ static bool ignores_caller(const char *path, const void *caller)
 
 /* --- opening --- */
 
+static bool modules_want_images(void)
+{
+	struct shim_profiler_handle *handle = NULL;
+
+	if (events_counts.image_loaded > 0)
+		handle = events_first();
+	while (handle && (handle->builtin || !handle->image_loaded))
+		handle = events_next(handle);
+	return handle != NULL;
+}
+
+/* Whether each object must be scanned for when it is opened. */
+static bool is_each_wanted(void)
+{
+	return coverage_is_on() || prefetch_is_on() || plan_watches_images() ||
+	       sources_are_on() ||
+	       (events_counts.image_loading | events_counts.image_failed) ||
+	       modules_want_images();
+}
+
 static bool is_watched(const char *path, int flags)
 {
 	return path && !(flags & RTLD_NOLOAD) && state_get() == STATE_RUNNING &&
-	       (coverage_is_on() || prefetch_is_on() || plan_watches_images() ||
-		sources_are_on() ||
-		(events_counts.image_loading | events_counts.image_failed |
-		 events_counts.image_loaded));
+	       (image_expected() || is_each_wanted());
 }
 
 /* Raises image_failed.  True if it has taken the loader's message, so that the
@@ -278,6 +295,19 @@ static bool raise_failed(const char *path)
 	text_add(&text, reason ? reason : "");
 	RAISE(image_failed, path, copy);
 	return true;
+}
+
+/* Whether a new object has the symbol that a profiler of shim waits for.  New objects are
+ * the last of the loader's list. */
+static bool is_expected_since(const struct loads *before)
+{
+	const char *symbol = image_expected();
+	struct loads now = count_loads();
+
+	if (!symbol || !now.is_known || !before->is_known)
+		return symbol != NULL;
+	return now.loaded != before->loaded &&
+	       lookup_last_define(now.loaded - before->loaded, symbol);
 }
 
 static void look_again_after(const struct objects *before)
@@ -303,6 +333,16 @@ static void *open_watched(const char *path, int flags)
 		handle = real_dlopen(path, flags);
 	if (handle)
 		look_again_after(&before);
+	return handle;
+}
+
+static void *open_expecting(const char *path, int flags)
+{
+	struct loads before = count_loads();
+	void *handle = real_dlopen(path, flags);
+
+	if (handle && is_expected_since(&before))
+		open_look_again(NULL);
 	return handle;
 }
 
@@ -337,7 +377,8 @@ void *edge_opens(const char *path, int flags, long unused, const void *caller)
 	coverage_prepare();
 	RAISE(image_loading, path);
 	if (ignores_caller(path, caller))
-		return (void *)open_watched;
+		return is_each_wanted() ? (void *)open_watched :
+					  (void *)open_expecting;
 	image_opening(true);
 	return (void *)real_dlopen;
 }

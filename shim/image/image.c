@@ -724,6 +724,18 @@ bool image_is_unseen(void)
 	return __atomic_load_n(&is_unseen, __ATOMIC_ACQUIRE);
 }
 
+static const char *expected;
+
+void image_expect(const char *symbol)
+{
+	__atomic_store_n(&expected, symbol, __ATOMIC_RELEASE);
+}
+
+const char *image_expected(void)
+{
+	return __atomic_load_n(&expected, __ATOMIC_ACQUIRE);
+}
+
 void image_look_for(uintptr_t address)
 {
 	static unsigned next;

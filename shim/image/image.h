@@ -90,6 +90,11 @@ void image_look_for_added(const struct image_objects *added);
 void image_opening(bool unseen);
 bool image_is_unseen(void);
 
+/* An opened object that defines @symbol must be scanned for at once.  image_expected returns
+ * that symbol, or NULL. */
+void image_expect(const char *symbol);
+const char *image_expected(void);
+
 /* Scans if shim knows no image at @address, unless an earlier scan found none there. */
 void image_look_for(uintptr_t address);
 

@@ -4,6 +4,7 @@
  */
 #include "module/builtin.h"
 
+#include "image/image.h"
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "os/text.h"
@@ -89,6 +90,11 @@ void *shim_symbol_find_in(shim_image image, const char *name, size_t *size)
 		return NULL;
 	return lookup_within((uintptr_t)base, (uintptr_t)base + length, name,
 			     size);
+}
+
+void shim_symbol_expect(const char *symbol)
+{
+	image_expect(symbol);
 }
 
 const char *shim_budget_setting(void)

@@ -637,6 +637,40 @@ void *lookup_within(uintptr_t start, uintptr_t end, const char *name,
 	return search.found;
 }
 
+/* --- the last objects --- */
+
+struct last_search {
+	unsigned long long count;
+	const char *symbol;
+	bool is_found;
+};
+
+/* Called with the loader's lock held: no object is loaded or unloaded. */
+static int search_last(struct dl_phdr_info *unused, size_t size, void *argument)
+{
+	struct last_search *search = argument;
+	struct name_hash name_hash = hash_of_name(search->symbol);
+	const struct link_map *map = lookup_list()->r_map;
+
+	(void)unused;
+	(void)size;
+	while (map && map->l_next)
+		map = map->l_next;
+	for (; map && search->count > 0 && !search->is_found;
+	     map = map->l_prev, search->count--)
+		search->is_found = find_symbol(map, &name_hash) != NULL;
+	return 1;
+}
+
+bool lookup_last_define(unsigned long long count, const char *name)
+{
+	struct last_search search = { count, name, false };
+
+	if (lookup_list())
+		dl_iterate_phdr(search_last, &search);
+	return search.is_found;
+}
+
 /* --- libraries of shim --- */
 
 #define OPENED_MAX 16

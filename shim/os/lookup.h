@@ -69,6 +69,10 @@ void *lookup_in(const struct link_map *object, const char *name);
 void *lookup_within(uintptr_t start, uintptr_t end, const char *name,
 		    size_t *size);
 
+/* Whether one of the last @count objects of the loader's list defines @name.  Takes the
+ * loader's lock. */
+bool lookup_last_define(unsigned long long count, const char *name);
+
 /*
  * The first definition in an object and its dependencies, or NULL.  lookup_near searches
  * the object that contains @code, lookup_beside the object with the soname or file name

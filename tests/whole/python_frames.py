@@ -245,6 +245,49 @@ def an_interpreter_that_is_opened_later_is_read():
         expect(functions['leaf']['file'].endswith('task.py'), functions['leaf'])
 
 
+ROUNDS = 20
+
+CLOSER = """
+#include <dlfcn.h>
+
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < %d; i++) {
+		void *library = dlopen(argv[1], RTLD_NOW);
+
+		if (!library || dlclose(library) != 0)
+			return 9;
+	}
+	return argc - 2;
+}
+""" % ROUNDS
+
+
+@test
+def libraries_without_an_interpreter_are_not_looked_for_when_they_are_opened():
+    shimtest.need('strace')
+    folder = new_directory('closer')
+    source, library = (os.path.join(folder, name)
+                       for name in ('closer.c', 'other.so'))
+    with open(source, 'w') as file:
+        file.write(CLOSER)
+    with open(os.path.join(folder, 'other.c'), 'w') as file:
+        file.write('int other(void) { return 1; }\n')
+    subprocess.run(['gcc', '-shared', '-fPIC', '-o', library, file.name],
+                   check=True)
+    log = os.path.join(folder, 'log')
+    done = run(['strace', '-qq', '-o', log, '-e', 'trace=openat',
+                compile(source, instrument=False), library],
+               new_directory('recording'), 'sampling')
+    if not os.path.exists(log) or not os.path.getsize(log):
+        raise Skipped('strace cannot trace: %s' % done.stderr)
+    expect_equal(done.status, 0, done.stderr)
+    with open(log) as file:
+        scans = file.read().count('/proc/self/maps')
+    # A scan after each dlclose, and those of the start.
+    expect(scans < 1.5 * ROUNDS, scans)
+
+
 @test
 def memory_that_is_no_interpreters_is_not_believed():
     for version in ('0x030b00f0', '0x030c00f0', '0x030d00f0'):
