@@ -152,6 +152,26 @@ function callsOf(times, wanted) {
     return { found, all: durations.length };
 }
 
+const LISTED_MOST = 16;         // functions whose longest calls are kept
+
+// The same for function @number.  Steps through calls meet the same functions again.
+function longestCalls(times, numbers, number) {
+    const { longest } = times;
+
+    if (!longest || longest.shown !== times.shown ||
+        longest.numbers !== numbers)
+        times.longest = { shown: times.shown, numbers, found: new Map() };
+    const { found } = times.longest;
+
+    if (!found.has(number)) {
+        if (found.size >= LISTED_MOST)
+            found.delete(found.keys().next().value);
+        found.set(number, callsOf(times,
+            numbers.map(each => each === number)));
+    }
+    return found.get(number);
+}
+
 function callColumns(times) {
     const row = at => times.shown[at.lane].rows[at.depth];
     const took = at => row(at).end[at.piece] - row(at).begin[at.piece];

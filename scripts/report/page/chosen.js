@@ -34,8 +34,8 @@ function showAroundTip(drawing, path, event) {
 // The calls of function @number in the timeline, the longest first.
 function showCalls(number) {
     const place = byId('calls');
-    const { found, all } = timeline ? callsOf(times,
-        numbersOfTimes().map(each => each === number)) : { found: [] };
+    const { found, all } = timeline ?
+        longestCalls(times, numbersOfTimes(), number) : { found: [] };
 
     place.hidden = !found.length;
     if (!found.length)

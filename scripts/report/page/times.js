@@ -273,6 +273,7 @@ function focusCall(at) {
     byId('call-facts').replaceChildren(callFacts(at));
     keepLink();
     byId('to-holder').hidden = !waitToFollow();
-    if (number >= 0)
+    // A step to another call of the same function changes nothing below.
+    if (number >= 0 && numbersOfTimes()[number] !== state.function)
         chooseFunction(numbersOfTimes()[number]);
 }
