@@ -302,6 +302,14 @@ static bool is_directory(const char *path)
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* `stat DIR`, also after --json. */
+static bool is_stat_of_recording(char *const *words)
+{
+	if (words[0] != NULL && strcmp(words[0], "--json") == 0)
+		words++;
+	return words[0] != NULL && is_directory(words[0]);
+}
+
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
@@ -311,8 +319,7 @@ int main(int argc, char **argv)
 	find_top();
 	find_parts();
 	is_read = is_among(verb, report_verbs) ||
-		  (strcmp(verb, "stat") == 0 && argc > 2 &&
-		   is_directory(argv[2]));
+		  (strcmp(verb, "stat") == 0 && is_stat_of_recording(argv + 2));
 	if (strcmp(verb, "attach") == 0 ||
 	    (strcmp(verb, "record") == 0 && names_process(argv + 2)))
 		become_attach(verb, argv + 2);

@@ -551,12 +551,14 @@ static bool say_what_was_recorded(const char *directory)
 
 static void conclude(char *directory, int wait_status)
 {
-	bool is_in_job = has_job_directory(), has_report;
+	bool is_in_job = has_job_directory(), has_report, is_empty;
 
 	recording_close(directory, wait_status);
 	recording_keep_jit_names(directory);
 	if (WIFSIGNALED(wait_status))
 		histograms_finish(settings.report, directory);
+	is_empty = recording_content(directory) != RECORDING_CALLS &&
+		   !recording_has_histograms(directory);
 	has_report = !settings.is_quiet && say_what_was_recorded(directory);
 	/* From here on, the directory of a rank may be in an archive. */
 	if (is_in_job && job_is_large(&job))
@@ -575,7 +577,7 @@ static void conclude(char *directory, int wait_status)
 	}
 	if (is_in_job && settings.has_node_files)
 		*strrchr(directory, '/') = '\0';
-	say("recording: %s", directory);
+	say(is_empty ? "empty recording: %s" : "recording: %s", directory);
 }
 
 static void end_watching(const struct start *start)

@@ -590,6 +590,7 @@ an_uninstrumented_program_is_explained() {
     # Without samples, which may or may not find the function.
     status_is 0 "$profrun" -p calltree /bin/true
     says 'nothing was recorded'
+    says '^profrun: empty recording: '
     is "$("$profrun" -q -p calltree /bin/true 2>&1)" ''
 }
 

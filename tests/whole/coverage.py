@@ -4,6 +4,7 @@
 Coverage: the lines of tests/programs/reached.c state in which case they are reached;
 apart from that, the program must behave as without shim.
 """
+import json
 import os
 import platform
 import random
@@ -707,6 +708,39 @@ def the_table_adds_up():
     text = shim_report('report', '--limit', '0', output)
     expect(text.startswith('reached: %d of %d lines' % (
         hits, sum(map(len, lines.values())))), text)
+    found = json.loads(shim_report('report', '--json', output))
+    expect_equal([found['lines_reached'], found['lines']],
+                 [hits, sum(map(len, lines.values()))], 'JSON')
+    expect_equal({row['file']: (row['lines_reached'], row['lines'])
+                  for row in found['files']},
+                 {name: (sum(c > 0 for c in file.values()), len(file))
+                  for name, file in lines.items()}, 'files of JSON')
+
+
+@test
+def files_of_the_system_are_in_no_sum():
+    x86_only()
+    folder = new_directory('system')
+    source = os.path.join(folder, 'system.cc')
+    with open(source, 'w') as file:
+        file.write('#include <string>\nint main(int argc, char **argv)\n{\n'
+                   '\treturn std::string(argv[0]).size() == 1;\n}\n')
+    program = os.path.join(folder, 'system')
+    subprocess.run(['g++', '-O0', '-g', '-o', program, source], check=True)
+    output = new_directory('recording')
+    expect_equal(run([program], output, 'coverage').status, 0, 'status')
+    found = json.loads(shim_report('report', '--json', output))
+    own = [row for row in found['files'] if not row['system']]
+    expect(len(own) < len(found['files']), found['files'])
+    for key in ('lines', 'lines_reached', 'functions', 'functions_reached'):
+        expect_equal(found[key], sum(row[key] for row in own), key)
+    page = os.path.join(folder, 'page.html')
+    shim_report('html', output, '-o', page)
+    with open(page) as file:
+        text = file.read()
+    expect('reached: %d of %d lines' % (found['lines_reached'], found['lines'])
+           in text, text[:2000])
+    expect('/usr/include/c++' not in text, text)
 
 
 @test

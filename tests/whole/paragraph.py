@@ -62,6 +62,9 @@ def json_has_what_the_report_has():
     again = subprocess.run([PROFRUN, 'stat', target, '--json'], capture_output=True,
                            text=True, check=True)
     expect_equal(json.loads(again.stdout), about, 'of the recording')
+    first = subprocess.run([PROFRUN, 'stat', '--json', target], capture_output=True,
+                           text=True)
+    expect_equal(first.stdout, again.stdout, 'the option before the recording')
     memory = json.loads(shim_report('report', target, '--format', 'json', '--memory'))
     expect_equal(about['allocations'], memory['memory']['allocations'], 'memory')
 

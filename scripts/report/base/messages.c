@@ -3,6 +3,7 @@
  * cannot survive ends it here, in die(). warn() reports any other problem once
  * and keeps the message for the JSON output.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,6 +117,12 @@ void warn(const char *format, ...)
 	fputs("profrun: ", stderr);
 	put_text(stderr, warnings[warnings_count++]);
 	fputc('\n', stderr);
+}
+
+const char *more_like_it(uint64_t count)
+{
+	return count ? keep_format(" (and %" PRIu64 " more like it)", count) :
+		       "";
 }
 
 size_t warning_count(void)

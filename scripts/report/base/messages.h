@@ -20,6 +20,8 @@ void die_after(void (*first)(void));
 void die_at_once(void);
 /* Prints the warning on stderr and keeps it for the JSON output. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* For a warning about the first of several: " (and 3 more like it)", or "". */
+const char *more_like_it(uint64_t count);
 size_t warning_count(void);
 const char *warning_text(size_t i);
 

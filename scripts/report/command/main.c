@@ -26,6 +26,7 @@
 #include "command/html.h"
 #include "command/screen.h"
 #include "common/stack.h"
+#include "export/json_coverage.h"
 #include "export/csv.h"
 #include "export/formats.h"
 #include "export/gmon.h"
@@ -77,17 +78,20 @@ static int report_coverage(const struct options *options,
 {
 	struct coverage coverage = { .line_count = 0 };
 
-	if (strcmp(options->format, "text"))
-		die_usage("--format %s: for coverage use export lcov or export "
-			  "cobertura",
-			  options->format);
+	if (!strcmp(options->format, "csv"))
+		die_usage(
+			"--format csv: for coverage use --json, export lcov or "
+			"export cobertura");
 	if (selection_is_given(&options->selection))
 		die_usage("--coverage has no --hide, --only, --focus, "
 			  "--merge-recursion");
 	coverage_add(&coverage, recording);
 	coverage_finish(&coverage);
 	coverage_merge_tests(&coverage);
-	coverage_print(output_open(NULL), &coverage, options);
+	if (!strcmp(options->format, "json"))
+		coverage_json(output_open(NULL), &coverage);
+	else
+		coverage_print(output_open(NULL), &coverage, options);
 	output_close();
 	return 0;
 }

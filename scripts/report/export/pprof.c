@@ -652,8 +652,9 @@ static void comment_losses(struct writing *writing, struct comments *comments)
 					    lost_kinds[i]));
 	if (model->open)
 		comment(writing, comments,
-			keep_format("%" PRIu64 " calls were open at the end",
-				    model->open));
+			keep_format(
+				"%" PRIu64 " %s open at the end", model->open,
+				model->open == 1 ? "call was" : "calls were"));
 	if (model->older)
 		comment(writing, comments,
 			keep_format("%" PRIu64

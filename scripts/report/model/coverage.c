@@ -159,3 +159,9 @@ size_t coverage_file_end(const struct covered *all, size_t count, size_t from)
 		end++;
 	return end;
 }
+
+bool coverage_is_system(const char *file)
+{
+	return !strncmp(file, "/usr/include/", 13) ||
+	       !strncmp(file, "/usr/lib/", 9);
+}

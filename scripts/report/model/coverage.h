@@ -59,6 +59,9 @@ size_t coverage_sum_up(struct covered *all, size_t count, bool adds);
 /* Called now and then, so that a thousand processes need the memory of one. */
 void coverage_keep_small(struct coverage *coverage);
 
+/* Whether @file is of the system, in /usr/include or /usr/lib: tables do not count it. */
+bool coverage_is_system(const char *file);
+
 /* The sum, limited to UINT64_MAX. */
 uint64_t coverage_add_counts(uint64_t a, uint64_t b);
 

@@ -499,27 +499,30 @@ static void say_damage(const struct build *build)
 	const char *name = build->file->name;
 
 	if (build->cycles)
-		warn("%s: at offset %" PRIu64 ": a node is its own ancestor "
-		     "(and %" PRIu64 " more like it); shown without callers",
-		     name, build->cycle_offset, build->cycles - 1);
+		warn("%s: at offset %" PRIu64 ": a node is its own "
+		     "ancestor%s; shown without callers",
+		     name, build->cycle_offset,
+		     more_like_it(build->cycles - 1));
 	if (build->bad_times)
 		warn("%s: at offset %" PRIu64
-		     ": a time that cannot be (and %" PRIu64
-		     " more like it); taken as not timed",
-		     name, build->bad_time_offset, build->bad_times - 1);
+		     ": a time that cannot be%s; taken as not timed",
+		     name, build->bad_time_offset,
+		     more_like_it(build->bad_times - 1));
 	if (build->bad_counts)
 		warn("%s: at offset %" PRIu64
-		     ": a count that cannot be (and %" PRIu64
-		     " more like it); not added",
-		     name, build->bad_count_offset, build->bad_counts - 1);
+		     ": a count that cannot be%s; not added",
+		     name, build->bad_count_offset,
+		     more_like_it(build->bad_counts - 1));
 	if (build->bad_extras)
-		warn("%s: at offset %" PRIu64 ": the node's extra node is "
-		     "damaged (and %" PRIu64 " more like it)",
-		     name, build->bad_extra_offset, build->bad_extras - 1);
+		warn("%s: at offset %" PRIu64
+		     ": the node's extra node is damaged%s",
+		     name, build->bad_extra_offset,
+		     more_like_it(build->bad_extras - 1));
 	if (build->bad_memory)
-		warn("%s: at offset %" PRIu64 ": the path of this memory is "
-		     "not in the file (and %" PRIu64 " more like it)",
-		     name, build->bad_memory_offset, build->bad_memory - 1);
+		warn("%s: at offset %" PRIu64
+		     ": the path of this memory is not in the file%s",
+		     name, build->bad_memory_offset,
+		     more_like_it(build->bad_memory - 1));
 }
 
 /* --- memory --- */

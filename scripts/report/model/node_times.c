@@ -28,9 +28,8 @@ void model_count_bad(struct model *model, const char *name, uint64_t count,
 	if (!count)
 		return;
 	warn("%s: at offset %" PRIu64
-	     ": a count or time that cannot be (and %" PRIu64
-	     " more like it); not added",
-	     name, first, count - 1);
+	     ": a count or time that cannot be%s; not added",
+	     name, first, more_like_it(count - 1));
 	model->damaged += count;
 }
 

@@ -128,9 +128,16 @@ static void put_file(FILE *out, const struct coverage *coverage,
 	fputs("</details>\n", out);
 }
 
-static void put_files(FILE *out, const struct coverage *coverage,
-		      const struct options *options)
+/* What the head says, of the files that are not the system's. */
+struct sums {
+	size_t lines, reached_lines, functions, reached_functions, system;
+};
+
+/* Prints the files if @out is not NULL. */
+static struct sums put_files(FILE *out, const struct coverage *coverage,
+			     const struct options *options)
 {
+	struct sums sums = { 0 };
 	size_t lines[2], functions[2] = { 0, 0 };
 
 	for (lines[0] = 0; lines[0] < coverage->line_count;
@@ -146,15 +153,31 @@ static void put_files(FILE *out, const struct coverage *coverage,
 		while (functions[1] < coverage->function_count &&
 		       coverage->functions[functions[1]].file == file)
 			functions[1]++;
-		put_file(out, coverage, lines, functions, options);
+		if (coverage_is_system(coverage->files.text[file])) {
+			sums.system++;
+		} else {
+			sums.lines += lines[1] - lines[0];
+			sums.reached_lines += count_reached(coverage->lines,
+							    lines[0], lines[1]);
+			sums.functions += functions[1] - functions[0];
+			sums.reached_functions += count_reached(
+				coverage->functions, functions[0],
+				functions[1]);
+			if (out)
+				put_file(out, coverage, lines, functions,
+					 options);
+		}
 		functions[0] = functions[1];
 	}
+	return sums;
 }
 
 void coverage_page_print(FILE *out, const char *title,
 			 const struct coverage *coverage,
 			 const struct options *options)
 {
+	struct sums sums = put_files(NULL, coverage, options);
+
 	fputs(head, out);
 	fputs("<title>", out);
 	put_html(out, title);
@@ -162,10 +185,13 @@ void coverage_page_print(FILE *out, const char *title,
 	put_html(out, title);
 	fprintf(out,
 		"</h1>\n<p>reached: %zu of %zu lines, %zu of %zu functions</p>\n",
-		count_reached(coverage->lines, 0, coverage->line_count),
-		coverage->line_count,
-		count_reached(coverage->functions, 0, coverage->function_count),
-		coverage->function_count);
+		sums.reached_lines, sums.lines, sums.reached_functions,
+		sums.functions);
+	if (sums.system)
+		fprintf(out,
+			"<p>not counted here: %zu file%s of /usr/include and "
+			"/usr/lib</p>\n",
+			sums.system, sums.system == 1 ? "" : "s");
 	if (!coverage->line_count)
 		fputs("<p class=\"none\">No line is known: the program has no "
 		      "debug information (-g), see profrun report.</p>\n",

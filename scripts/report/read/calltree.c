@@ -596,25 +596,23 @@ static void find_parents(struct scan *scan)
 static void say_damage(const struct scan *scan)
 {
 	if (scan->gaps)
-		warn("%s: at offset %" PRIu64 ": zeros between nodes (and "
-		     "%" PRIu64 " more like it)",
-		     scan->file->name, scan->gaps_offset, scan->gaps - 1);
+		warn("%s: at offset %" PRIu64 ": zeros between nodes%s",
+		     scan->file->name, scan->gaps_offset,
+		     more_like_it(scan->gaps - 1));
 	if (scan->garbage)
-		warn("%s: at offset %" PRIu64 ": not a node (and %" PRIu64
-		     " more like it)",
-		     scan->file->name, scan->garbage_offset, scan->garbage - 1);
+		warn("%s: at offset %" PRIu64 ": not a node%s",
+		     scan->file->name, scan->garbage_offset,
+		     more_like_it(scan->garbage - 1));
 	if (scan->lost_parents)
 		warn("%s: at offset %" PRIu64 ": the node's parent is not in "
-		     "the file (and %" PRIu64 " more like it); shown without "
-		     "callers",
+		     "the file%s; shown without callers",
 		     scan->file->name, scan->lost_parents_offset,
-		     scan->lost_parents - 1);
+		     more_like_it(scan->lost_parents - 1));
 	if (scan->lost_groups)
 		warn("%s: at offset %" PRIu64 ": nothing in the file says what "
-		     "the node's group is (and %" PRIu64 " more like it); "
-		     "shown by its number",
+		     "the node's group is%s; shown by its number",
 		     scan->file->name, scan->lost_groups_offset,
-		     scan->lost_groups - 1);
+		     more_like_it(scan->lost_groups - 1));
 }
 
 bool calltree_open(struct tree_file *file, int fd, const char *name,

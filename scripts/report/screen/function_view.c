@@ -93,8 +93,10 @@ static void add_numbers(struct page *page)
 								sums->max_most),
 						 true)));
 	if (sums->open)
-		add_text(page, keep_format("%s calls were open at the end",
-					   human_count(text, sums->open)));
+		add_text(page, keep_format("%s %s open at the end",
+					   human_count(text, sums->open),
+					   sums->open == 1 ? "call was" :
+							     "calls were"));
 	if (sums->older)
 		add_text(page,
 			 keep_format("%s calls were open before the attach",

@@ -54,12 +54,6 @@ static void put_sum(struct table *table, struct sum sum)
 	table_cell(table, text);
 }
 
-static bool is_system(const char *file)
-{
-	return !strncmp(file, "/usr/include/", 13) ||
-	       !strncmp(file, "/usr/lib/", 9);
-}
-
 struct listing {
 	struct table table;
 	const struct coverage *coverage;
@@ -108,7 +102,7 @@ static void each_file(struct listing *listing)
 		while (to < coverage->function_count &&
 		       coverage->functions[to].file == file)
 			to++;
-		if (is_system(coverage->files.text[file]))
+		if (coverage_is_system(coverage->files.text[file]))
 			listing->system++;
 		else
 			put_file(listing, file,
@@ -135,7 +129,7 @@ static void put_objects(FILE *out, const struct coverage *coverage)
 		/* Libraries of the system usually have no lines: no remark. */
 		if (object->state == SHIM_COVERAGE_LINES ||
 		    object->state >= sizeof(reasons) / sizeof(*reasons) ||
-		    (!object->functions && is_system(object->path)))
+		    (!object->functions && coverage_is_system(object->path)))
 			continue;
 		put_text(out, object->path);
 		fputs(reasons[object->state], out);

@@ -169,9 +169,9 @@ static void check_value(struct diff *diff, const struct model *model)
 	if (diff->value == VALUE_WAITS)
 		die_usage("diff: has no --value waits");
 	if (diff->is_sampled != model->is_sampled)
-		die("%s: %s were recorded, and not of the others: they cannot "
-		    "be compared",
-		    model->recording->path, counted_name(model));
+		die("%s has %s, the others have %s: they cannot be compared",
+		    model->recording->path, counted_name(model),
+		    diff->is_sampled ? "samples" : "calls");
 	if (is_memory(diff->value) && !model->has_memory)
 		die("%s: no allocations were recorded (profrun -p memory)",
 		    model->recording->path);

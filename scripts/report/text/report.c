@@ -253,8 +253,9 @@ static void print_open(const struct layout *layout)
 
 	if (!model->open)
 		return;
-	fprintf(layout->out, "  %s calls were open at the end",
-		human_count(open, model->open));
+	fprintf(layout->out, "  %s %s open at the end",
+		human_count(open, model->open),
+		model->open == 1 ? "call was" : "calls were");
 	if (model->open_until_when == model->open)
 		fputs("; when that was is not known: their times are lower "
 		      "bounds",
@@ -739,8 +740,7 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 				      "cannot be opened: %s.\n",
 				      open_failure()) :
 		      model_has_lost(model) ?
-			      keep_format("\nNothing is left to report: %s.\n",
-					  advice(model)) :
+			      "\nNothing is left to report.\n" :
 		      model->is_sampled ?
 			      "\nNo sample was taken: the program did not compute for "
 			      "long enough.\n" :

@@ -732,24 +732,24 @@ static void say_damage(const struct trace_reader *reader)
 	const char *name = reader->file->name;
 
 	if (reader->damaged)
-		warn("%s: at offset %" PRIu64 ": not a record (and %" PRIu64
-		     " more like it); the rest of its block is "
-		     "unknown",
-		     name, reader->damage_offset, reader->damaged - 1);
+		warn("%s: at offset %" PRIu64 ": not a record%s; the rest of "
+		     "its block is unknown",
+		     name, reader->damage_offset,
+		     more_like_it(reader->damaged - 1));
 	if (reader->late)
-		warn("%s: at offset %" PRIu64 ": arguments or a result of a "
-		     "call that a signal handler interrupted (and %" PRIu64
-		     " more like it): left out",
-		     name, reader->late_offset, reader->late - 1);
+		warn("%s: at offset %" PRIu64
+		     ": arguments or a result of a call that a signal handler interrupted%s: left out",
+		     name, reader->late_offset, more_like_it(reader->late - 1));
 	if (reader->undescribed)
-		warn("%s: at offset %" PRIu64 ": arguments or a result that "
-		     "N.values does not describe (and %" PRIu64 " more like "
-		     "it)",
-		     name, reader->undescribed_offset, reader->undescribed - 1);
+		warn("%s: at offset %" PRIu64
+		     ": arguments or a result that N.values does not describe%s",
+		     name, reader->undescribed_offset,
+		     more_like_it(reader->undescribed - 1));
 	if (reader->unmatched && !reader->file->info.ring_size)
-		warn("%s: at offset %" PRIu64 ": a call ends that never began "
-		     "(and %" PRIu64 " more like it)",
-		     name, reader->unmatched_offset, reader->unmatched - 1);
+		warn("%s: at offset %" PRIu64
+		     ": a call ends that never began%s",
+		     name, reader->unmatched_offset,
+		     more_like_it(reader->unmatched - 1));
 }
 
 static void free_calls(struct track *track)
