@@ -146,5 +146,22 @@ def what_cannot_be_is_refused():
                  (1,), 'runs')
 
 
+def peak_of_adding(count):
+    """Bytes.  The recording is read each time, and added once."""
+    made, path = recording(1, 5, 5), os.path.join(new_directory('db'), 'history.db')
+    pid = os.posix_spawn(shimtest.report, [shimtest.report, 'history', 'add', '--db', path] +
+                         [made] * count, os.environ,
+                         file_actions=[(os.POSIX_SPAWN_OPEN, 2, '/dev/null', os.O_WRONLY, 0)])
+    _, status, usage = os.wait4(pid, 0)
+    expect_equal(status, 0, 'status')
+    return usage.ru_maxrss * 1024
+
+
+@test
+def memory_does_not_grow_with_the_recordings():
+    first, all = peak_of_adding(10), peak_of_adding(310)
+    expect(all - first < 300 * 4096, (first, all))
+
+
 if __name__ == '__main__':
     shimtest.main()

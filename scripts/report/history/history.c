@@ -79,6 +79,8 @@ void history_add(const struct options *options, char **paths, int count)
 		else
 			warn("%s: is in %s already", paths[i],
 			     options->database);
+		model_free(&model);
+		recording_free(&recording);
 	}
 	progress_end();
 	store_commit(store);
