@@ -180,6 +180,14 @@ def cmake(root, version):
 
 
 @test
+def the_test_of_the_package_has_what_its_program_needs():
+    needed = set(re.findall(r'^need \S+ (\S+)$', content('tests', 'bench', 'programs'), re.M))
+    depends = re.search(r'^Tests: quickstart\nDepends: (.*)$',
+                        content('scripts', 'debian', 'tests', 'control'), re.M).group(1)
+    expect(needed and needed <= set(depends.split(', ')), (needed, depends))
+
+
+@test
 def cmake_finds_an_installation_that_was_moved():
     shimtest.need('cmake')
     first = new_directory('installed')
