@@ -506,5 +506,34 @@ def no_number_is_cut_on_a_narrow_screen():
         window.devtools('Emulation.clearDeviceMetricsOverride')
 
 
+LEGEND = """
+const box = document.querySelector('#legend');
+return [box.scrollHeight - box.clientHeight, [...box.querySelectorAll('button')]
+    .map(button => button.textContent)];
+"""
+
+
+@test
+def the_legend_is_whole_on_a_narrow_screen():
+    names = ['function_%d_with_a_name_for_a_line_of_its_own' % i for i in range(20)]
+    source = os.path.join(new_directory('legend'), 'legend.c')
+    with open(source, 'w') as file:
+        file.writelines('__attribute__((noinline)) int %s(int n) { return n + 1; }\n'
+                        % name for name in names)
+        file.write('int main(void) { volatile int n = 0;\n%s return n != 20; }\n' %
+                   ''.join('n = %s(n);\n' % name for name in names))
+    open_page(page_of(record([compile(source, 'gcc', '-O1')],
+                             'calltree:counts').output))
+    size = {'width': 420, 'height': 900, 'deviceScaleFactor': 1, 'mobile': False}
+    window.devtools('Emulation.setDeviceMetricsOverride', **size)
+    try:
+        window.choose('#colors', 'function')
+        window.wait('return document.querySelectorAll("#legend li").length > 9')
+        hidden, buttons = window.run(LEGEND)
+        expect_equal((hidden, len(buttons)), (0, 1), buttons)
+    finally:
+        window.devtools('Emulation.clearDeviceMetricsOverride')
+
+
 if __name__ == '__main__':
     main()

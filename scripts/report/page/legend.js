@@ -109,6 +109,7 @@ function showLegend() {
     const list = byId('legend');
 
     list.hidden = !lines.length;
+    list.classList.toggle('whole', wholeLegend);
     list.replaceChildren(...lines);
     // Fewer names leave their room, so that what is below stays where it is.
     if (!wholeLegend)
