@@ -506,6 +506,29 @@ def no_number_is_cut_on_a_narrow_screen():
         window.devtools('Emulation.clearDeviceMetricsOverride')
 
 
+NAMES = """
+const box = document.querySelector('#table').getBoundingClientRect();
+const least = Math.min(box.width / 3, 150);
+return [...document.querySelectorAll('#table td.name')].map(cell =>
+    cell.getBoundingClientRect()).filter(({ width, right }) =>
+    width < least || right > box.right + 1).map(({ width, right }) =>
+    [width, right, box.right]);
+"""
+
+
+@test
+def names_are_in_view_beside_the_numbers_of_a_comparison():
+    output = recording_of('unwind.cc', 'calltree:exact')
+    open_page(page_of(output, '--against', output))
+    for width in 1400, 1050, 900, 420:
+        window.devtools('Emulation.setDeviceMetricsOverride', width=width,
+                        height=900, deviceScaleFactor=1, mobile=False)
+        try:
+            expect_equal(window.run(NAMES), [], width)
+        finally:
+            window.devtools('Emulation.clearDeviceMetricsOverride')
+
+
 LEGEND = """
 const box = document.querySelector('#legend');
 return [box.scrollHeight - box.clientHeight, [...box.querySelectorAll('button')]
