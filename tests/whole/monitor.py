@@ -745,6 +745,16 @@ def a_child_counts_for_itself():
 
 
 @test
+def a_child_counts_from_0_in_buffers_of_the_program():
+    for words, wanted in (
+            (('extended=', 'hit=first:3', 'hit=third:2'), [[0, 4, 0], [2, 0, 3]]),
+            (('traditional=first:last:64', 'hit=first:3'), [[3], [4]])):
+        ran = Run(*words, 'fork=4', PROFDIR='.', **MON)
+        expect_equal(sorted([sum(r[4]) for r in mon(ran.path(name))[1]]
+                            for name in ran.files()), wanted, words)
+
+
+@test
 def a_child_has_a_file_of_its_own_without_profdir():
     for word in 'fork=4', 'raw_fork':
         ran = Run('hit=first:3', word)
