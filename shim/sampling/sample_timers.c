@@ -22,6 +22,7 @@
 
 #include "os/clock.h"
 #include "os/sys.h"
+#include "runtime/log.h"
 
 #include <shim/sampling.h>
 
@@ -134,9 +135,22 @@ static void remove_fine_timer(struct thread *thread)
 	sys_timer_delete(thread->fine_timer);
 }
 
+/* Without a fine timer, short runs may have no sample. */
+static void log_ticks_only(void)
+{
+	static bool is_logged;
+
+	if (!is_logged)
+		log_line("%s",
+			 "samples come only at the kernel's ticks: threads "
+			 "have no finer timer");
+	is_logged = true;
+}
+
 static int set_again(struct thread *thread, const struct sample_rate *rate)
 {
 	uint64_t period_ns = period_of(rate);
+	int r;
 
 	if (!is_fine(rate))
 		remove_fine_timer(thread);
@@ -146,7 +160,11 @@ static int set_again(struct thread *thread, const struct sample_rate *rate)
 	if (thread->has_fine_timer && begin_fine(thread, rate) == 0)
 		return sys_timer_set(thread->timer, 0, 0);
 	remove_fine_timer(thread);
-	return start_tick_timer(thread, period_ns);
+	r = start_tick_timer(thread, period_ns);
+	/* The thread has not just ended. */
+	if (r == 0 && is_fine(rate))
+		log_ticks_only();
+	return r;
 }
 
 int timers_set(struct thread *thread, const struct sample_rate *rate)
