@@ -105,4 +105,17 @@ static void begin_calltree(void)
 		calibrate_begin();
 }
 
-BUILTIN(calltree, take_option, start_calltree, .begin = begin_calltree);
+static bool record_calls(bool is_on)
+{
+	if (is_on)
+		tree_return();
+	else
+		tree_leave();
+	if (!is_on && tree_users() > 0)
+		shim_record_log("calltree: the calls go on, because another "
+				"profiler needs their paths");
+	return true;
+}
+
+BUILTIN(calltree, take_option, start_calltree, .begin = begin_calltree,
+	.record = record_calls);

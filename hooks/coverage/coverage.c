@@ -234,4 +234,6 @@ static bool start_coverage(void)
 	return true;
 }
 
-BUILTIN(coverage, NULL, start_coverage);
+BUILTIN(coverage, NULL, start_coverage,
+	.stays = "each line is recorded once, when it is reached first, and "
+		 "costs nothing afterwards");

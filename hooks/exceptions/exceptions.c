@@ -252,10 +252,22 @@ static void take_option(enum option_name name, const struct option_value *value)
 	unwinds = name == OPTION_exceptions_UNWIND;
 }
 
+static struct shim_profiler_handle *handle;
+
+static bool record_exceptions(bool is_on)
+{
+	if (is_on)
+		tree_return();
+	shim_profiler_on_exception_throw(handle, is_on ? on_throw : NULL);
+	shim_profiler_on_exception_catcher_enter(handle,
+						 is_on ? on_caught : NULL);
+	if (!is_on)
+		tree_leave();
+	return true;
+}
+
 static bool start_exceptions(void)
 {
-	struct shim_profiler_handle *handle;
-
 	slot = path_add_slot();
 	if (!tree_need_calls(COUNTS, "exceptions"))
 		return false;
@@ -269,4 +281,5 @@ static bool start_exceptions(void)
 	return true;
 }
 
-BUILTIN(exceptions, take_option, start_exceptions, .begin = tree_begin);
+BUILTIN(exceptions, take_option, start_exceptions, .begin = tree_begin,
+	.record = record_exceptions);

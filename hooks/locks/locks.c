@@ -316,10 +316,30 @@ static void take_option(enum option_name name, const struct option_value *value)
 	unwinds = name == OPTION_locks_UNWIND;
 }
 
+static struct shim_profiler_handle *handle;
+
+/* Another thread may be calling a callback, so there is always one. */
+static void ignore_contention(struct shim_profiler *profiler,
+			      struct shim_lock *lock)
+{
+	(void)profiler;
+	(void)lock;
+}
+
+/* Waits that have begun end as usual. */
+static bool record_locks(bool is_on)
+{
+	if (is_on)
+		tree_return();
+	shim_profiler_on_lock_contention(handle, is_on ? on_contention :
+							 ignore_contention);
+	if (!is_on)
+		tree_leave();
+	return true;
+}
+
 static bool start_locks(void)
 {
-	struct shim_profiler_handle *handle;
-
 	slot = path_add_slot();
 	if (!tree_need_calls(COUNTS, "locks"))
 		return false;
@@ -341,4 +361,5 @@ static bool start_locks(void)
 	return true;
 }
 
-BUILTIN(locks, take_option, start_locks, .begin = tree_begin);
+BUILTIN(locks, take_option, start_locks, .begin = tree_begin,
+	.record = record_locks);

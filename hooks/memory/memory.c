@@ -588,10 +588,60 @@ static bool enable_events(struct shim_profiler_handle *handle)
 	       SHIM_OK;
 }
 
+static struct shim_profiler_handle *handle;
+
+/* While nothing is recorded.  (Another thread may be calling a callback, so there is always
+ * one.) */
+static void ignore_allocation(struct shim_profiler *profiler,
+			      const struct shim_block *block)
+{
+	(void)profiler;
+	(void)block;
+}
+
+static void ignore_mapping(struct shim_profiler *profiler,
+			   const struct shim_mapping *mapping)
+{
+	(void)profiler;
+	(void)mapping;
+}
+
+/* The block leaves the recording. */
+static void on_last_reallocation(struct shim_profiler *profiler,
+				 const struct shim_block *before,
+				 const struct shim_block *after)
+{
+	on_deallocation(profiler, before);
+	*after->note = 0;
+}
+
+static void on_last_remapping(struct shim_profiler *profiler,
+			      const struct shim_mapping *before,
+			      const struct shim_mapping *after)
+{
+	on_unmapping(profiler, before);
+	*after->note = 0;
+}
+
+/* The releases of recorded blocks are recorded in any case. */
+static bool record_memory(bool is_on)
+{
+	if (is_on)
+		tree_return();
+	shim_profiler_on_allocation(handle,
+				    is_on ? on_allocation : ignore_allocation);
+	shim_profiler_on_mapping(handle, is_on ? on_mapping : ignore_mapping);
+	shim_profiler_on_reallocation(handle, is_on ? on_reallocation :
+						      on_last_reallocation);
+	shim_profiler_on_remapping(handle,
+				   is_on ? on_remapping : on_last_remapping);
+	if (!is_on)
+		tree_leave();
+	return true;
+}
+
 static bool start_memory(void)
 {
-	struct shim_profiler_handle *handle;
-
 	node_slot = path_add_slot();
 	if (!tree_need_calls(COUNTS, "memory"))
 		return false;
@@ -619,4 +669,5 @@ static bool start_memory(void)
 	return true;
 }
 
-BUILTIN(memory, take_option, start_memory, .begin = tree_begin);
+BUILTIN(memory, take_option, start_memory, .begin = tree_begin,
+	.record = record_memory);

@@ -45,4 +45,4 @@ int options_start(const char *profiler, const char *arguments,
 }
 
 /* The profiler none, for programs that have their own profilers. */
-BUILTIN(none, NULL, NULL);
+BUILTIN(none, NULL, NULL, .stays = "it records nothing");

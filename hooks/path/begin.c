@@ -58,6 +58,34 @@ void tree_need_look_back(void)
 	looks_back = true;
 }
 
+static unsigned users;
+
+unsigned tree_users(void)
+{
+	return users;
+}
+
+void tree_leave(void)
+{
+	if (--users == 0)
+		shim_profiler_record_calls(handle, false);
+}
+
+void tree_return(void)
+{
+	if (users++ == 0)
+		shim_profiler_record_calls(handle, true);
+}
+
+/* The calls may be off, because all profilers that needed them have left. */
+static void add_user(void)
+{
+	if (has_begun)
+		tree_return();
+	else
+		users++;
+}
+
 /* Handles get events in the order in which they were created. */
 static bool has_handle(void)
 {
@@ -89,10 +117,13 @@ bool tree_need_calls(enum clock clock, const char *profiler)
 {
 	if (has_begun && (!tree_has_file || clock > needed_clock)) {
 		log_late(profiler);
+		if (tree_has_file)
+			add_user();
 		return tree_has_file;
 	}
 	if (!has_handle())
 		return false;
+	add_user();
 	tree_has_file = true;
 	if (clock > needed_clock)
 		needed_clock = clock;
@@ -110,6 +141,7 @@ bool tree_need_writer(const struct path_writer *writer)
 	}
 	if (!has_handle())
 		return false;
+	users++;
 	path_writer = writer;
 	tree_is_traced = true;
 	return true;

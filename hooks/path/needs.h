@@ -27,6 +27,13 @@ void tree_need_cpu(void);
 /* Needs @writer to write each call. */
 bool tree_need_writer(const struct path_writer *writer);
 
+/* A profiler that has stated its needs stops recording, or records again: with the last one,
+ * the calls stop. */
+void tree_leave(void);
+void tree_return(void);
+/* The number of profilers that use the tree now. */
+unsigned tree_users(void);
+
 /* Begins the tree.  It is the @begin of the entries of all profilers with needs. */
 void tree_begin(void);
 

@@ -22,4 +22,6 @@ static bool start_pchist(void)
 	return true;
 }
 
-BUILTIN(pchist, take_option, start_pchist, .is_early = true);
+BUILTIN(pchist, take_option, start_pchist, .is_early = true,
+	.stays = "the program may have its own histograms, which it stops by "
+		 "monitor(3)");

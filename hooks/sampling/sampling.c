@@ -429,4 +429,14 @@ static bool start_sampling(void)
 	return false;
 }
 
-BUILTIN(sampling, take_option, start_sampling);
+static bool record_samples(bool is_on)
+{
+	if (shim_profiler_set_sample_mode(
+		    handle, is_on ? mode : (uint32_t)SHIM_SAMPLE_NONE,
+		    (uint32_t)frequency_hz) == SHIM_OK)
+		return true;
+	shim_record_log("sampling: another profiler uses the sampler");
+	return false;
+}
+
+BUILTIN(sampling, take_option, start_sampling, .record = record_samples);

@@ -100,4 +100,15 @@ static bool start_trace(void)
 	return false;
 }
 
-BUILTIN(trace, trace_take_option, start_trace, .begin = tree_begin);
+static bool record_trace(bool is_on)
+{
+	if (is_on)
+		tree_return();
+	trace_switch(!is_on);
+	if (!is_on)
+		tree_leave();
+	return true;
+}
+
+BUILTIN(trace, trace_take_option, start_trace, .begin = tree_begin,
+	.record = record_trace);

@@ -26,8 +26,17 @@ struct shim_builtin {
 	/* Called when all profilers that start together have been started; or NULL. */
 	void (*begin)(void);
 
+	/*
+	 * `profrun ctl PID unload NAME` and `load NAME`, when it runs: it records nothing
+	 * new from now on, or records again.  What it has recorded stays valid.  False, with
+	 * a line in the log, if it cannot.  NULL: it cannot, for the reason @stays.
+	 */
+	bool (*record)(bool is_on);
+	const char *stays;
+
 	bool is_early; /* can only start with the library, before constructors */
-	bool is_started;
+	bool is_started, is_off;
+	char options[160]; /* of its start, as far as there is room */
 };
 
 #define SHIM_BUILTIN(builtin) \
@@ -95,6 +104,12 @@ struct shim_mark_hooks {
 __attribute__((visibility("hidden"))) enum shim_result
 shim_profiler_set_mark_hooks(struct shim_profiler_handle *handle,
 			     const struct shim_mark_hooks *hooks);
+
+/* Switches the hooks of a built-in profiler off and on.  While they are off, it gets its
+ * other events.  When they are on again, its restart hooks have replaced its first ones.
+ * Takes the lock of the runtime.  Contract: may block. */
+__attribute__((visibility("hidden"))) void
+shim_profiler_record_calls(struct shim_profiler_handle *handle, bool is_on);
 
 /* The processor time of the calling thread in nanoseconds; 0 if unknown.  A system
  * call. */

@@ -23,9 +23,9 @@
 #define MODULES_SIZE 8192
 
 static struct {
-	char recording[PATH_MAX]; /* the process's directory in it */
-	char profile[1024];
-	char modules[MODULES_SIZE]; /* a line each */
+	char recording[PATH_MAX];     /* the process's directory in it */
+	char profile[1024], off[256]; /* lists with semicolons */
+	char modules[MODULES_SIZE];   /* a line each */
 	bool calls_are_off;
 	unsigned long threads, broken;
 } known;
@@ -37,6 +37,35 @@ static const char *after(const char *line, const char *key)
 	return strncmp(line, key, size) == 0 ? line + size : NULL;
 }
 
+/* The place of @name among the profilers, or NULL. */
+static char *find_profiler(const char *name, size_t size)
+{
+	char *at = known.profile;
+
+	while (at != NULL &&
+	       (strncmp(at, name, size) != 0 ||
+		(at[size] != '\0' && at[size] != ':' && at[size] != ';')))
+		if ((at = strchr(at, ';')) != NULL)
+			at++;
+	return at;
+}
+
+/* Of a built-in profiler: "NAME active" or "NAME off".  It may have been loaded later than
+ * those of the settings. */
+static void take_builtin(const char *line)
+{
+	size_t size = strcspn(line, " "), used = strlen(known.profile);
+	bool is_off = strcmp(line + size, " off") == 0;
+
+	if (find_profiler(line, size) == NULL)
+		snprintf(known.profile + used, sizeof(known.profile) - used,
+			 "%s%.*s", used > 0 ? ";" : "", (int)size, line);
+	used = strlen(known.off);
+	if (is_off)
+		snprintf(known.off + used, sizeof(known.off) - used, "%s%.*s",
+			 used > 0 ? ";" : "", (int)size, line);
+}
+
 void ctl_status_take(const char *line)
 {
 	size_t used = strlen(known.modules);
@@ -46,6 +75,8 @@ void ctl_status_take(const char *line)
 		snprintf(known.recording, sizeof(known.recording), "%s", value);
 	else if ((value = after(line, "profile ")) != NULL)
 		snprintf(known.profile, sizeof(known.profile), "%s", value);
+	else if ((value = after(line, "builtin ")) != NULL)
+		take_builtin(value);
 	else if ((value = after(line, "calls ")) != NULL)
 		known.calls_are_off = strcmp(value, "off") == 0;
 	else if ((value = after(line, "threads ")) != NULL)
@@ -160,6 +191,8 @@ void ctl_status_json(const char *process, const char *report)
 	json_text(directory);
 	fputs(",\"profilers\":", stdout);
 	json_text(known.profile);
+	fputs(",\"profilers_off\":", stdout);
+	json_text(known.off);
 	fputs(",\"modules\":[", stdout);
 	put_modules();
 	printf("],\"switched_off\":%lu,\"records_calls\":%s,"
@@ -184,6 +217,9 @@ void ctl_status_print(const char *process, const char *report)
 	say_plainly("process %s, recording %s", process, directory);
 	say_plainly("  %-14s %s", "profilers",
 		    known.profile[0] != '\0' ? known.profile : "none");
+	if (known.off[0] != '\0')
+		say_plainly("  %-14s %s (`ctl PID load NAME` goes on)",
+			    "not recording", known.off);
 	print_modules();
 	if (known.broken > 0)
 		say_plainly("  %-14s %lu switched off after an error", "",

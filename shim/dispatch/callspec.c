@@ -814,6 +814,19 @@ void callspec_start(void)
 	}
 }
 
+void callspec_renew(void)
+{
+	ASSERT_LOCKED();
+	/* A hook that runs late may read the former list, which stays mapped. */
+	filter.memory = NULL;
+	config.filter = configure(&filter, config.filter);
+	/* Profilers that have the filter keep it. */
+	if (config.filter[0] == '\0')
+		read_list(&filter, "all");
+	callspec_start();
+	filter_cache_invalidate_filters();
+}
+
 void callspec_prepare(void)
 {
 	if (callspec_needs_files())

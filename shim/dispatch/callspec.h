@@ -56,6 +56,9 @@ void callspec_configure(void);
 /* Sets SHIM_FILTER as the filter of built-in profilers that have none.  Called after
  * they were created.  State lock held. */
 void callspec_start(void);
+/* Another recording has another SHIM_FILTER.  The caller updates the plan.  State lock
+ * held. */
+void callspec_renew(void);
 /* Opens the helper for debug information if the list needs it, because a hook must not
  * open it. */
 void callspec_prepare(void);

@@ -389,6 +389,33 @@ static void install_restart_hooks(void)
 	RAISE_TO(AUDIENCE_BUILTIN, calls_started);
 }
 
+struct recording {
+	struct shim_profiler_handle *handle;
+	bool is_on;
+};
+
+static int record_calls(void *argument)
+{
+	const struct recording *recording = argument;
+	struct shim_profiler_handle *handle = recording->handle;
+
+	if (handle->waits != recording->is_on)
+		return 0;
+	/* If others have hooks, the table does not restart them. */
+	if (recording->is_on)
+		install_restart_hooks();
+	__atomic_store_n(&handle->waits, !recording->is_on, __ATOMIC_RELEASE);
+	plan_update();
+	return 0;
+}
+
+void shim_profiler_record_calls(struct shim_profiler_handle *handle, bool is_on)
+{
+	struct recording recording = { handle, is_on };
+
+	state_call_locked(record_calls, &recording);
+}
+
 /*
  * Points the hook table for @plan.  Two switches turn hooks off.  The call sites in the
  * program's code make it cheap.  The hook table makes it complete: calls through a

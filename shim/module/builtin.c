@@ -55,6 +55,7 @@ int builtin_start(const char *profile)
 {
 	const char *arguments;
 	struct shim_builtin *builtin = find_builtin(profile, &arguments);
+	struct text options;
 	int r;
 
 	if (!builtin)
@@ -64,6 +65,8 @@ int builtin_start(const char *profile)
 	r = builtin->start(arguments);
 	if (r < 0)
 		return r - 1;
+	text_init(&options, builtin->options, sizeof(builtin->options));
+	text_add(&options, arguments);
 	builtin->is_started = true;
 	return 0;
 }
@@ -116,6 +119,50 @@ bool builtin_change_budget(uint32_t percent)
 	return change_budget != NULL;
 }
 
+bool builtin_record(const char *profile, bool is_on, const char **why)
+{
+	const char *arguments;
+	struct shim_builtin *builtin = find_builtin(profile, &arguments);
+
+	*why = NULL;
+	if (!builtin->record)
+		*why = builtin->stays;
+	else if (*arguments && !text_equal(arguments, builtin->options))
+		*why = "it keeps the options of its start (give only its name)";
+	if (*why || !builtin->record(is_on))
+		return false;
+	builtin->is_off = !is_on;
+	return true;
+}
+
+const char *builtin_stays(const char *name)
+{
+	const char *arguments;
+	const struct shim_builtin *builtin = find_builtin(name, &arguments);
+
+	return builtin->record ? NULL : builtin->stays;
+}
+
+bool builtin_has_options_of(const char *profile)
+{
+	const char *arguments;
+	const struct shim_builtin *builtin = find_builtin(profile, &arguments);
+
+	return !builtin || !builtin->is_started ||
+	       text_equal(arguments, builtin->options);
+}
+
+void builtin_each(void (*each)(const char *name, bool records, void *argument),
+		  void *argument)
+{
+	entry *at = __start_shim_builtins;
+	const struct shim_builtin *builtin;
+
+	while ((builtin = next_builtin(&at)) != NULL)
+		if (builtin->is_started)
+			each(builtin->name, !builtin->is_off, argument);
+}
+
 void builtin_begin(void)
 {
 	entry *at = __start_shim_builtins;
@@ -133,7 +180,8 @@ enum builtin_found builtin_find(const char *profile)
 
 	if (!builtin)
 		return BUILTIN_UNKNOWN;
-	return builtin->is_started ? BUILTIN_STARTED :
+	return builtin->is_off	   ? BUILTIN_OFF :
+	       builtin->is_started ? BUILTIN_STARTED :
 	       builtin->is_early   ? BUILTIN_TOO_LATE :
 				     BUILTIN_STOPPED;
 }

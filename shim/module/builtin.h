@@ -12,6 +12,7 @@ enum builtin_found {
 	BUILTIN_UNKNOWN,
 	BUILTIN_STOPPED,
 	BUILTIN_STARTED,
+	BUILTIN_OFF,	  /* started, but records nothing now */
 	BUILTIN_TOO_LATE, /* stopped, and can only start together with shim */
 };
 
@@ -27,6 +28,20 @@ int builtin_start(const char *profile);
 
 /* Calls `begin` of the running profilers.  Called after a group of them has started. */
 void builtin_begin(void);
+
+/* Lets a profiler that was started record, or not.  Returns false, with the reason in @why,
+ * or in the log if @why is NULL then. */
+bool builtin_record(const char *profile, bool is_on, const char **why);
+
+/* Why the profiler cannot stop; NULL: it can. */
+const char *builtin_stays(const char *name);
+/* Whether the profiler NAME[:OPTIONS] can record with these options: it has started with the
+ * same, or has not started, or there is none of that name. */
+bool builtin_has_options_of(const char *profile);
+
+/* Calls each(name, records, argument) for the profilers that were started. */
+void builtin_each(void (*each)(const char *name, bool records, void *argument),
+		  void *argument);
 
 /* Gives calltree another budget, 1 to 99 percent; false: it has none. */
 bool builtin_change_budget(uint32_t percent);

@@ -132,6 +132,13 @@ static const char *status_name(uint32_t status)
 	return status < sizeof(names) / sizeof(*names) ? names[status] : "?";
 }
 
+static void add_builtin(const char *name, bool records, void *answer)
+{
+	text_add(answer, "builtin ");
+	text_add(answer, name);
+	add_line(answer, "", records ? " active" : " off");
+}
+
 static void add_modules(struct text *answer)
 {
 	const struct module *module;
@@ -191,6 +198,7 @@ static enum shim_result answer_status(struct request *request)
 		add_number(answer, "sites-off ", record_meta()->sites_off);
 	}
 	add_number(answer, "threads ", threads[0]);
+	builtin_each(add_builtin, answer);
 	add_modules(answer);
 	add_handles(answer);
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters) \

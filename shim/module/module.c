@@ -13,8 +13,8 @@
 #include "module/builtin.h"
 #include "module/builtin_list.h"
 #include "module/detach.h"
+#include "module/late.h"
 #include "module/module_find.h"
-#include "module/start.h"
 #include "os/sys.h"
 #include "runtime/config.h"
 #include "runtime/contract.h"
@@ -456,22 +456,6 @@ static enum shim_result load_module(struct request *request, bool is_lasting,
 	return r;
 }
 
-static enum shim_result begin_builtin(const char *description, bool is_late,
-				      struct text *text)
-{
-	if (is_late) {
-		text_add(text, "it is part of shim, and starts only with the "
-			       "program (set SHIM_PROFILE)");
-		return SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER;
-	}
-	switch (start_builtin(description)) {
-	case 0:
-	case 1: return SHIM_OK;
-	case -2: return SHIM_E_INVALIDARG;
-	}
-	return SHIM_E_FAIL;
-}
-
 enum shim_result module_load(const char *description, const void *data,
 			     uint32_t size, struct text *text)
 {
@@ -480,20 +464,15 @@ enum shim_result module_load(const char *description, const void *data,
 		.data = data,
 		.data_size = size,
 	};
+	enum shim_result result = SHIM_OK;
 
 	state_start();
 	if (state_get() != STATE_RUNNING) {
 		text_add(text, "shim is off");
 		return SHIM_E_FAIL;
 	}
-	/* Built-in profilers start before main or not at all. */
-	switch (builtin_find(description)) {
-	case BUILTIN_STOPPED:
-		return begin_builtin(description, state_main_started(), text);
-	case BUILTIN_STARTED: return SHIM_OK;
-	case BUILTIN_TOO_LATE: return begin_builtin(description, true, text);
-	case BUILTIN_UNKNOWN: break;
-	}
+	if (late_load(description, text, &result))
+		return result;
 	return load_module(&request, false, text);
 }
 
@@ -658,10 +637,11 @@ enum shim_result module_unload(const char *name, struct text *text)
 	struct handles handles;
 	bool stays;
 
-	if (!module || get_status(module) < MODULE_INITIALIZING) {
-		text_add(text, module ? "it is being loaded or unloaded" :
-					"no such module is loaded");
-		return module ? SHIM_E_PROFILER_DETACHING : SHIM_E_INVALIDARG;
+	if (!module)
+		return late_unload(name, text);
+	if (get_status(module) < MODULE_INITIALIZING) {
+		text_add(text, "it is being loaded or unloaded");
+		return SHIM_E_PROFILER_DETACHING;
 	}
 	if (get_status(module) != MODULE_ACTIVE) {
 		text_add(text, "its init function has not returned");

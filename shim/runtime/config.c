@@ -179,6 +179,11 @@ int config_renew(const char *settings)
 	if (r < 0)
 		return r;
 	read_option("dir", config.dir, sizeof(config.dir), "");
+	if (config_variable("SHIM_PROFILE"))
+		read_option("profile", config.profile, sizeof(config.profile),
+			    "");
+	if (config_variable("SHIM_FILTER"))
+		config.filter = read_long_option("filter");
 	read_option("control", config.control, sizeof(config.control),
 		    config.control[0] == '1' ? "1" : "");
 	return 0;

@@ -86,8 +86,8 @@ static int create_handle(void *argument)
 			.serial = ++serials,
 			.number = i,
 			.builtin = starts_builtins,
-			.may_go = state_main_started(),
-			.waits = thread_current &&
+			.may_go = !starts_builtins && state_main_started(),
+			.waits = !starts_builtins && thread_current &&
 				 (thread_current->state & THREAD_INIT),
 			.module = thread_current ? thread_current->module :
 						   NULL,

@@ -121,12 +121,31 @@ static uint32_t smaller(size_t a, size_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
+/* All lines; *@end is their size. */
+static const char *all_lines(uint32_t *end)
+{
+	*end = meta_of_log ? smaller(meta_of_log->log_size,
+				     sizeof(meta_of_log->log)) :
+			     smaller(waiting_size, sizeof(waiting));
+	return meta_of_log ? meta_of_log->log : waiting;
+}
+
+void log_copy(uint32_t since, struct text *text)
+{
+	uint32_t end;
+	const char *lines = all_lines(&end);
+
+	for (uint32_t at = since; at < end; at++)
+		if (lines[at] != '\n')
+			text_add_part(text, lines + at, 1);
+		else if (at + 1 < end)
+			text_add(text, "; ");
+}
+
 void log_about_setting(uint32_t since)
 {
-	const char *text = meta_of_log ? meta_of_log->log : waiting;
-	uint32_t end = meta_of_log ? smaller(meta_of_log->log_size,
-					     sizeof(meta_of_log->log)) :
-				     smaller(waiting_size, sizeof(waiting));
+	uint32_t end;
+	const char *text = all_lines(&end);
 
 	if (since < end)
 		append_to_buffer(about_settings, sizeof(about_settings),

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct shim_meta;
+struct text;
 
 /* Called first: stores the identity of the file of standard error. */
 void log_start(void);
@@ -21,6 +22,8 @@ void log_error(const char *format, const char *name, int error);
 void log_setting(const char *format, ...);
 /* The end of the log, for log_about_setting. */
 uint32_t log_end(void);
+/* Copies the lines since log_end returned @since, with "; " between them. */
+void log_copy(uint32_t since, struct text *text);
 /* Treats all lines since log_end returned @since as lines of log_setting. */
 void log_about_setting(uint32_t since);
 /* Prints the lines about settings, once, after the start. */

@@ -439,24 +439,26 @@ void sample_adopt_threads(void)
 		tasks_each(ask_task, NULL);
 }
 
-/* The mode before a pause. */
-static typeof(mode) paused_mode;
+static bool is_paused;
+static typeof(mode) paused_mode; /* the mode when the pause ends */
 
 static int pause_locked(void *begins)
 {
 	ASSERT_LOCKED();
-	if (*(bool *)begins) {
+	is_paused = *(bool *)begins;
+	if (is_paused) {
 		paused_mode = mode;
 		return stop_locked(NULL);
 	}
 	mode = paused_mode;
-	thread_each(set_each, NULL);
+	if (is_on())
+		thread_each(set_each, NULL);
 	return 0;
 }
 
 void sample_pause(bool begins)
 {
-	if (begins ? is_on() : paused_mode != SHIM_SAMPLE_NONE)
+	if (begins != is_paused)
 		state_call_locked(pause_locked, &begins);
 }
 
@@ -568,6 +570,11 @@ static int change_mode(void *argument)
 
 	if (owner != change->handle)
 		return -EPERM;
+	if (is_paused) {
+		paused_mode = change->mode;
+		frequency_hz = change->frequency_hz;
+		return 0;
+	}
 	if (change->mode == SHIM_SAMPLE_NONE ||
 	    is_real(change->mode) != is_real(mode))
 		thread_each(remove_each, NULL);

@@ -1461,6 +1461,66 @@ def calls_are_stopped_and_started():
         target.finish()
 
 
+def totals(target):
+    """What the profilers have recorded so far."""
+    output = os.path.join(new_directory('copy'), 'copy')
+    target.ctl('snapshot', '-o', output)
+    found = {'calls': sum(calls_of(json_of(output)).values())}
+    for name, words, pattern in (('samples', ['--samples'], r'([0-9,]+) samples'),
+                                 ('memory', ['--memory'], r'allocated in ([0-9,]+) blocks')):
+        done = subprocess.run([installed().profrun, 'report', *words, output],
+                              capture_output=True, text=True)
+        match = re.search(pattern, done.stdout)
+        found[name] = int(match.group(1).replace(',', '')) if match else 0
+    return found
+
+
+def all_above(target, before):
+    now = totals(target)
+    return all(now[name] > before.get(name, 0) for name in now)
+
+
+@test
+def built_in_profilers_are_loaded_and_unloaded_by_ctl():
+    program = compile('attached.c', 'gcc', '-O2', ['-g', '-pthread', '-finstrument-functions'])
+    with Target(command=[program, '2', 'busy'], profile='calltree') as target:
+        expect_equal(target.ctl('load', 'sampling:hz=500'), '', 'sampling')
+        for name in 'locks', 'memory':
+            expect_equal(target.ctl('load', name), '', name)
+        until(lambda: all_above(target, {}), 'all record')
+        status = target.ctl('status')
+        for name in 'calltree', 'sampling', 'locks', 'memory':
+            expect(name in status.split('profilers')[1].split('\n')[0], status)
+        expect('not recording' not in status, status)
+        # Of another profiler's paths there are calls.
+        expect('the calls go on' in target.ctl('unload', 'calltree'), 'calltree first')
+        for name in 'sampling', 'locks', 'memory':
+            expect('it records nothing now' in target.ctl('unload', name), name)
+        expect('not recording  calltree' in target.ctl('status'), target.ctl('status'))
+        time.sleep(0.1)
+        before = totals(target)
+        time.sleep(0.2)
+        expect_equal(totals(target), before, 'while nothing records')
+        expect('it records nothing' in target.ctl('unload', 'memory', status=1), 'twice')
+        expect('keeps the options of its start' in
+               target.ctl('load', 'sampling:hz=100', status=1), 'options')
+        for name in 'sampling', 'memory', 'calltree':
+            expect('it records again' in target.ctl('load', name), name)
+        until(lambda: all_above(target, before), 'they go on')
+        expect('with other options' in target.ctl('load', 'calltree:exact', status=1), 'exact')
+        # Those that cannot, say why.
+        expect('trace cannot be started after' in target.ctl('load', 'trace', status=1), 'trace')
+        expect('starts only with the program' in target.ctl('load', 'pchist', status=1),
+               'pchist')
+        expect('it was not started' in target.ctl('unload', 'exceptions', status=1),
+               'exceptions')
+        target.ctl('load', 'coverage')
+        expect('each line is recorded once' in target.ctl('unload', 'coverage', status=1),
+               'coverage')
+        out, _ = target.process.communicate('end\n', timeout=60)
+        expect_equal((out, target.process.returncode), ('wrong 0 interrupted 0\n', 0), 'end')
+
+
 @test
 def errors_of_ctl_have_the_names_of_the_clr():
     done = profrun('ctl', '4194304', 'status')
