@@ -12,6 +12,8 @@
 
 #define SHIM_ATTACH_NAME "libshim-attach."
 
+#define SHIM_ATTACH_REASON 512
+
 /* The values of @profrun_attach_state. */
 enum shim_attach_state {
 	SHIM_ATTACH_NEVER, /* shim was not opened by profrun: it was preloaded */
@@ -26,28 +28,29 @@ extern uint32_t profrun_attach_state __attribute__((visibility("default")));
 /*
  * profrun_attach_start - starts to record, or continues after a detach
  *
- * After a detach, settings begin another recording, in their directory; the profilers and
- * the filter stay.  Without settings, shim continues the former recording.
+ * After a detach, settings begin another recording, in their directory.  Its profilers and
+ * its filter are those of the settings; without them, those of the recording before.
+ * Without settings, shim continues the former recording.
  *
- * @done: set to 1 at the end.  The function then returns when profrun has set it to
- * another value, at the latest after a second.
  * @settings: strings NAME=VALUE, each with its NUL, then an empty string; the names are
- * those of the variables SHIM_...  shim copies them.
+ * those of the variables SHIM_...  shim copies them.  If it has to refuse them, it stores a
+ * reason in their place, of up to SHIM_ATTACH_REASON bytes.
  *
  * Returns SHIM_OK; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if shim records already, or if nothing
- * can be recorded (the file "log" in the recording's directory has the reason).
+ * can be recorded (the file "log" in the recording's directory has the reason);
+ * SHIM_E_INVALIDARG if a profiler of the former recording cannot be ended, or cannot have
+ * other options.
  */
-enum shim_result profrun_attach_start(uint32_t *done, const char *settings);
+enum shim_result profrun_attach_start(char *settings);
 
 /*
  * profrun_attach_stop - ends the recording for now
  *
  * All GOT slots and call sites of the program get their former contents, and timers are
- * deleted.  The library stays mapped: threads may be in its functions.  @done is as for
- * profrun_attach_start.
+ * deleted.  The library stays mapped: threads may be in its functions.
  *
  * Returns SHIM_OK; SHIM_E_FAIL if shim was not attached or does not record.
  */
-enum shim_result profrun_attach_stop(uint32_t *done);
+enum shim_result profrun_attach_stop(void);
 
 #endif

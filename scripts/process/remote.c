@@ -4,17 +4,19 @@
  * The frame on the stack, from low to high addresses:
  *
  *     the function's return address: libc's code that stores the result at %rbx
- *     a word for its pop, and its return address: libc's rt_sigreturn
- *     ucontext and siginfo of a signal frame; the floating point state
- *     the result
+ *     a word for its pop, and its return address: libc's code for pop %rdi
+ *     its word, the context of the wait; and its return address: libc's setcontext
+ *     the return address of the wait, libc's syscall(SYS_ppoll): libc's rt_sigreturn
+ *     ucontext and siginfo of a signal frame
+ *     the context of the wait, its time limit; the floating point state; the result
  *
- * With PTRACE_SYSCALL the thread stops at each system call, which is slow; so a function
- * of shim, which makes many, runs to a wait at its end before.  At rt_sigreturn the call is
- * done.  From there the next call begins, or profrun lets the thread go on: it skips the
- * system call, and restores all registers by ptrace.  That also restores what a signal
- * frame cannot: the state of a system call that the stop has interrupted, which the kernel
- * continues.  If profrun is killed before, rt_sigreturn restores the thread, and the thread
- * begins the interrupted call again.
+ * The thread runs without a stop to its wait, where profrun stops it when it sees the
+ * result.  A stop at each system call would cost the thread its processor each time.  From
+ * the wait the next call begins, or profrun restores all registers by ptrace.  That also
+ * restores what a signal frame cannot: the state of a system call that the first stop has
+ * interrupted, which the kernel continues; neither setcontext nor ppoll changes it.  If
+ * profrun is killed before, the wait ends after a second, rt_sigreturn restores the thread,
+ * and the thread begins the interrupted call again.
  */
 #include <elf.h>
 #include <errno.h>
@@ -32,17 +34,24 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/seconds.h"
 #include "process/ended_call.h"
 #include "process/remote.h"
 #include "process/stop_wait.h"
 
 #define RED_ZONE	  128
 #define RESULT_ROOM	  64
+#define RESULT_UNSET	  0x6d6968732d746f6eull /* no address, no status */
 #define FP_XSTATE_MAGIC1_ 0x46505853u
 #define FP_XSTATE_MAGIC2_ 0x46505845u
 #define SW_BYTES	  464 /* of struct _fpx_sw_bytes in the state */
 #define FLAG_FP_XSTATE	  1u  /* UC_FP_XSTATE */
 #define FLAGS_SS	  6u  /* UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
+#define NO_CHANGE \
+	7u /* the kernel ignores an alternate stack with these flags */
+#define WAIT_S		1
+#define SURELY_WAITS_NS 900000000u /* a bit less */
+#define LOOK_NS		50000
 
 /* Results of interrupted system calls, which only a tracer sees. */
 #define ERESTARTSYS_	       512
@@ -130,6 +139,14 @@ static enum remote_result interrupt(struct remote *remote)
 	}
 }
 
+/* A thread that has just stopped, and for which no signal waits. */
+static void take(struct remote *remote)
+{
+	remote->is_stopped = true;
+	remote->repeats = ended_call_repeat(remote->pid, remote->tid,
+					    remote->mask, &remote->registers);
+}
+
 enum remote_result remote_stop(struct remote *remote, pid_t tid)
 {
 	enum remote_result result;
@@ -137,7 +154,7 @@ enum remote_result remote_stop(struct remote *remote, pid_t tid)
 
 	remote->tid = tid;
 	remote->is_stopped = remote->has_called = false;
-	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return errno == ESRCH ? REMOTE_GONE : REMOTE_REFUSED;
 	result = interrupt(remote);
 	if (result == REMOTE_DONE && !read_state(remote))
@@ -146,12 +163,24 @@ enum remote_result remote_stop(struct remote *remote, pid_t tid)
 	 * seen its end. */
 	if (result == REMOTE_GONE && ptrace(PTRACE_DETACH, tid, 0, 0) < 0)
 		stop_wait(tid, &status);
-	if (result != REMOTE_DONE)
-		return result;
-	remote->is_stopped = true;
-	remote->repeats = ended_call_repeat(remote->pid, tid, remote->mask,
-					    &remote->registers);
-	return REMOTE_DONE;
+	if (result == REMOTE_DONE)
+		take(remote);
+	return result;
+}
+
+bool remote_take(struct remote *remote, pid_t tid)
+{
+	remote->tid = tid;
+	remote->is_stopped = remote->has_called = false;
+	if (!read_state(remote))
+		return false;
+	take(remote);
+	return true;
+}
+
+void remote_give_back(struct remote *remote)
+{
+	remote->is_stopped = false;
 }
 
 /* --- the signal frame --- */
@@ -169,9 +198,19 @@ struct kernel_context {
 struct frame {
 	uint64_t keep_result; /* return address of the function */
 	uint64_t popped;
-	uint64_t sigreturn;
+	uint64_t pop_argument;
+	uint64_t argument; /* the address of @wait */
+	uint64_t setcontext;
+	uint64_t sigreturn; /* return address of the wait */
 	struct kernel_context context;
 	siginfo_t info;
+	ucontext_t wait;
+	struct timespec limit;
+};
+
+/* Where the parts of a frame are in the process. */
+struct places {
+	uint64_t frame, fpstate, result;
 };
 
 /* The system call that the thread is in.  After an earlier stop that is restart_syscall,
@@ -218,7 +257,7 @@ static void fill_context(const struct remote *remote, uint64_t fpstate,
 	begin_call_again(remote, &rip, &rax);
 	*context = (struct kernel_context){
 		.flags = FLAG_FP_XSTATE | FLAGS_SS,
-		.stack.ss_flags = SS_DISABLE,
+		.stack.ss_flags = NO_CHANGE,
 		.registers = { now->r8,
 			       now->r9,
 			       now->r10,
@@ -266,130 +305,125 @@ static size_t fill_fpstate(const struct remote *remote, unsigned char *bytes)
 	return size + 4;
 }
 
-/* Writes the frame below @top.  Returns its address; 0 without room.  *@result is the
- * address of the result. */
-static uint64_t write_frame(const struct remote *remote, uint64_t top,
-			    uint64_t *result)
+/* The context in which setcontext calls syscall(SYS_ppoll, NULL, 0, &limit, NULL, 8). */
+static void fill_wait(const struct remote *remote, uint64_t frame,
+		      ucontext_t *wait)
+{
+	greg_t *registers = wait->uc_mcontext.gregs;
+	uint64_t state = frame + offsetof(struct frame, wait) +
+			 offsetof(ucontext_t, __fpregs_mem);
+
+	memset(&wait->uc_sigmask, 0xff, sizeof(wait->uc_sigmask));
+	registers[REG_RIP] = (greg_t)remote->code->syscall;
+	registers[REG_RSP] = (greg_t)(frame +
+				      offsetof(struct frame, sigreturn));
+	registers[REG_RDI] = SYS_ppoll;
+	registers[REG_RCX] = (greg_t)(frame + offsetof(struct frame, limit));
+	registers[REG_R9] = sizeof(uint64_t);
+	memcpy(&wait->uc_mcontext.fpregs, &state, sizeof(state));
+	/* As after finit. */
+	wait->__fpregs_mem.cwd = 0x37f;
+	wait->__fpregs_mem.ftw = 0xffff;
+	wait->__fpregs_mem.mxcsr = 0x1f80;
+}
+
+/* Writes the frame below @top.  False without room. */
+static bool write_frame(const struct remote *remote, uint64_t top,
+			struct places *places)
 {
 	static unsigned char fpstate[REMOTE_XSTATE_MAX + 64];
 	size_t fpstate_size = fill_fpstate(remote, fpstate);
-	struct frame frame = { .keep_result = remote->keep_result,
-			       .sigreturn = remote->sigreturn };
-	uint64_t zero = 0, at, fpstate_at;
+	struct frame frame = {
+		.keep_result = remote->code->keep_result,
+		.pop_argument = remote->code->pop_argument,
+		.setcontext = remote->code->setcontext,
+		.sigreturn = remote->code->sigreturn,
+		.limit = { .tv_sec = WAIT_S },
+	};
+	uint64_t unset = RESULT_UNSET, at;
 
-	*result = (top - RESULT_ROOM) & ~(uint64_t)63;
-	fpstate_at = (*result - fpstate_size) & ~(uint64_t)63;
+	places->result = (top - RESULT_ROOM) & ~(uint64_t)63;
+	places->fpstate = (places->result - fpstate_size) & ~(uint64_t)63;
 	/* At its first instruction, a function has the return address at an address that
 	 * is 8 modulo 16. */
-	at = ((fpstate_at - sizeof(frame)) & ~(uint64_t)15) - 8;
-	fill_context(remote, fpstate_at, &frame.context);
-	if (!remote_write(remote, *result, &zero, sizeof(zero)) ||
-	    !remote_write(remote, fpstate_at, fpstate, fpstate_size) ||
-	    !remote_write(remote, at, &frame, sizeof(frame)))
-		return 0;
-	return at;
+	at = ((places->fpstate - sizeof(frame)) & ~(uint64_t)15) - 8;
+	places->frame = at;
+	frame.argument = at + offsetof(struct frame, wait);
+	fill_context(remote, places->fpstate, &frame.context);
+	fill_wait(remote, at, &frame.wait);
+	return remote_write(remote, places->result, &unset, sizeof(unset)) &&
+	       remote_write(remote, places->fpstate, fpstate, fpstate_size) &&
+	       remote_write(remote, at, &frame, sizeof(frame));
 }
 
 /* --- the call --- */
 
-static void note_failure(struct remote *remote,
-			 const struct user_regs_struct *now)
+static bool get_registers(const struct remote *remote,
+			  struct user_regs_struct *now)
 {
-	long result = (long)now->rax;
+	struct iovec iovec = { now, sizeof(*now) };
 
-	if (result < 0 && result > -4096 && result != -ENOSYS &&
-	    result != -ENOENT) {
-		remote->failed_call = (long)now->orig_rax;
-		remote->failed_error = (int)-result;
-	}
+	return ptrace(PTRACE_GETREGSET, remote->tid,
+		      (void *)(intptr_t)NT_PRSTATUS, &iovec) == 0;
 }
 
-/* Runs the thread until it is about to call rt_sigreturn. */
-static enum remote_result run_to_sigreturn(struct remote *remote)
+/* Whether the stopped thread is in the wait. */
+static bool is_in_wait(const struct remote *remote, const struct places *places)
 {
 	struct user_regs_struct now;
-	struct iovec iovec = { &now, sizeof(now) };
-	/* After the first call, the skipped rt_sigreturn ends first. */
-	bool is_entry = !remote->has_called;
-	enum remote_result result;
-	int status;
 
-	remote->has_called = false;
-	for (;;) {
-		if (ptrace(PTRACE_SYSCALL, remote->tid, 0, 0) < 0)
-			return REMOTE_GONE;
-		do
-			result = wait_for_stop(remote, &status);
-		while (result == REMOTE_STUCK);
-		if (result != REMOTE_DONE)
-			return result;
-		/* SIGSTOP, or a group stop. */
-		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
-			continue;
-		if (ptrace(PTRACE_GETREGSET, remote->tid,
-			   (void *)(intptr_t)NT_PRSTATUS, &iovec) < 0)
-			return REMOTE_GONE;
-		if (!is_entry)
-			note_failure(remote, &now);
-		else if (now.orig_rax == SYS_rt_sigreturn)
-			return REMOTE_DONE;
-		is_entry = !is_entry;
-	}
+	return get_registers(remote, &now) && (long)now.orig_rax == SYS_ppoll &&
+	       now.rsp == places->frame + offsetof(struct frame, sigreturn);
 }
 
-/*
- * The thread is about to call rt_sigreturn.  Restores it, skips the system call, and stops
- * it where it was.  At this stop, the kernel still continues an interrupted call.  After each step the thread could go on alone: first rt_sigreturn
- * still restores all; then the registers, which change at once, are those of the program.
- */
-static enum remote_result restore(struct remote *remote)
+/* Runs the thread until the function has returned.  *@since is a time before that. */
+static enum remote_result run_to_result(struct remote *remote, uint64_t at,
+					uint64_t *result, uint64_t *since)
 {
-	struct iovec xstate = { remote->xstate, remote->xstate_size };
-	struct user_regs_struct registers = remote->registers;
-	uint64_t rip, rax;
-	enum remote_result result;
-
-	begin_call_again(remote, &rip, &rax);
-	registers.rip = rip;
-	registers.rax = rax;
-	registers.orig_rax = (unsigned long)-1;
-	if (ptrace(PTRACE_SETREGSET, remote->tid,
-		   (void *)(intptr_t)NT_X86_XSTATE, &xstate) < 0 ||
-	    !set_mask(remote, remote->mask) ||
-	    !set_registers(remote, &registers) ||
-	    ptrace(PTRACE_INTERRUPT, remote->tid, 0, 0) < 0 ||
-	    ptrace(PTRACE_CONT, remote->tid, 0, 0) < 0)
-		return REMOTE_GONE;
-	result = interrupt(remote);
-	return result;
-}
-
-/* Runs the thread until its function waits for profrun. */
-static enum remote_result run_to_wait(struct remote *remote, uint64_t done)
-{
-	static const struct timespec pause = { 0, 100000 };
-	uint32_t word = 0, seen = REMOTE_SEEN;
-	enum remote_result result;
+	static const struct timespec pause = { 0, LOOK_NS };
 	int status;
 
-	remote->has_called = false;
 	if (ptrace(PTRACE_CONT, remote->tid, 0, 0) < 0)
 		return REMOTE_GONE;
-	while (word != REMOTE_WAITS) {
-		nanosleep(&pause, NULL);
-		if (waitpid(remote->tid, &status, __WALL | WNOHANG) > 0) {
-			if (!WIFSTOPPED(status))
-				return REMOTE_GONE;
-			ptrace(PTRACE_CONT, remote->tid, 0, 0);
-		}
-		if (!remote_read(remote, done, &word, sizeof(word)))
+	for (;;) {
+		*since = ns_of(CLOCK_MONOTONIC);
+		if (!remote_read(remote, at, result, sizeof(*result)))
 			return REMOTE_GONE;
+		if (*result != RESULT_UNSET)
+			return REMOTE_DONE;
+		if (waitpid(remote->tid, &status, __WALL | WNOHANG) > 0) {
+			/* SIGSTOP, or a group stop. */
+			if (!WIFSTOPPED(status) ||
+			    ptrace(PTRACE_CONT, remote->tid, 0, 0) < 0)
+				return REMOTE_GONE;
+		}
+		if (remote->look)
+			remote->look(remote->argument);
+		nanosleep(&pause, NULL);
 	}
-	result = interrupt(remote);
-	if (result == REMOTE_DONE &&
-	    !remote_write(remote, done, &seen, sizeof(seen)))
-		return REMOTE_GONE;
-	return result;
+}
+
+/* Stops the thread in its wait. */
+static enum remote_result run_to_wait(struct remote *remote,
+				      const struct places *places,
+				      uint64_t *result)
+{
+	uint64_t since;
+	enum remote_result done;
+
+	done = run_to_result(remote, places->result, result, &since);
+	if (done == REMOTE_DONE)
+		do
+			done = interrupt(remote);
+		while (done == REMOTE_STUCK);
+	if (done == REMOTE_DONE &&
+	    ns_of(CLOCK_MONOTONIC) - since > SURELY_WAITS_NS &&
+	    !is_in_wait(remote, places)) {
+		/* It has restored itself. */
+		ptrace(PTRACE_DETACH, remote->tid, 0, 0);
+		done = REMOTE_LATE;
+	}
+	return done;
 }
 
 enum remote_result remote_call(struct remote *remote,
@@ -399,15 +433,14 @@ enum remote_result remote_call(struct remote *remote,
 	struct user_regs_struct registers = remote->registers;
 	uint64_t top = function->stack ? function->stack :
 					 registers.rsp - RED_ZONE;
-	uint64_t result_at, frame = write_frame(remote, top, &result_at);
+	struct places places;
 	enum remote_result done;
 
-	if (!frame)
+	if (!write_frame(remote, top, &places))
 		return REMOTE_NO_ROOM;
-	remote->failed_error = 0;
 	registers.rip = function->address;
-	registers.rsp = frame;
-	registers.rbx = result_at;
+	registers.rsp = places.frame;
+	registers.rbx = places.result;
 	registers.rax = 0;
 	registers.orig_rax = (unsigned long)-1;
 	registers.rdi = function->arguments[0];
@@ -421,23 +454,28 @@ enum remote_result remote_call(struct remote *remote,
 	/* The registers come first: with them, the thread restores itself. */
 	if (!set_registers(remote, &registers) || !set_mask(remote, ~0ull))
 		return REMOTE_GONE;
-	done = function->done ? run_to_wait(remote, function->done) :
-				REMOTE_DONE;
-	if (done == REMOTE_DONE)
-		done = run_to_sigreturn(remote);
-	if (done == REMOTE_DONE &&
-	    !remote_read(remote, result_at, result, sizeof(*result)))
-		done = REMOTE_GONE;
+	done = run_to_wait(remote, &places, result);
 	remote->has_called = done == REMOTE_DONE;
 	if (done != REMOTE_DONE)
 		remote->is_stopped = false;
 	return done;
 }
 
+/* Restores what a call has changed, but for the registers.  At any moment the thread could
+ * go on alone: from its wait, rt_sigreturn restores all. */
+static void restore(struct remote *remote)
+{
+	struct iovec xstate = { remote->xstate, remote->xstate_size };
+
+	ptrace(PTRACE_SETREGSET, remote->tid, (void *)(intptr_t)NT_X86_XSTATE,
+	       &xstate);
+	set_mask(remote, remote->mask);
+}
+
 void remote_release(struct remote *remote)
 {
 	if (remote->is_stopped && remote->has_called)
-		remote->is_stopped = restore(remote) == REMOTE_DONE;
+		restore(remote);
 	if (remote->is_stopped) {
 		/* The registers may begin an ended call again. */
 		set_registers(remote, &remote->registers);

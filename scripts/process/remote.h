@@ -17,12 +17,22 @@
 
 #define REMOTE_XSTATE_MAX 16384
 
+/* Addresses in the process's libc. */
+struct libc_code {
+	uint64_t keep_result;  /* mov %rax, (%rbx); pop %rbx; ret */
+	uint64_t pop_argument; /* pop %rdi; ret */
+	uint64_t sigreturn;    /* code that calls rt_sigreturn */
+	uint64_t setcontext, syscall;
+};
+
 struct remote {
 	pid_t pid, tid;
 	int memory; /* /proc/PID/mem */
-	/* Addresses in the process, set by the caller before the first call. */
-	uint64_t sigreturn;   /* code that calls rt_sigreturn */
-	uint64_t keep_result; /* mov %rax, (%rbx); pop %rbx; ret */
+	const struct libc_code
+		*code; /* set by the caller before the first call */
+	/* Called again and again while a function runs; NULL: none. */
+	void (*look)(void *argument);
+	void *argument;
 	/* The thread at the stop. */
 	struct user_regs_struct registers;
 	unsigned char xstate[REMOTE_XSTATE_MAX];
@@ -30,10 +40,7 @@ struct remote {
 	uint64_t mask;
 	bool is_stopped;
 	bool repeats;	 /* it begins the system call in rax again */
-	bool has_called; /* it stands at the end of a call */
-	/* The last system call that failed during a call, and its error. */
-	long failed_call;
-	int failed_error;
+	bool has_called; /* it waits after a call */
 };
 
 enum remote_result {
@@ -42,10 +49,15 @@ enum remote_result {
 	REMOTE_STUCK,	/* it does not stop: it waits in the kernel */
 	REMOTE_REFUSED, /* errno has the reason */
 	REMOTE_NO_ROOM, /* its stack has no room */
+	REMOTE_LATE, /* it has gone on, because profrun got no processor in time */
 };
 
 /* Stops @tid and reads its registers.  The thread stays stopped. */
 enum remote_result remote_stop(struct remote *remote, pid_t tid);
+/* Takes @tid, which the caller has stopped by PTRACE_INTERRUPT.  False if it has ended. */
+bool remote_take(struct remote *remote, pid_t tid);
+/* Leaves such a thread to the caller again, stopped and unchanged. */
+void remote_give_back(struct remote *remote);
 /* Lets the thread continue where it was stopped, and ends the tracing. */
 void remote_release(struct remote *remote);
 
@@ -59,13 +71,7 @@ struct remote_function {
 	uint64_t address;
 	uint64_t arguments[6];
 	uint64_t stack; /* the end of a stack; 0: the thread's own */
-	/* The function sets this word (uint32_t) to REMOTE_WAITS at its end, and then waits
-	 * for a moment until it is REMOTE_SEEN.  0: the function does not, so the thread
-	 * stops at each of its system calls. */
-	uint64_t done;
 };
-
-enum { REMOTE_WAITS = 1, REMOTE_SEEN = 2 };
 
 enum remote_result remote_call(struct remote *remote,
 			       const struct remote_function *function,

@@ -11,6 +11,7 @@
 
 #define SYMBOLS_MAX (1u << 20)
 #define STRINGS_MAX (16u << 20)
+#define CODE_MAX    (256u << 20)
 
 /* The tables of a file. */
 struct tables {
@@ -196,18 +197,44 @@ uint64_t remote_entry(const struct remote *remote, uint64_t start)
 	return find_tables(remote, start)->entry;
 }
 
-uint64_t remote_code(const struct remote *remote, uint64_t start, uint64_t end,
+/* The first executable segment of the file at @start; false: it has none. */
+static bool find_code(const struct remote *remote, uint64_t start,
+		      uint64_t *code, size_t *size)
+{
+	uint64_t bias = find_tables(remote, start)->bias;
+	Elf64_Ehdr elf;
+	Elf64_Phdr part;
+	unsigned i;
+
+	if (!remote_read(remote, start, &elf, sizeof(elf)))
+		return false;
+	for (i = 0; i < elf.e_phnum; i++) {
+		if (!remote_read(remote, start + elf.e_phoff + i * sizeof(part),
+				 &part, sizeof(part)))
+			return false;
+		if (part.p_type != PT_LOAD || !(part.p_flags & PF_X))
+			continue;
+		*code = part.p_vaddr + bias;
+		*size = part.p_filesz;
+		return *size <= CODE_MAX;
+	}
+	return false;
+}
+
+uint64_t remote_code(const struct remote *remote, uint64_t start,
 		     const void *code, size_t size)
 {
-	size_t room = end - start;
 	unsigned char *bytes, *found = NULL;
-	uint64_t address = 0;
+	uint64_t address = 0, at;
+	size_t room;
 
+	if (!find_code(remote, start, &at, &room))
+		return 0;
 	bytes = allocate(1, room);
-	if (remote_read(remote, start, bytes, room))
+	if (remote_read(remote, at, bytes, room))
 		found = memmem(bytes, room, code, size);
 	if (found)
-		address = start + (uint64_t)(found - bytes);
+		address = at + (uint64_t)(found - bytes);
 	free(bytes);
 	return address;
 }

@@ -20,8 +20,8 @@ bool remote_function(const struct remote *remote, uint64_t start,
 /* The entry point of the ELF file at @start; 0: unknown. */
 uint64_t remote_entry(const struct remote *remote, uint64_t start);
 
-/* The address of the bytes @code in [@start, @end); 0: none. */
-uint64_t remote_code(const struct remote *remote, uint64_t start, uint64_t end,
+/* The address of the bytes @code in the code of the ELF file at @start; 0: none. */
+uint64_t remote_code(const struct remote *remote, uint64_t start,
 		     const void *code, size_t size);
 
 #endif

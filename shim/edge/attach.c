@@ -7,13 +7,17 @@
 
 #include "coverage/coverage.h"
 #include "dispatch/call_sites.h"
+#include "dispatch/callspec.h"
 #include "dispatch/hooks_switch.h"
+#include "dispatch/plan.h"
 #include "dispatch/redirects.h"
 #include "heap/allocations.h"
 #include "image/image.h"
 #include "module/control.h"
+#include "module/late.h"
+#include "module/module.h"
 #include "os/lookup.h"
-#include "os/sys.h"
+#include "os/text.h"
 #include "runtime/config.h"
 #include "runtime/events.h"
 #include "runtime/record.h"
@@ -82,19 +86,22 @@ static int leave(void *unused)
 
 static int renew(void *settings)
 {
+	const char *filter = config.filter;
 	int r = config_renew(settings);
 
 	if (r == 0)
 		r = record_renew();
 	if (r < 0)
 		return r;
+	if (config.filter != filter)
+		callspec_renew();
 	hooks_switch_renew();
+	plan_update();
 	/* Without this file, functions have addresses for names. */
 	image_renew();
 	return 0;
 }
 
-/* Begins another recording, with the same profilers. */
 static bool begin_another(const char *settings)
 {
 	if (state_call_locked(renew, (void *)settings) < 0)
@@ -106,10 +113,39 @@ static bool begin_another(const char *settings)
 	return true;
 }
 
-static enum shim_result begin_again(const char *settings)
+/* The profilers that the settings name, or NULL: the same as before. */
+static const char *find_profilers(const char *settings)
 {
+	const char *value = NULL;
+
+	for (; *settings && !value; settings += text_length(settings) + 1)
+		value = text_after(settings, "SHIM_PROFILE=");
+	return value;
+}
+
+static bool can_have(const char *profilers, char *settings)
+{
+	char memory[SHIM_ATTACH_REASON];
+	struct text why, reason;
+
+	text_init(&why, memory, sizeof(memory));
+	if (!profilers || late_can_choose(profilers, &why))
+		return true;
+	text_init(&reason, settings, SHIM_ATTACH_REASON);
+	text_add(&reason, memory);
+	return false;
+}
+
+static enum shim_result begin_again(char *settings)
+{
+	bool has_profilers = find_profilers(settings) != NULL;
+
+	if (!can_have(find_profilers(settings), settings))
+		return SHIM_E_INVALIDARG;
 	if (*settings && !begin_another(settings))
 		return SHIM_E_FAIL;
+	if (has_profilers)
+		late_stop_others(config.profile);
 	if (state_call_locked(go_on, NULL) < 0)
 		return SHIM_E_FAIL;
 	sample_pause(false);
@@ -118,11 +154,13 @@ static enum shim_result begin_again(const char *settings)
 	sample_signal_keep();
 	sample_adopt_threads();
 	coverage_detach(false);
+	if (has_profilers)
+		late_start_all(config.profile, module_load);
 	profrun_attach_state = SHIM_ATTACH_RECORDS;
 	return SHIM_OK;
 }
 
-static enum shim_result begin(const char *settings)
+static enum shim_result begin(char *settings)
 {
 	static bool has_begun;
 	enum shim_result result;
@@ -151,35 +189,12 @@ static enum shim_result end(void)
 	return SHIM_OK;
 }
 
-#define WAIT_STEP_MS 1
-#define WAIT_STEPS   1000
-
-/* Waits until profrun has stopped this thread; not for ever, because profrun may have been
- * killed. */
-static void wait_for_profrun(uint32_t *done)
+EDGE enum shim_result profrun_attach_start(char *settings)
 {
-	__atomic_store_n(done, 1, __ATOMIC_RELEASE);
-	for (unsigned i = 0; i < WAIT_STEPS; i++) {
-		if (__atomic_load_n(done, __ATOMIC_ACQUIRE) != 1)
-			return;
-		sys_sleep_ms(WAIT_STEP_MS);
-	}
+	return begin(settings);
 }
 
-EDGE enum shim_result profrun_attach_start(uint32_t *done, const char *settings)
+EDGE enum shim_result profrun_attach_stop(void)
 {
-	enum shim_result result;
-
-	result = begin(settings);
-	wait_for_profrun(done);
-	return result;
-}
-
-EDGE enum shim_result profrun_attach_stop(uint32_t *done)
-{
-	enum shim_result result;
-
-	result = end();
-	wait_for_profrun(done);
-	return result;
+	return end();
 }

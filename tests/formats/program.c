@@ -1,6 +1,7 @@
 /*
  * What tests/formats/make records: two threads that count, allocate, leak, wait for a
- * lock and take some time.
+ * lock and take some time.  With an argument, main first waits in two calls for the end of
+ * standard input.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,6 +53,24 @@ __attribute__((noinline)) void spend(double seconds)
 	       seconds);
 }
 
+__attribute__((noinline)) int await_end(void)
+{
+	char byte;
+	ssize_t got;
+
+	if (write(1, "ready\n", 6) != 6)
+		return 1;
+	do
+		got = read(0, &byte, 1);
+	while (got > 0);
+	return middle(4, "later");
+}
+
+__attribute__((noinline)) int serve(void)
+{
+	return await_end() + 1;
+}
+
 static void *work(void *argument)
 {
 	middle(5, "thread");
@@ -59,10 +78,13 @@ static void *work(void *argument)
 	return argument;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t thread;
 
+	(void)argv;
+	if (argc > 1)
+		serve();
 	shim_mark("begin");
 	pthread_mutex_lock(&lock);
 	pthread_create(&thread, NULL, work, NULL);

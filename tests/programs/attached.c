@@ -61,8 +61,28 @@ static PLAIN void check(int number)
 		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 }
 
+/* The kernel keeps the alternate stack of a thread beside its registers. */
+static PLAIN void set_signal_stack(stack_t *stack)
+{
+	*stack = (stack_t){ .ss_sp = malloc(65536), .ss_size = 65536 };
+	if (!stack->ss_sp || sigaltstack(stack, NULL) < 0)
+		abort();
+}
+
+static PLAIN void check_signal_stack(const stack_t *stack)
+{
+	stack_t now;
+
+	if (sigaltstack(NULL, &now) < 0 || now.ss_sp != stack->ss_sp ||
+	    now.ss_size != stack->ss_size || now.ss_flags != 0)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+}
+
 static PLAIN void *work(void *unused)
 {
+	stack_t stack;
+
+	set_signal_stack(&stack);
 	for (int i = 0; !ends; i = (i + 1) & 0xffff) {
 		void *volatile block = malloc(16 + (i & 255));
 
@@ -70,6 +90,7 @@ static PLAIN void *work(void *unused)
 		memset(block, 1, 16);
 		free(block);
 	}
+	check_signal_stack(&stack);
 	return unused;
 }
 
@@ -230,7 +251,9 @@ PLAIN int main(int argc, char **argv)
 	pthread_t *threads = calloc((size_t)count + 1, sizeof(*threads));
 	const char *kind = argc > 2 ? argv[2] : "busy";
 	sigset_t signals;
+	stack_t stack;
 
+	set_signal_stack(&stack);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
@@ -244,6 +267,7 @@ PLAIN int main(int argc, char **argv)
 	fflush(stdout);
 	while (!ends)
 		wait_as(kind);
+	check_signal_stack(&stack);
 	for (int i = 0; i <= count; i++)
 		pthread_join(threads[i], NULL);
 	if (semaphores >= 0)

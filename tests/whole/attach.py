@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -43,10 +44,10 @@ class Program:
     def attach(self, *words, **more):
         return profrun('attach', self.pid, '-o', self.directory, *words, **more)
 
-    def attach_again(self, *words):
+    def attach_again(self, *words, **more):
         """Begins another recording, which is the one to be read from now on."""
         self.directory += '.again'
-        return self.attach(*words)
+        return self.attach(*words, **more)
 
     def step(self, answer, line=''):
         """Sends a line to the program, and waits for its answer."""
@@ -267,7 +268,7 @@ def attach_and_detach_again_and_again_continue_one_recording():
             program.until_called('leaf', before, 'calls after the attach')
         program.detach()
         text = refused('attach', program.pid, '-p', 'trace')
-        expect('keeps the profilers' in text, text)
+        expect('without -o it continues that recording, with its profilers' in text, text)
         program.ends_well()
 
 
@@ -323,6 +324,37 @@ def another_attach_makes_a_recording_of_its_own():
                        (profile, name))
             program.directory = directory
             expect(abs(sum(program.calls().values()) - sum(calls.values())) <= 3, what)
+
+
+@test
+def another_attach_has_its_own_profilers_and_filter():
+    with Program(2) as program:
+        program.attach('-p', 'calltree')
+        program.until_called('leaf', 100, 'calltree')
+        program.detach()
+        program.attach_again('-p', 'memory', '-p', 'sampling:hz=500', '-F', 'M:middle')
+        program.until_called('middle', 100, 'memory')
+        program.until(lambda: 'samples' in program.report(), 'samples')
+        program.detach()
+        expect('leaf' not in program.calls(), program.calls())
+        expect(re.search('allocated in [1-9]', program.report('--memory')),
+               program.report('--memory'))
+        # Without options, as before.
+        program.attach_again()
+        program.until_called('middle', 100, 'memory again')
+        program.detach()
+        expect('leaf' not in program.calls(), program.calls())
+        text = program.attach_again('-p', 'sampling:hz=100', status=1)
+        expect('it keeps the options of its start' in text, text)
+        expect(not os.path.exists(program.directory), 'no directory')
+        program.attach_again('-p', 'calltree', '-F', 'all')
+        program.until_called('leaf', 100, 'calltree again')
+        program.detach()
+        expect('samples' not in program.report(), program.report())
+        profrun_report = subprocess.run([PROFRUN, 'report', '--memory', program.directory],
+                                        capture_output=True, text=True)
+        expect('no allocations were recorded' in profrun_report.stderr, profrun_report)
+        program.ends_well()
 
 
 @test
@@ -699,9 +731,10 @@ def stopped_child(process, log):
 
 @test
 def a_process_that_ends_or_executes_meanwhile_is_an_error():
-    for step in 3, 8, 20, 40:
+    for step in 3, 8, 20:
         for end in signal.SIGKILL, signal.SIGUSR1:
-            with Program(1) as program:
+            # One thread runs, so on two processors the others are not stopped, too.
+            with Program(1, 'read') as program:
                 def change():
                     program.process.send_signal(end)
                     for _ in range(400):
@@ -710,7 +743,8 @@ def a_process_that_ends_or_executes_meanwhile_is_an_error():
                         time.sleep(0.005)
 
                 status, text = interrupted_attach(program, step, change)
-                expect(status == 1 and re.search('has ended|ended, or executed', text),
+                expect(status == 1 and re.search('has ended|ended, or executed', text) or
+                       end == signal.SIGUSR1 and 'threads were stopped' in text,
                        (step, end, status, text))
                 out, _ = program.process.communicate(timeout=60)
                 expect_equal(program.process.returncode,
@@ -726,6 +760,42 @@ def only_one_profrun_attaches_at_a_time():
         expect_equal(status, 0, text)
         expect(re.search('another profrun is attaching|already traced', texts[0]), texts)
         program.detach()
+        program.ends_well()
+
+
+@test
+def another_user_cannot_block_an_attach():
+    with Program(1) as program:
+        # Names that anybody may use.
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind('\0profrun-attach-%d' % program.pid)
+            program.attach()
+        program.detach()
+        program.ends_well()
+
+
+@test
+def the_thread_that_calls_is_not_stopped_at_each_system_call():
+    need('strace')
+    with Program(0) as program:
+        counts = count_calls(program.pid, ['ptrace'], program.directory, 'attach',
+                             str(program.pid), '-o', program.directory)
+        program.ends_well()
+    # Five calls, with four each, and the beginning and the end.
+    expect(20 < counts['ptrace'] < 60, counts)
+
+
+@test
+def threads_that_would_compete_for_processors_are_stopped_together():
+    count = 4 * os.cpu_count()
+    with Program(count) as program:
+        text = program.attach()
+        found = re.search(r'(\d+) of its threads were stopped for', text)
+        expect(found and count / 4 <= int(found.group(1)) <= count + 1, text)
+        program.until_called('leaf', 100, 'calls')
+        program.detach()
+        with open('/proc/%d/status' % program.pid) as status:
+            expect('TracerPid:\t0\n' in status.read(), 'no thread is traced')
         program.ends_well()
 
 

@@ -1,0 +1,40 @@
+/*
+ * Stops the threads of a process that run, while one thread makes the calls of an attach.
+ * They would take the processors from it: among 500 threads that run, a thread gets one
+ * every half second.  Threads that sleep go on.
+ */
+#ifndef PROCESS_OTHERS_H
+#define PROCESS_OTHERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct other;
+
+struct others {
+	struct other *list;
+	uint32_t count, room;
+	uint64_t since; /* the time of the first stop; 0: none was stopped */
+	uint64_t stopped_ns; /* how long they were stopped, in sum */
+};
+
+/* Adds a thread to those that others_stop() stops. */
+void others_add(struct others *others, pid_t tid);
+/* Stops them.  Those that sleep in the kernel now are not waited for. */
+void others_stop(struct others *others);
+/* Whether @tid is stopped, and no signal waits for it. */
+bool others_have(const struct others *others, pid_t tid);
+/* The caller lets @tid go on. */
+void others_remove(struct others *others, pid_t tid);
+/* Lets those go on whose instruction @holds_lock says to be in code that may hold a lock. */
+void others_release_some(struct others *others, pid_t pid,
+			 bool (*holds_lock)(uint64_t instruction,
+					    void *argument),
+			 void *argument);
+/* Lets all that are stopped go on. */
+void others_release(struct others *others, pid_t pid);
+/* Does the same, also with those that were not waited for, and empties the list. */
+void others_finish(struct others *others, pid_t pid);
+
+#endif
