@@ -506,6 +506,35 @@ def no_number_is_cut_on_a_narrow_screen():
         window.devtools('Emulation.clearDeviceMetricsOverride')
 
 
+SHORTER = """
+#include <stdlib.h>
+__attribute__((noinline)) void spin(long n)
+{
+        while (n-- > 0)
+                __asm__ volatile("" : : : "memory");
+}
+int main(int argc, char **argv)
+{
+        for (int i = 0; i < 100; i++)
+                spin(atol(argv[1]));
+        return argc - 2;
+}
+"""
+
+
+@test
+def a_function_that_is_called_is_not_gone():
+    source = os.path.join(new_directory('shorter'), 'shorter.c')
+    with open(source, 'w') as file:
+        file.write(SHORTER)
+    program = compile(source, 'gcc', '-O1')
+    old, now = (record([program, times], 'calltree').output
+                for times in ('1000000', '1'))
+    open_page(page_of(now, '--against', old))
+    spin, = [row for row in rows_of('#table') if row['name'].startswith('spin')]
+    expect(spin['part'][1].startswith('\u2212'), spin)
+
+
 NAMES = """
 const box = document.querySelector('#table').getBoundingClientRect();
 const least = Math.min(box.width / 3, 150);

@@ -171,7 +171,8 @@ function comparedTable(source, rows, before, unit) {
                     row.selfBefore : row.self > 0 ? Infinity : 0),
                 rank: row => (row.selfBefore > 0 ? Math.abs(row.change) /
                     row.selfBefore : row.self > 0 ? Infinity : 0),
-                text: row => noteOfChange(row.self, row.selfBefore, row.noise),
+                text: row => noteOfChange(row.self, row.selfBefore, row.noise,
+                    row.calls > 0, row.callsBefore > 0),
             },
             column('self', 'Self', 'now'),
             column('selfBefore', 'before', 'self, before'),

@@ -43,14 +43,17 @@ function zoomBefore(path) {
             before.places));
 }
 
-// "+3.1 %", with its standard error if there is one; "" if nothing is known of it.
-function noteOfChange(now, then, noise) {
+// "+3.1 %", with its standard error if there is one; "" if nothing is known of it.  What is
+// there may take no time that can be measured.
+function noteOfChange(now, then, noise, isThere = now > 0, wasThere = then > 0) {
     if (!(now > 0) && !(then > 0))
         return '';
-    if (!(then > 0))
+    if (!wasThere)
         return 'new';
-    if (!(now > 0))
+    if (!isThere)
         return 'gone';
+    if (!(then > 0))
+        return '';
     const part = 100 * (now - then) / then;
 
     return `${signed(Math.abs(part).toFixed(1), part)}${noise > 0 ?
@@ -87,7 +90,7 @@ function showBefore() {
         note: path => {
             const [now] = valuesBefore(path);
 
-            return path && !(now > 0) ? 'gone' : '';
+            return path && !(now > 0) && before.same[path] < 0 ? 'gone' : '';
         },
     });
     flameBefore.mark(flame.marks);
@@ -103,6 +106,7 @@ function showBeforeTip(path, event) {
     const format = human[METRICS[state.metric].unit];
 
     fact(list, 'Before', format(then));
-    fact(list, 'Now', `${format(now)} (${noteOfChange(now, then, noise)})`);
+    fact(list, 'Now', `${format(now)} (${noteOfChange(now, then, noise,
+        before.same[path] >= 0)})`);
     placeTip(event, [element('strong', shorten(labelBefore(path), 400)), list]);
 }
