@@ -11,6 +11,7 @@
 #include "runtime/events.h"
 #include "runtime/hidden_signals.h"
 #include "runtime/landings.h"
+#include "runtime/thread.h"
 #include "sampling/sample.h"
 
 #include <stdarg.h>
@@ -28,6 +29,13 @@ enum { SETJMP = 0, SIGSETJMP = 2 };
 __attribute__((visibility("hidden"))) void *
 edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask);
 
+/* (Not inlined, because most jumps do not need its frame.) */
+static __attribute__((noinline, cold)) void raise_saved(void *buffer,
+							uintptr_t sp)
+{
+	RAISE(jump_saved, buffer, sp);
+}
+
 void *edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask)
 {
 	/* Buffers for thread cancellation have no room for a mask. */
@@ -35,7 +43,8 @@ void *edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask)
 		hidden_jump_saved(buffer);
 	if (!real_savers[which])
 		real_savers[which] = lookup_real(savers[which]);
-	RAISE(jump_saved, buffer, sp);
+	if (__atomic_load_n(&events_counts.jump_saved, __ATOMIC_RELAXED) > 0)
+		raise_saved(buffer, sp);
 	return real_savers[which];
 }
 
@@ -47,17 +56,36 @@ static const char *const jumpers[] = { "longjmp", "_longjmp", "siglongjmp",
 				       "__longjmp_chk" };
 static jumper real_jumpers[4];
 
+static __attribute__((noinline, cold)) void raise_taken(void *buffer)
+{
+	RAISE(jump_taken, buffer, arch_jump_sp(buffer));
+}
+
+/* Whether the thread has frames that a jump may leave and that shim must close: callbacks,
+ * hooks, open calls, landing pads. */
+static bool has_frames(const struct thread *self)
+{
+	return self && (self->guard || self->dispatching || self->frame ||
+			self->pending_answer || self->tracks ||
+			(self->rests & 1) || landings_count > 0);
+}
+
+/* A program may jump a million times in a second, so that jumps are cheap while nothing is
+ * recorded. */
 static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 					   int value)
 {
 	if (!real_jumpers[which])
 		real_jumpers[which] = (jumper)lookup_real(jumpers[which]);
 	hidden_jump_taken(buffer);
-	guard_jumped(arch_jump_sp(buffer));
-	sample_jumped();
-	frame_exits_jumped(arch_jump_sp(buffer));
-	landings_cut(arch_jump_sp(buffer));
-	RAISE(jump_taken, buffer, arch_jump_sp(buffer));
+	if (has_frames(thread_current)) {
+		guard_jumped(arch_jump_sp(buffer));
+		sample_jumped();
+		frame_exits_jumped(arch_jump_sp(buffer));
+		landings_cut(arch_jump_sp(buffer));
+	}
+	if (__atomic_load_n(&events_counts.jump_taken, __ATOMIC_RELAXED) > 0)
+		raise_taken(buffer);
 	real_jumpers[which](buffer, value);
 }
 

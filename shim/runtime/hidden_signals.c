@@ -152,7 +152,7 @@ void hidden_jump_taken(const void *buffer)
 {
 	struct __jmp_buf_tag *tag = (struct __jmp_buf_tag *)buffer;
 
-	if (hidden_signals() != 0 && tag->__mask_was_saved &&
-	    *jump_word(tag, 2) == JUMP_MARK)
+	if (tag->__mask_was_saved && *jump_word(tag, 2) == JUMP_MARK &&
+	    hidden_signals() != 0)
 		hidden_block(*jump_word(tag, 1) & hidden_signals());
 }
