@@ -25,6 +25,17 @@
 #include "read/process.h"
 #include "read/recording.h"
 
+/* There is no NAN; a call of libm for each number of each path would take time. */
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 static uint32_t find_path(struct reduction *reduction, uint32_t parent,
 			  uint32_t function, uint32_t guess)
 {
@@ -149,19 +160,19 @@ void reduction_sum_path(struct path *sum, const struct path *path)
 	sum->exactly.raw += path->exactly.raw;
 	sum->exactly.cost += path->exactly.cost;
 	sum->exactly.child_variance += path->exactly.child_variance;
-	sum->seen_tick = fmax(sum->seen_tick, path->seen_tick);
+	sum->seen_tick = larger(sum->seen_tick, path->seen_tick);
 	sum->seen_cost += path->seen_cost;
 	sum->waited += path->waited;
-	sum->waited_least = fmax(sum->waited_least, path->waited_least);
+	sum->waited_least = larger(sum->waited_least, path->waited_least);
 	sum->raw_waited += path->raw_waited;
 	sum->total_raw_waited += path->total_raw_waited;
 	sum->has_waited |= path->has_waited;
 	sum->unseen_calls += path->unseen_calls;
-	sum->tick = fmax(sum->tick, path->tick);
+	sum->tick = larger(sum->tick, path->tick);
 	sum->raw_variance += path->raw_variance;
-	sum->min = fmin(sum->min, path->min);
-	sum->max = fmax(sum->max, path->max);
-	sum->open_max = fmax(sum->open_max, path->open_max);
+	sum->min = smaller(sum->min, path->min);
+	sum->max = larger(sum->max, path->max);
+	sum->open_max = larger(sum->open_max, path->open_max);
 	sum->is_timed |= path->is_timed;
 	sum->has_no_range |= path->has_no_range;
 }
@@ -192,7 +203,7 @@ static void add_sums(struct reduced_sums *sums, const struct reduced_sums *more)
 {
 	uint32_t i;
 
-	sums->tick = fmax(sums->tick, more->tick);
+	sums->tick = larger(sums->tick, more->tick);
 	sums->calls += more->calls;
 	sums->open += more->open;
 	sums->older += more->older;
@@ -348,7 +359,7 @@ static void add_to_spread(struct rank_spread *spread, uint32_t rank,
 	if (spread->missing == NONE && spread->count < rank)
 		spread->missing = spread->count;
 	spread->count++;
-	spread->tick = fmax(spread->tick, tick);
+	spread->tick = larger(spread->tick, tick);
 	if (value < spread->least) {
 		spread->least = value;
 		spread->least_rank = rank;
@@ -386,8 +397,8 @@ static void add_figures(struct reduction *reduction, const struct model *model,
 		function = &reduction->functions[functions[i]];
 		add_histogram(function, model->functions[i].histogram);
 		function->calls += sums->calls;
-		function->tick = fmax(function->tick, sums->tick);
-		reduction->sums.tick = fmax(reduction->sums.tick, sums->tick);
+		function->tick = larger(function->tick, sums->tick);
+		reduction->sums.tick = larger(reduction->sums.tick, sums->tick);
 		if (!sums_are_there(sums))
 			continue;
 		GROW(reduction->figures, reduction->figure_count,
@@ -510,7 +521,7 @@ static void join_spread(struct rank_spread *sum, const struct rank_spread *more,
 	if (sum->missing == NONE && more->missing != NONE)
 		sum->missing = ranks_before + more->missing;
 	sum->count += more->count;
-	sum->tick = fmax(sum->tick, more->tick);
+	sum->tick = larger(sum->tick, more->tick);
 	if (more->least < sum->least) {
 		sum->least = more->least;
 		sum->least_rank = ranks_before + more->least_rank;
@@ -556,7 +567,7 @@ static void join_functions(struct reduction *reduction,
 		function = &reduction->functions[numbers[i]];
 		add_histogram(function, more->histogram);
 		function->calls += more->calls;
-		function->tick = fmax(function->tick, more->tick);
+		function->tick = larger(function->tick, more->tick);
 		function->has_hooks |= more->has_hooks;
 	}
 }
