@@ -233,6 +233,27 @@ def a_part_of_the_time_has_the_calls_that_lie_in_it():
 
 
 @test
+def calls_that_only_reach_through_a_part_of_the_time_have_its_time():
+    with open(export('chrome')) as file:
+        events = [e for e in json.load(file)['traceEvents'] if e['ph'] in 'BE']
+    # The longest time in which no call begins or ends.
+    begin, end = max(((a['ts'], b['ts']) for a, b in zip(events, events[1:])
+                      if b['ph'] == 'E'), key=lambda pair: pair[1] - pair[0])
+    third = (end - begin) / 3
+    window = ('--from', '%dns' % round((begin + third) * 1000), '--to',
+              '%dns' % round((begin + 2 * third) * 1000))
+    open_then = chrome(*window)
+    done = subprocess.run([shimtest.report, 'export', 'json', recording(), '--raw',
+                           *window], capture_output=True, timeout=60)
+    expect_equal((done.returncode, done.stderr), (0, b''), 'it says')
+    about = json.loads(done.stdout)
+    expect_equal({f['name'] for f in about['functions'] if f['total_raw_ns'] > 0},
+                 set(open_then), 'functions')
+    expect_equal(about['calls'], 0, 'calls')
+    expect(abs(about['time_raw_ns'] - third * 1000) <= 5, (about['time_raw_ns'], third))
+
+
+@test
 def what_has_no_window_is_refused():
     plain = record([made['program']], 'calltree').output
     for options, status, words in (

@@ -10,8 +10,9 @@
 
 int finish(const struct model *model)
 {
-	bool is_empty = !model->calls && !model->open && !model->has_memory &&
-			!model->locks && !model->exceptions &&
+	bool is_empty = !model->calls && !model->open && !model->has_times &&
+			!model->has_memory && !model->locks &&
+			!model->exceptions &&
 			!coverage_is_there(model->recording);
 	int status = is_empty && warning_count() ? 1 : 0;
 
