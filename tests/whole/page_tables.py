@@ -144,6 +144,57 @@ int main(void)
 """
 
 
+CALLERS = TWO.split('static void *work')[0] + r"""
+__attribute__((noinline)) static void slow(void)
+{
+        for (int i = 0; i < 10; i++)
+                take(20000000);
+}
+
+__attribute__((noinline)) static void quick(void)
+{
+        for (int i = 0; i < 100; i++)
+                take(0);
+}
+
+int main(void)
+{
+        slow();
+        quick();
+        return 0;
+}
+"""
+
+
+@test
+def a_time_is_known_if_one_of_its_paths_has_a_known_time():
+    path = os.path.join(new_directory('callers'), 'callers.c')
+    with open(path, 'w') as file:
+        file.write(CALLERS)
+    outputs = [record([compile(path)], 'calltree').output for _ in range(2)]
+    open_page(page_of(outputs[0]))
+    window.click('#tab-tree-up')
+    selves = {}
+    open_all('#tree-up')
+    for name, level, text in window.run(
+            'return [...document.querySelectorAll("#tree-up tbody tr")].map(row => '
+            '[row.querySelector(".called").title, Number(row.ariaLevel), '
+            'row.querySelector("[data-column=self]").textContent])'):
+        selves.setdefault((name, level), text)
+    expect(selves['take', 1][0] != '<' and selves['take', 1].endswith(' ms'), selves)
+    expect(selves['slow', 2][0] != '<' and selves['quick', 2][0] == '<', selves)
+    # A rank whose samples of a function are none has a bound, not 0.
+    joined = new_directory('joined') + '/all'
+    shim_report('merge', '-o', joined, *outputs)
+    open_page(page_of(joined))
+    number = [row['name'] for row in rows_of('#table')].index('quick')
+    window.run('document.querySelectorAll("#table button.function")'
+               '[arguments[0]].click()', number)
+    texts = window.run('return [...document.querySelectorAll('
+                       '"#rank-table [data-column=own]")].map(cell => cell.textContent)')
+    expect(len(texts) >= 2 and all(text[0] == '<' for text in texts[-2:]), texts)
+
+
 @test
 def durations_of_a_thread_are_its_own():
     path = os.path.join(new_directory('two'), 'two.c')

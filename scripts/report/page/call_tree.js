@@ -66,13 +66,15 @@ class PathsUp {
             const sum = values => own.reduce((all, [path]) =>
                 all + values[path], 0);
             const self = Math.max(sum(measured.exactSelf), 0);
+            const bounds = new BoundOfSum();
 
+            for (const [path] of own)
+                bounds.add(measured.exactSelf[path], measured.selfBelow, path);
             return {
                 key: `${above} ${number}`, path: own[0][1], at: own,
                 function: number, self, total: self, calls: sum(view.calls),
                 timed: own.some(([path]) => view.isTimed(path)),
-                selfBelow: measured.selfBelow ? sum(measured.selfBelow) : 0,
-                totalBelow: 0,
+                selfBelow: bounds.bound(), totalBelow: 0,
                 certainty: view.certainty ? own.reduce((all, [path]) =>
                     lessCertain(all, view.certainty[path]), 3) : 0,
                 hasMore: own.some(([, last]) => view.parent[last] > 0),

@@ -3,7 +3,7 @@
 
 const STRIP_ROW = 20;
 
-// Rows { name, calls, all, own }, in the order of the recording.
+// Rows { name, calls, all, own, ownBelow }, in the order of the recording.
 function rankRows() {
     const apart = sourceOf(state.kind, true);
     const ranks = new Map();
@@ -17,20 +17,24 @@ function rankRows() {
     apart.views.forEach(({ thread }, i) => {
         const name = thread.part || thread.process;
         const each = apart.view(i);
-        const { self, total } = measure(each, state.metric);
+        const { self, total, selfBelow } = measure(each, state.metric);
 
         if (!ranks.has(name))
-            ranks.set(name, { name, calls: 0, all: 0, own: 0 });
+            ranks.set(name, { name, calls: 0, all: 0, own: 0,
+                bounds: new BoundOfSum() });
         const row = ranks.get(name);
 
         row.all += total[0];
         for (let path = 1; path < each.count; path++) {
             row.calls += each.calls[path];
-            if (each.function[path] === number)
-                row.own += self[path];
+            if (each.function[path] !== number)
+                continue;
+            row.own += self[path];
+            row.bounds.add(self[path], selfBelow, path);
         }
     });
-    return [...ranks.values()];
+    return [...ranks.values()].map(({ bounds, ...row }) =>
+        ({ ...row, ownBelow: bounds.bound() }));
 }
 
 function sameFunctionIn(to, from, number) {
@@ -119,8 +123,10 @@ function showRanks() {
     const about = source.functions[state.function];
     const name = about ? shorten(shortName(visible(about.name)), 60) : '';
     const sized = { bytes: bytesColumn, count: countColumn, ns: nsColumn }[unit];
+    const own = row => (row.ownBelow ? `< ${format(row.ownBelow)}` :
+        format(row.own));
     const text = row => `${visible(row.name)}: ${format(row.all)}${about ?
-        `; ${name}: ${format(row.own)} itself` : ''}`;
+        `; ${name}: ${own(row)} itself` : ''}`;
 
     byId('ranks-title').textContent = rows.every(row =>
         /^rank/.test(row.name)) ? 'Ranks' : 'Parts of the recording';
@@ -147,7 +153,8 @@ function showRanks() {
         { id: 'over', title: 'Over the mean', value: row => row.all - mean,
             text: row => (mean > 0 ? signed(`${Math.abs(100 * (row.all / mean -
                 1)).toFixed(1)} %`, row.all - mean) : '-') },
-        sized('own', about ? `${shorten(name, 24)} itself` : 'Function'),
+        { ...sized('own', about ? `${shorten(name, 24)} itself` : 'Function'),
+            text: own },
         ...state.metric === 'calls' ? [] : [countColumn('calls', 'Calls')],
         textColumn('name', 'Rank', row => visible(row.name)),
     ], row => {

@@ -95,6 +95,27 @@ function lay(view, total, order, functions) {
     return { from, to };
 }
 
+// The bound of a sum of times, some of which are only known to be below a bound.  A time
+// that is known is a tick at least, and makes the sum a known one.
+class BoundOfSum {
+    constructor() {
+        this.below = 0;
+        this.isKnown = false;
+    }
+
+    add(time, bounds, path) {
+        const below = bounds ? bounds[path] : 0;
+
+        this.below += below;
+        this.isKnown ||= time > 0 && below === 0;
+    }
+
+    // 0: the sum is known.
+    bound() {
+        return this.isKnown ? 0 : this.below;
+    }
+}
+
 // Sums over the paths for which @row(path) is not -1, by its value; a path
 // below another path of the same row is already in its total.
 function gather(view, measured, row, count) {
@@ -111,22 +132,22 @@ function gather(view, measured, row, count) {
             continue;
         if (!rows.has(number))
             rows.set(number, { row: number, calls: 0, self: 0, total: 0,
-                selfBelow: 0, totalBelow: 0 });
+                ownBounds: new BoundOfSum(), bounds: new BoundOfSum() });
         const sums = rows.get(number);
 
         sums.calls += view.calls[i];
         if (view.certainty)
             sums.certainty = lessCertain(sums.certainty, view.certainty[i]);
         sums.self += measured.exactSelf[i];
-        sums.selfBelow += measured.selfBelow ? measured.selfBelow[i] : 0;
+        sums.ownBounds.add(measured.exactSelf[i], measured.selfBelow, i);
         if (active[number]++ === 0) {
             sums.total += measured.total[i];
-            sums.totalBelow += measured.totalBelow ?
-                measured.totalBelow[i] : 0;
+            sums.bounds.add(measured.total[i], measured.totalBelow, i);
         }
         stack.push({ path: i, row: number });
     }
-    for (const sums of rows.values())
-        sums.self = shownSelf(sums.self, sums.total);
-    return [...rows.values()];
+    return [...rows.values()].map(({ ownBounds, bounds, ...sums }) => ({
+        ...sums, self: shownSelf(sums.self, sums.total),
+        selfBelow: ownBounds.bound(), totalBelow: bounds.bound(),
+    }));
 }
