@@ -103,8 +103,9 @@ struct shim_message;	     /* <shim/message.h> */
  * shim_profiler_load - load a module
  *
  * @description is "NAME" or "NAME:ARGUMENTS"; NULL and "default" mean the call
- * tree.  NAME of a profiler of shim's own starts that profiler, before main
- * only; it does not record calls that are open at that time.  shim looks for a
+ * tree.  NAME of a profiler of shim's own starts that profiler; it does not
+ * record calls that are open at that time.  After main has begun, pchist cannot
+ * start, and trace only if no profiler counts calls.  shim looks for a
  * module in the program itself (a function shim_profiler_init_NAME), beside
  * libshim.so, in the directories of SHIM_MODULE_PATH, then where the dynamic
  * linker looks.  NAME may also be a path to a module.  A module that is loaded
@@ -116,12 +117,14 @@ struct shim_message;	     /* <shim/message.h> */
  * NULL if @size is 0.
  *
  * Returns SHIM_OK; SHIM_E_INVALIDARG if @description has no valid name;
- * SHIM_E_FAIL if the module was not found or does not fit (the log says why),
- * or shim is off; SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER after main has
- * begun, for a profiler of shim's own, and for pchist, which monstartup()
- * starts at any time; SHIM_E_PROFILER_DETACHING if the same module is still
- * being detached; SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function
- * threw an exception; or the failure that its init function returned.
+ * SHIM_E_FAIL if the module was not found, does not fit or cannot start any
+ * more (the log says why), or shim is off;
+ * SHIM_E_UNSUPPORTED_FOR_ATTACHING_PROFILER after main has begun, for pchist,
+ * which monstartup() starts at any time; SHIM_E_INCONSISTENT_WITH_FLAGS if
+ * the profiler of shim's own has been started with other arguments;
+ * SHIM_E_PROFILER_DETACHING if the same module is still being detached;
+ * SHIM_E_OUTOFMEMORY; SHIM_E_UNEXPECTED if its init function threw an
+ * exception; or the failure that its init function returned.
  *
  * Contract: may block; also the program, outside of callbacks.  Takes the
  * loader's lock.  CLR: ICLRProfiling::AttachProfiler.  Mono:

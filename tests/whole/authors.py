@@ -1798,8 +1798,12 @@ def profilers_of_shim_that_cannot_start_say_so():
     result = load('none', program, STARTS='calltree:nonsense pchist',
                   STARTS_LATE='trace')
     expect_equal(result.stdout, 'calltree:nonsense 80070057\n'
-                 'pchist 8013136f\ntrace 8013136f\n', 'answers')
+                 'pchist 8013136f\ntrace 00000000\n', 'answers')
     expect_log(result, "profiler 'calltree:nonsense'")
+    result = load('none', program, STARTS='calltree:counts',
+                  STARTS_LATE='trace pchist calltree:exact')
+    expect_equal(result.stdout, 'calltree:counts 00000000\ntrace 80004005\n'
+                 'pchist 8013136f\ncalltree:exact 80131374\n', 'answers late')
 
 
 if __name__ == '__main__':
