@@ -278,7 +278,7 @@ def libraries_without_an_interpreter_are_not_looked_for_when_they_are_opened():
     log = os.path.join(folder, 'log')
     done = run(['strace', '-qq', '-o', log, '-e', 'trace=openat',
                 compile(source, instrument=False), library],
-               new_directory('recording'), 'sampling')
+               new_directory('recording'), 'sampling:hz=10')
     if not os.path.exists(log) or not os.path.getsize(log):
         raise Skipped('strace cannot trace: %s' % done.stderr)
     expect_equal(done.status, 0, done.stderr)

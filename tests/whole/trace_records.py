@@ -199,7 +199,7 @@ def results_come_with_the_end_of_their_call():
 
 @test
 def arguments_are_of_the_call_that_they_stand_behind():
-    late = 'that a signal handler interrupted (and 0 more'
+    late = 'that a signal handler interrupted: '
     for what, records, wanted in (
             ('behind a leave', lambda c: c.enter(MAIN) + c.enter(ONE) +
              c.leave() + text(ARGUMENTS, 'x = 1') + c.leave(),
@@ -360,12 +360,12 @@ def an_invalid_record_ends_its_block():
                            b'\xff' * 6)):
         c = clock()
         lines = shown(c.enter(MAIN) + record_ + c.enter(ONE) + c.leave() + c.leave(),
-                      stack(MAIN) + c.leave(), said='not a record (and 0 more')
+                      stack(MAIN) + c.leave(), said='not a record; ')
         expect_equal(lines, [(0, 'main;')], what)
     c = clock()
     expect_equal(shown(c.enter(MAIN) + head(40, 6) + b'\xff' * 4 + c.leave()),
                  [(0, 'main;')], 'a kind that is not known')
-    expect_equal(shown(c.leave(), said='a call ends that never began (and 0'),
+    expect_equal(shown(c.leave(), said='a call ends that never began'),
                  [], 'an end alone')
 
 
