@@ -1075,8 +1075,9 @@ def cycles_leave_no_more_mappings():
                 if number == 5:
                     early = mappings(program.pid)
             late = mappings(program.pid)
-            expect_equal([line for line in late if line not in early], [], profile)
-            expect_equal(len(late), len(early), profile)
+            # A table may grow once; what each cycle leaves is there 25 times.
+            more = [line for line in late if line not in early]
+            expect(len(more) <= 2 and len(late) <= len(early) + 2, (profile, more))
             program.process.communicate(timeout=60)
             expect_equal(program.process.returncode, 0, profile)
 
