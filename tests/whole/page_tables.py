@@ -23,6 +23,13 @@ return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(row => ({
 """
 
 
+def source_of(name, text):
+    path = os.path.join(new_directory(name), name + '.c')
+    with open(path, 'w') as file:
+        file.write(text)
+    return path
+
+
 def open_all(selector):
     """Opens all rows of the tree by keys, and returns the rows."""
     window.run('document.querySelector(arguments[0] + " tbody tr").focus()',
@@ -168,9 +175,7 @@ int main(void)
 
 @test
 def a_time_is_known_if_one_of_its_paths_has_a_known_time():
-    path = os.path.join(new_directory('callers'), 'callers.c')
-    with open(path, 'w') as file:
-        file.write(CALLERS)
+    path = source_of('callers', CALLERS)
     outputs = [record([compile(path)], 'calltree').output for _ in range(2)]
     open_page(page_of(outputs[0]))
     window.click('#tab-tree-up')
@@ -197,9 +202,7 @@ def a_time_is_known_if_one_of_its_paths_has_a_known_time():
 
 @test
 def durations_of_a_thread_are_its_own():
-    path = os.path.join(new_directory('two'), 'two.c')
-    with open(path, 'w') as file:
-        file.write(TWO)
+    path = source_of('two', TWO)
     open_page(page_of(record([compile(path)], 'calltree:exact').output))
 
     def shown():
@@ -266,9 +269,7 @@ int main(void)
 
 @test
 def memory_begins_with_its_largest_path_and_is_drawn_over_time():
-    path = os.path.join(new_directory('grows'), 'grows.c')
-    with open(path, 'w') as file:
-        file.write(GROWS)
+    path = source_of('grows', GROWS)
     output = record([compile(path, 'gcc', '-O1', ['-fno-builtin'])],
                     'memory').output
     about = exported(output)
@@ -414,9 +415,7 @@ return `${red} ${green} ${blue}`;
 def two_recordings_are_compared_side_by_side():
     outputs = []
     for flags in [], ['-DAFTER']:
-        path = os.path.join(new_directory('compared'), 'compared.c')
-        with open(path, 'w') as file:
-            file.write(COMPARED)
+        path = source_of('compared', COMPARED)
         program = compile(path, 'gcc', '-O1', flags, name='compared%d' %
                           len(flags))
         outputs.append([record([program], profile).output
@@ -495,9 +494,7 @@ int main(void)
 
 
 def quick():
-    source = os.path.join(new_directory('quick'), 'quick.c')
-    with open(source, 'w') as file:
-        file.write(QUICK)
+    source = source_of('quick', QUICK)
     return record([compile(source, 'gcc', '-O1')], 'calltree:exact').output
 
 
@@ -575,9 +572,7 @@ int main(int argc, char **argv)
 
 @test
 def a_function_that_is_called_is_not_gone():
-    source = os.path.join(new_directory('shorter'), 'shorter.c')
-    with open(source, 'w') as file:
-        file.write(SHORTER)
+    source = source_of('shorter', SHORTER)
     program = compile(source, 'gcc', '-O1')
     old, now = (record([program, times], 'calltree').output
                 for times in ('1000000', '1'))
