@@ -334,7 +334,7 @@ def another_attach_has_its_own_profilers_and_filter():
         program.detach()
         program.attach_again('-p', 'memory', '-p', 'sampling:hz=500', '-F', 'M:middle')
         program.until_called('middle', 100, 'memory')
-        program.until(lambda: 'samples' in program.report(), 'samples')
+        program.until(lambda: 'samples' in program.report(wait=True), 'samples')
         program.detach()
         expect('leaf' not in program.calls(), program.calls())
         expect(re.search('allocated in [1-9]', program.report('--memory')),

@@ -191,7 +191,7 @@ def a_budget_takes_most_hooks_away():
 def most_bursts_count_at_the_call_sites():
     """What they count is in no function's calls, and rates say no more than was seen."""
     path = compile('throttled.cc', 'gcc', '-O2')
-    result = record([path, '600', '0'], 'calltree:budget=5')
+    result = record([path, '1500', '0'], 'calltree:budget=5')
     truths, all_bursts, all_counted = truths_of(result), 0, 0
     for process in processes_of(result):
         truth = truths[process.pid]

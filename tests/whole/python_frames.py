@@ -149,7 +149,7 @@ def functions_of_python_have_names_lines_and_callers():
     task = script()
     for python in interpreters():
         directory = new_directory('recording')
-        done = run([python, task, '200', '1'], directory, 'sampling')
+        done = run([python, task, '200', '1'], directory, 'sampling:hz=5000')
         expect_equal((done.status, done.stderr), (0, ''), python)
         paths, functions = paths_of(directory)
         whole = sum(paths.values())
