@@ -476,8 +476,10 @@ int record_fork(void)
 	record_lost_forked();
 	log_to(NULL);
 	if (is_detached) {
-		/* The directory is the parent's. */
+		/* The directory is the parent's.  Calls of the child belong to no
+		 * recording, so none is lost. */
 		directory->path[0] = '\0';
+		record_lost_to(NULL);
 		return -ENOENT;
 	}
 	r = open_process(true);
