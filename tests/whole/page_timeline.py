@@ -374,6 +374,14 @@ def a_wait_for_a_lock_leads_to_its_holder():
             window.keys([KEYS['home'], KEYS['down']] + [KEYS['right']] * number)
         press(KEYS['right'])
     expect(seen == waited['waits'], '%d of %d' % (seen, waited['waits']))
+    # A span of time has no waits; all the time has them again.
+    value = 'return document.querySelector("#metric").value'
+    expect_equal(window.run(value), 'calls waits', 'shown first')
+    window.click('#span-view')
+    expect(window.run(value) != 'calls waits', 'a span has no waits')
+    window.click('#span-none')
+    expect_equal(window.run(value), 'calls waits', 'shown again')
+    expect_equal(window.messages(), [], 'what the browser said')
 
 
 DRAG = """

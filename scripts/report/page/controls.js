@@ -52,6 +52,7 @@ function listen() {
             state.thread = 0;
         state.kind = kind;
         state.metric = metric;
+        state.beside = null;
         fillThreads();
     });
     onChange('thread', value => { state.thread = Number(value); });

@@ -9,6 +9,7 @@ const state = {
     function: -1,
     tab: 'table',
     span: null,                                 // [from, to] on the timeline
+    beside: null,       // [kind, metric] of all the time, if a span has not got it
 };
 
 let source, view, measured;
@@ -54,14 +55,19 @@ function chosenThread() {
         apart.views.length - 1)].thread : null;
 }
 
+function chooseMetric(kind, metric) {
+    state.kind = kind;
+    state.metric = metric;
+    byId('metric').value = `${kind} ${metric}`;
+}
+
 // Of a span of time there are calls and their times.
 function chooseSpan() {
     const key = JSON.stringify([state.span, state.thread]);
 
     if (!['time', 'calls'].includes(state.metric) || state.kind !== 'calls') {
-        state.kind = 'calls';
-        state.metric = 'time';
-        byId('metric').value = 'calls time';
+        state.beside = [state.kind, state.metric];
+        chooseMetric('calls', 'time');
     }
     if (times.spanKey !== key) {
         const base = sourceOf('calls', false);
@@ -76,6 +82,10 @@ function chooseSpan() {
 function chooseView() {
     const last = source;
 
+    if (!state.span && state.beside) {
+        chooseMetric(...state.beside);
+        state.beside = null;
+    }
     source = state.span ? chooseSpan() :
         sourceOf(state.kind, state.thread > 0) || sourceOf(state.kind, false);
     view = source.view(Math.min(Math.max(state.thread - 1, 0),
