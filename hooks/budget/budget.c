@@ -1,5 +1,4 @@
 /* The budget: its start, and its work at each sample. */
-#define _GNU_SOURCE
 #include "budget/budget.h"
 
 #include "budget/controller.h"
@@ -10,7 +9,6 @@
 
 #include <shim/builtin.h>
 #include <shim/sampling.h>
-#include <ucontext.h>
 
 #include <shim/banned.h>
 
@@ -20,17 +18,6 @@ static struct shim_profiler_handle *handle;
 static bool is_on;
 
 /* --- a sample --- */
-
-static uintptr_t sp_of(const void *context)
-{
-#ifdef __x86_64__
-	return (uintptr_t)((const ucontext_t *)context)
-		->uc_mcontext.gregs[REG_RSP];
-#else
-	(void)context;
-	return 0;
-#endif
-}
 
 /* Not 0: a thread is deciding, or is switching functions. */
 static uint32_t is_busy;
@@ -60,7 +47,7 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 		return;
 	begin = shim_thread_time_ns();
 	__atomic_fetch_add(&meta->sample_weight, weight, __ATOMIC_RELAXED);
-	tree = budget_samples_add(context, sp_of(context), weight);
+	tree = budget_samples_add(context, weight);
 	if (tree && !tree_hot.shared)
 		control(tree, meta, begin);
 	__atomic_fetch_add(&meta->own_ns, shim_thread_time_ns() - begin,

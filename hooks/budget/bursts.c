@@ -10,8 +10,8 @@
  * The calls of a burst cost time.  All bursts together take a sixth of the budget, or
  * more if hooks and samples take less than two thirds of it.  A function's share of the
  * bursts falls with the square root of its calls, so hot functions are in fewer bursts and
- * take more of the time.  The bursts of a function are nearly evenly spaced.  So the two bursts around a
- * time tell about that time, and the phases of a program are found.
+ * take more of the time.  The bursts of a function are nearly evenly spaced: the two around
+ * a time tell about that time, and the phases of a program are found.
  */
 #include "budget/controller.h"
 
@@ -297,6 +297,11 @@ static void begin_burst(const struct moment *moment)
 
 	is_counting = random_number() % HOOKS_EVERY != 0;
 	choose_functions(cost_of_call(moment->meta));
+	/* Calls at marks of functions can only reach the hooks. */
+	if (burst_size == 0 && is_counting) {
+		is_counting = false;
+		choose_functions(cost_of_call(moment->meta));
+	}
 	if (burst_size == 0)
 		return;
 	if (is_counting)

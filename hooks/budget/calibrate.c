@@ -5,7 +5,6 @@
  * innermost recorded call: as time of the program, or as time of shim.  Samples have no
  * stacks, and cost 0.1 to 0.4 % of the time.
  */
-#define _GNU_SOURCE
 #include "budget/calibrate.h"
 
 #include "budget/sampled.h"
@@ -15,7 +14,6 @@
 #include <shim/builtin.h>
 #include <shim/record.h>
 #include <shim/sampling.h>
-#include <ucontext.h>
 
 #include <shim/banned.h>
 
@@ -32,17 +30,6 @@ static void describe(void)
 		meta->sample_period_ns = is_on ? 1000000000u / FREQUENCY_HZ : 0;
 }
 
-static uintptr_t sp_of(const void *context)
-{
-#ifdef __x86_64__
-	return (uintptr_t)((const ucontext_t *)context)
-		->uc_mcontext.gregs[REG_RSP];
-#else
-	(void)context;
-	return 0;
-#endif
-}
-
 static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 			  const void *context, uint32_t weight)
 {
@@ -52,7 +39,7 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	if (!is_on || !meta)
 		return;
 	__atomic_fetch_add(&meta->sample_weight, weight, __ATOMIC_RELAXED);
-	budget_samples_add_place(ip, sp_of(context), weight);
+	budget_samples_add_place(context, ip, weight);
 }
 
 /* Called when a profiler takes the sampler for other samples.  The samples so far are

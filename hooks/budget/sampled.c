@@ -218,9 +218,20 @@ static void return_to_counter(const void *context, uintptr_t ip, uintptr_t sp)
 #endif
 }
 
-struct tree *budget_samples_add(const void *context, uintptr_t sp,
-				uint32_t weight)
+static uintptr_t sp_of(const void *context)
 {
+#ifdef __x86_64__
+	return (uintptr_t)((const ucontext_t *)context)
+		->uc_mcontext.gregs[REG_RSP];
+#else
+	(void)context;
+	return 0;
+#endif
+}
+
+struct tree *budget_samples_add(const void *context, uint32_t weight)
+{
+	uintptr_t sp = sp_of(context);
 	struct tree *tree = find_tree(sp);
 	struct sampled *sampled = tree ? get_sampled(tree) : NULL;
 	struct shim_node *node;
@@ -243,9 +254,10 @@ struct tree *budget_samples_add(const void *context, uintptr_t sp,
 	return tree;
 }
 
-struct tree *budget_samples_add_place(uintptr_t ip, uintptr_t sp,
+struct tree *budget_samples_add_place(const void *context, uintptr_t ip,
 				      uint32_t weight)
 {
+	uintptr_t sp = sp_of(context);
 	struct tree *tree = find_tree(sp);
 	struct sampled *sampled = tree ? get_sampled(tree) : NULL;
 	struct shim_sampled_node *at;

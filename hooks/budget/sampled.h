@@ -10,11 +10,9 @@
 /* Takes the slot of the trees.  Called once, before any sample. */
 void budget_samples_start(void);
 
-/* Adds a sample of the calling thread, which was interrupted at @context with stack
- * pointer @sp.  Returns the thread's tree, or NULL without memory for one.  Called in a
- * sample_hit. */
-struct tree *budget_samples_add(const void *context, uintptr_t sp,
-				uint32_t weight);
+/* Adds a sample of the calling thread, which was interrupted at @context.  Returns the
+ * thread's tree, or NULL without memory for one.  Called in a sample_hit. */
+struct tree *budget_samples_add(const void *context, uint32_t weight);
 
 /* The number of samples in hooks so far. */
 extern uint64_t budget_samples_hooks;
@@ -23,7 +21,7 @@ bool budget_samples_in_hook(const struct tree *tree);
 
 /* Adds a sample without frames.  The interrupted instruction @ip shows whether the
  * thread was in its innermost recorded call or in a hook. */
-struct tree *budget_samples_add_place(uintptr_t ip, uintptr_t sp,
+struct tree *budget_samples_add_place(const void *context, uintptr_t ip,
 				      uint32_t weight);
 
 /* Marks the addresses of an image that was unloaded. */

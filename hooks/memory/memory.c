@@ -61,8 +61,9 @@ static struct shim_heap_node *make_heap(struct tree *tree)
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return none;
 	__atomic_store_n(&made->function, SHIM_NODE_HEAP, __ATOMIC_RELEASE);
-	if (memory_tick)
-		memory_points_start(tree, tick_length);
+	if (memory_tick && shim_record_meta())
+		memory_points_start(tree, tick_length,
+				    shim_record_meta()->tick);
 	return made;
 }
 
@@ -240,6 +241,18 @@ static void save_live(struct shim_memory_node *memory)
 	__atomic_store_n(&memory->epoch, epoch, __ATOMIC_RELEASE);
 }
 
+static uint64_t peak_tick; /* peak_clock is its time */
+
+static void note_peak_clock(void)
+{
+	uint64_t tick = memory_tick ? *memory_tick : 0;
+
+	if (tick == __atomic_load_n(&peak_tick, __ATOMIC_ACQUIRE))
+		return;
+	heap->peak_clock = shim_clock_of_coarse(tick);
+	__atomic_store_n(&peak_tick, tick, __ATOMIC_RELEASE);
+}
+
 static void raise_peak(uint64_t live)
 {
 	uint64_t peak = __atomic_load_n(&heap->peak_bytes, __ATOMIC_RELAXED);
@@ -249,7 +262,7 @@ static void raise_peak(uint64_t live)
 						false, __ATOMIC_RELAXED,
 						__ATOMIC_RELAXED))
 			break;
-	heap->peak_clock = memory_tick ? *memory_tick : 0;
+	note_peak_clock();
 	__atomic_store_n(&heap->is_rising, 1, __ATOMIC_RELAXED);
 }
 
@@ -284,13 +297,34 @@ static inline void end_change(int64_t change)
 		raise_peak(live);
 }
 
+/* The counts of the former recording, which may be the parent's. */
+static struct shim_allocation_counts former;
+
+static void store_counts(void)
+{
+	struct shim_allocation_counts counts;
+
+	if (shim_get_allocation_counts(&counts) != SHIM_OK)
+		return;
+	heap->untold = counts.untold - former.untold;
+	heap->unknown = counts.unknown - former.unknown;
+	heap->early_lost = counts.early_lost - former.early_lost;
+}
+
+/* A process that is killed has stored its counts with the last point. */
+static COLD void add_point(uint64_t clock)
+{
+	memory_point_add(clock, heap->live_bytes);
+	store_counts();
+}
+
 /* Runs after an allocation is counted, and at the release of a block that lived for a
  * tick or longer. */
 static inline void note_live(uint64_t clock)
 {
 	if (UNLIKELY(clock >=
 		     __atomic_load_n(&memory_point_due, __ATOMIC_RELAXED)))
-		memory_point_add(clock, heap->live_bytes);
+		add_point(clock);
 }
 
 /* --- counting --- */
@@ -460,7 +494,9 @@ static void on_forked(struct shim_profiler *profiler)
 {
 	(void)profiler;
 	heap = NULL;
+	peak_tick = 0;
 	generation = (generation + 1) & 0xffff;
+	shim_get_allocation_counts(&former);
 	memory_points_forked();
 	memory_snapshots_forked();
 }
@@ -534,18 +570,13 @@ static enum shim_result on_reach(const struct shim_block *block,
 /* Runs at the end of the process, after its exit handlers. */
 static void on_runtime_shutdown_end(struct shim_profiler *profiler)
 {
-	struct shim_allocation_counts counts;
 	uint64_t begin = now();
 	enum shim_result result;
 
 	(void)profiler;
 	if (!heap)
 		return;
-	if (shim_get_allocation_counts(&counts) == SHIM_OK) {
-		heap->untold = counts.untold;
-		heap->unknown = counts.unknown;
-		heap->early_lost = counts.early_lost;
-	}
+	store_counts();
 	if (memory_leaks_ms == 0) {
 		heap->leaks = SHIM_LEAKS_OFF;
 		return;

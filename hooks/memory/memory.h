@@ -24,13 +24,14 @@ struct shim_memory_node *memory_of_note(uint64_t note);
 
 /* --- memory_points.c --- */
 
-/* The time from which memory_point_add() must be called. */
+/* The value of the tick from which memory_point_add() must be called. */
 extern uint64_t memory_point_due;
 
-/* Makes the node of points in @tree.  @length is the length of a tick in clock
- * units. */
-void memory_points_start(struct tree *tree, uint64_t length);
-COLD void memory_point_add(uint64_t clock, uint64_t live_bytes);
+/* Makes the node of points in @tree.  The length of a tick is @units of the tick, and
+ * @clock in clock units. */
+void memory_points_start(struct tree *tree, uint64_t units, uint64_t clock);
+/* @tick is a value of the kernel's tick. */
+COLD void memory_point_add(uint64_t tick, uint64_t live_bytes);
 
 /* Called in a fork child, which starts again without points. */
 void memory_points_forked(void);

@@ -302,6 +302,14 @@ static bool wants_arguments(shim_function function)
 	return false;
 }
 
+/* The cost of calls is being measured, in a thread without a tree, and an interruption was
+ * too long for a short record: the measurement starts again with an empty buffer. */
+static COLD void measure_again(void)
+{
+	if (path_writer)
+		path_writer->measure();
+}
+
 __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 						 const void *site, uintptr_t sp,
 						 struct shim_node *current,
@@ -328,11 +336,8 @@ __attribute__((noinline)) void tree_enter_missed(uint64_t function,
 			enter_slowly(function, 0, sp);
 		return;
 	}
-	/* The cost of calls is being measured, and an interruption was too long for a
-	 * short record: the measurement starts again with an empty buffer. */
 	if (UNLIKELY(!tree)) {
-		if (path_writer)
-			path_writer->measure();
+		measure_again();
 		return;
 	}
 	place = cache_place(hint_of(function, site, frame));
@@ -372,6 +377,12 @@ __attribute__((noinline)) void tree_leave_missed(uint64_t function,
 		return;
 	if (tree_settles())
 		node = tree_hot.current;
+	if (UNLIKELY(!tree_hot.tree && node != &tree_no_call)) {
+		if (node->function == function)
+			tree_hot.current = parent_of(node);
+		measure_again();
+		return;
+	}
 
 	/* The functions differ only in the flag: the path is exact, or a short record
 	 * does not fit. */
@@ -405,6 +416,7 @@ IS_AT(hot, cache_mask, LAYOUT_HOT_CACHE_MASK);
 IS_AT(hot, cache, LAYOUT_HOT_CACHE);
 IS_AT(hot, tick, LAYOUT_HOT_TICK);
 IS_AT(hot, last, LAYOUT_HOT_LAST);
+IS_AT(hot, clock, LAYOUT_HOT_CLOCK);
 IS_AT(shim_node, function, LAYOUT_NODE_FUNCTION);
 IS_AT(shim_node, parent, LAYOUT_NODE_PARENT);
 IS_AT(shim_node, calls, LAYOUT_NODE_CALLS);
@@ -460,12 +472,12 @@ const shim_site_hook tree_hooks[4][2] = {
 #ifdef HAS_ASSEMBLY /* marks_x86_64.S */
 void tree_enter_ticked(struct shim_node *parent)
 {
-	node_ticked(parent, tree_hot.last, *tree_hot.tick);
+	node_enter_ticked(parent, tree_hot.last, *tree_hot.tick);
 }
 
 void tree_leave_ticked(struct shim_node *node)
 {
-	leave_ticked(node, tree_hot.last, tree_hot.last, *tree_hot.tick);
+	leave_ticked(node, tree_hot.clock, tree_hot.last, *tree_hot.tick);
 }
 
 static const struct shim_mark_hooks mark_hooks[4] = {

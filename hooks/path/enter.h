@@ -31,16 +31,19 @@ __attribute__((unused)) static COLD void leave_ticked(struct shim_node *node,
 						      uint64_t before,
 						      uint64_t after)
 {
+	uint64_t end;
+
 	if (UNLIKELY(tree_is_cpu)) {
 		node_leave_ticked(node, start, before, after);
 		return;
 	}
+	end = time_of_tick(before);
 	if (after != tree_hot.last)
 		node_ticked(node, before, after);
 	/* The kernel's tick may be earlier than profrun's last one. */
-	if (before <= start)
+	if (end <= start)
 		return;
-	shim_local_add(&node->time, before - start);
+	shim_local_add(&node->time, end - start);
 	node_choose_clock(node);
 }
 
@@ -93,9 +96,10 @@ enter(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	if (clock != TRACED)
 		shim_local_add(&node->calls, 1);
 	if (clock == COARSE) {
-		node->start = after = *tree_hot.tick;
+		after = *tree_hot.tick;
+		node->start = tree_hot.clock;
 		if (UNLIKELY(after != tree_hot.last))
-			node_ticked(current, time, after);
+			node_enter_ticked(current, time, after);
 	} else if (clock == EXACT) {
 		node->start = time;
 	}
@@ -142,7 +146,8 @@ leave(uint64_t function, const void *site, uintptr_t sp, enum clock clock,
 	node->frame = 0;
 	if (clock == COARSE) {
 		after = *tree_hot.tick;
-		if (UNLIKELY(after != tree_hot.last) || UNLIKELY(now != start))
+		if (UNLIKELY(after != tree_hot.last) ||
+		    UNLIKELY(tree_hot.clock != start))
 			leave_ticked(node, start, now, after);
 	} else if (clock == EXACT) {
 		shim_local_add(&node->time, duration);

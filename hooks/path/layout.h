@@ -11,7 +11,8 @@
 #define LAYOUT_HOT_CACHE      24
 #define LAYOUT_HOT_TICK	      32
 #define LAYOUT_HOT_LAST	      40
-#define LAYOUT_HOT_TRACE      56
+#define LAYOUT_HOT_CLOCK      48
+#define LAYOUT_HOT_TRACE      64
 
 #define LAYOUT_NODE_FUNCTION 0
 #define LAYOUT_NODE_PARENT   8

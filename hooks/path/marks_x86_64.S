@@ -45,11 +45,9 @@
 	mov	%rcx, LAYOUT_NODE_FRAME(%rax)
 	incq	LAYOUT_NODE_CALLS(%rax)
 	.ifc	\clock, coarse
-	mov	%fs:LAYOUT_HOT_TICK(%\hot), %rcx
-	mov	(%rcx), %rcx
+	mov	%fs:LAYOUT_HOT_CLOCK(%\hot), %rcx
 	mov	%rcx, LAYOUT_NODE_START(%rax)
-	cmp	%fs:LAYOUT_HOT_LAST(%\hot), %rcx
-	jne	7f
+	CHECK_TICK \hot, rcx, 7f
 6:
 	.endif
 	.endm
@@ -61,8 +59,8 @@
 	cmp	%rdx, LAYOUT_NODE_FUNCTION(%rcx)
 	jne	8f
 	.ifc	\clock, coarse
-	mov	%fs:LAYOUT_HOT_TICK(%\hot), %rdx
-	mov	(%rdx), %rdx
+	CHECK_TICK \hot, rdx, 8f
+	mov	%fs:LAYOUT_HOT_CLOCK(%\hot), %rdx
 	cmp	%rdx, LAYOUT_NODE_START(%rcx)
 	jne	8f
 	.endif

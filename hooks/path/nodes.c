@@ -4,6 +4,7 @@
  */
 #include "path/cpu_time.h"
 #include "path/opening.h"
+#include "path/threads.h"
 #include "path/throttled.h"
 #include "path/assert.h"
 
@@ -238,15 +239,17 @@ COLD void node_add_extra(struct shim_node *node, uint64_t duration)
 {
 	struct shim_extra_node *extra;
 	uint64_t first = node->time - duration;
+	struct tree *tree;
 
 	if (first == 0 && node->calls <= 1)
 		return;
-	if (!tree_hot.tree)
+	/* A vfork child has the data of its parent, but its own tree. */
+	tree = tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
+	if (!tree)
 		return;
-	extra = tree_take(tree_hot.tree, sizeof(*extra));
+	extra = tree_take(tree, sizeof(*extra));
 	if (!extra)
 		return;
-	PATH_ASSERT(node->frame != 0 || node->calls > 0);
 	extra->node = (uint64_t)node;
 	extra->min = ~0ull;
 	node_widen(extra, first);
@@ -275,11 +278,12 @@ add_self(struct shim_node *node, uint64_t time)
 }
 
 static inline __attribute__((always_inline)) void
-charge_tick(struct shim_node *node, uint64_t before, uint64_t after)
+charge_tick(struct shim_node *node, uint64_t before, uint64_t tick,
+	    uint64_t after)
 {
-	uint64_t last = tree_hot.last;
+	uint64_t last = tree_hot.clock;
 
-	tree_hot.last = after;
+	set_tick(tick, after);
 	if (tree_hot.tree)
 		tree_hot.tree->root->last = after;
 	if (tree_mode != COARSE || last == 0 || before <= last ||
@@ -293,11 +297,12 @@ charge_tick(struct shim_node *node, uint64_t before, uint64_t after)
 /* Does the work of node_ticked() by processor time.  Returns the excluded time.  It is
  * a separate function because hooks need a small stack. */
 static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
-				uint64_t after)
+				uint64_t tick)
 {
-	uint64_t waited = cpu_leave_out_waiting(tree_hot.last, before);
+	uint64_t after = time_of_tick(tick);
+	uint64_t waited = cpu_leave_out_waiting(tree_hot.clock, before);
 
-	charge_tick(node, before - waited, after);
+	charge_tick(node, before - waited, tick, after);
 	/* It may have lost its processor in the hook. */
 	cpu_count_waiting(node, waited + cpu_leave_out_waiting(before, after));
 	shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
@@ -307,24 +312,31 @@ static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
 COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
 {
 	if (UNLIKELY(tree_is_cpu)) {
-		cpu_ticked(node, before, after);
+		cpu_ticked(node, time_of_tick(before), after);
 		return;
 	}
-	charge_tick(node, before, after);
+	charge_tick(node, time_of_tick(before), after, time_of_tick(after));
 	/* This call is last, so that the function needs no stack frame. */
 	if (tree_tick)
 		shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
 }
 
+COLD void node_enter_ticked(struct shim_node *parent, uint64_t before,
+			    uint64_t after)
+{
+	node_ticked(parent, before, after);
+	tree_hot.current->start = tree_hot.clock;
+}
+
 COLD void node_leave_ticked(struct shim_node *node, uint64_t start,
 			    uint64_t before, uint64_t after)
 {
-	uint64_t waited = 0;
+	uint64_t waited = 0, end = time_of_tick(before);
 
 	if (after != tree_hot.last)
-		waited = cpu_ticked(node, before, after);
-	if (before > start && before - start > waited)
-		shim_local_add(&node->time, before - start - waited);
+		waited = cpu_ticked(node, end, after);
+	if (end > start && end - start > waited)
+		shim_local_add(&node->time, end - start - waited);
 }
 
 COLD void node_choose_clock(struct shim_node *node)
@@ -343,9 +355,9 @@ COLD void node_choose_clock(struct shim_node *node)
 }
 
 /* The kernel's tick may be earlier than profrun's last one. */
-static uint64_t between(uint64_t start, uint64_t tick)
+static uint64_t between(uint64_t start, uint64_t end)
 {
-	return tick > start ? tick - start : 0;
+	return end > start ? end - start : 0;
 }
 
 uint64_t node_duration(struct shim_node *node)
@@ -354,7 +366,7 @@ uint64_t node_duration(struct shim_node *node)
 		return 0;
 	if (is_exact(node))
 		return now() - node->start;
-	return between(node->start, *tree_hot.tick);
+	return between(node->start, time_of_tick(*tree_hot.tick));
 }
 
 void node_end_unwound(struct shim_node *node, struct ended_calls *unwound)
@@ -365,13 +377,13 @@ void node_end_unwound(struct shim_node *node, struct ended_calls *unwound)
 		return;
 	if (unwound->calls++ == 0 && is_timed) {
 		unwound->time = now();
-		unwound->tick = *tree_hot.tick;
+		unwound->coarse_time = time_of_tick(*tree_hot.tick);
 	}
 	node_trust(node);
 	close_call(node,
 		   !is_timed	  ? 0 :
 		   is_exact(node) ? unwound->time - node->start :
-				    between(node->start, unwound->tick),
+				    between(node->start, unwound->coarse_time),
 		   true);
 }
 

@@ -41,6 +41,10 @@ COLD void node_widen(struct shim_extra_node *extra, uint64_t duration);
  * this hook began, in a call of @node, and is @after now. */
 COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after);
 
+/* The same in the enter of the current node, a child of @parent. */
+COLD void node_enter_ticked(struct shim_node *parent, uint64_t before,
+			    uint64_t after);
+
 /* Adds the processor time since @start of a call of @node.  The tick was @before at its
  * end.  The parent of @node is current. */
 COLD void node_leave_ticked(struct shim_node *node, uint64_t start,
@@ -60,7 +64,7 @@ bool node_is_below(const struct shim_node *node,
  * clocks. */
 struct ended_calls {
 	uint64_t calls;
-	uint64_t time, tick;
+	uint64_t time, coarse_time;
 };
 
 /* Ends the call of @node, if it is open. */

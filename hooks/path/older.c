@@ -122,7 +122,8 @@ static void charge(struct shim_node *innermost, uint64_t clock)
 {
 	if (tree_is_traced || tree_is_cpu || tree_mode != COARSE)
 		return;
-	tree_hot.last = clock;
+	tree_hot.clock = clock;
+	tree_hot.last = 0;
 	tree_begin_own(innermost);
 }
 

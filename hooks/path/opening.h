@@ -24,11 +24,15 @@ static inline void tree_begin_own(struct shim_node *node)
 
 static inline void tree_end_own(void)
 {
-	if (UNLIKELY(tree_is_cpu) && *tree_hot.tick != tree_hot.last)
-		cpu_count_waiting(
-			tree_hot.current,
-			cpu_leave_out_waiting(tree_hot.last, *tree_hot.tick));
-	tree_hot.last = *tree_hot.tick;
+	uint64_t tick = *tree_hot.tick, time;
+
+	if (LIKELY(tick == tree_hot.last))
+		return;
+	time = time_of_tick(tick);
+	if (tree_is_cpu)
+		cpu_count_waiting(tree_hot.current,
+				  cpu_leave_out_waiting(tree_hot.clock, time));
+	set_tick(tick, time);
 }
 
 /* --- opening and closing one call --- */
@@ -55,10 +59,10 @@ static inline void open_call(struct shim_node *node, uint64_t frame)
 		node_trust(node);
 	node->frame = frame;
 	shim_local_add(&node->calls, 1);
+	tree_end_own();
 	if (tree_mode != COUNTS || tree_is_traced)
 		node->start = is_exact(node) || tree_is_traced ? now() :
-								 *tree_hot.tick;
-	tree_end_own();
+								 tree_hot.clock;
 	if (tree_is_traced)
 		path_writer->opened(node);
 }

@@ -128,7 +128,8 @@ struct hot {
 	uint64_t cache_mask; /* mask of byte offsets in the cache */
 	struct shim_node **cache;
 	const volatile uint64_t *tick;
-	uint64_t last; /* the tick at the end of the last hook */
+	uint64_t last;	/* the tick at the end of the last hook */
+	uint64_t clock; /* the time of @last in clock units */
 	struct tree *tree;
 	struct trace *trace;
 	uint64_t retry_clock; /* the time of the next try to make a tree */

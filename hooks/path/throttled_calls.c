@@ -416,6 +416,16 @@ static bool ignore_call(struct throttled *throttled, struct shim_hook_call call,
 	return true;
 }
 
+static bool has_enter_site(const struct throttled *throttled)
+{
+	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
+							    __ATOMIC_ACQUIRE);
+
+	while (site && (site->gone || !site->is_enter))
+		site = site->next;
+	return site != NULL;
+}
+
 /* Counts or ignores the call that reached a hook at @sp; false: it is recorded. */
 static bool forgo(struct throttled *throttled, uint64_t function,
 		  const void *site, uintptr_t sp, bool is_leave)
@@ -433,6 +443,11 @@ static bool forgo(struct throttled *throttled, uint64_t function,
 		if (throttled_state(throttled) != THROTTLED_OFF)
 			return false;
 	}
+	/* At a mark the enter would go off together with the leave, and nothing would be
+	 * counted: an enter comes first, and shows whether it can be counted. */
+	if (is_leave && throttled_is_counted(throttled) &&
+	    !has_enter_site(throttled))
+		return true;
 	/* The function has jumped to the hook. */
 	if (is_leave && call.address == (uintptr_t)site)
 		call.address = 0;

@@ -107,6 +107,9 @@ static bool record_trace(bool is_on)
 	trace_switch(!is_on);
 	if (!is_on)
 		tree_leave();
+	if (!is_on && tree_users() > 0)
+		shim_record_log("trace: the calls go on, without a timeline, "
+				"because another profiler needs their paths");
 	return true;
 }
 

@@ -122,6 +122,23 @@ static inline uint32_t trace_leave_word(uint64_t time)
 }
 
 /*
+ * Whether a handler has completed the step that was announced at @at.  Its current call
+ * tells, because meanwhile other steps may have been completed: of coroutines that the
+ * handler has switched to.  (Of a coroutine that came back without an event, no current
+ * call is known.)
+ */
+static inline bool trace_is_settled(const struct trace *trace,
+				    const struct shim_node *becomes,
+				    uint64_t at)
+{
+	const struct shim_node *current =
+		*(struct shim_node *volatile *)&tree_hot.current;
+
+	return current == becomes ||
+	       (current == &tree_no_call && trace->settled == at);
+}
+
+/*
  * Whether a short record can be written.  Then the caller makes @becomes current and
  * calls trace_put().
  */
@@ -147,7 +164,7 @@ trace_reserve(struct trace *trace, uint64_t time, uint32_t word,
 	/* A signal handler before that store has moved the cursor, so this address is
 	 * no longer free. */
 	if (__builtin_expect(*(volatile uint64_t *)&trace->cursor != cursor &&
-				     trace->settled != cursor,
+				     !trace_is_settled(trace, becomes, cursor),
 			     0)) {
 		*(volatile uint64_t *)&trace->busy = 0;
 		return false;

@@ -198,19 +198,46 @@ void trace_counter(const char *name, uint64_t value)
 
 /* --- messages --- */
 
+/* Writes member by member, where the record is: to copy a struct would be to wait until its
+ * stores are done. */
 void trace_message(const struct shim_message *message)
 {
-	struct shim_trace_message record = {
-		.kind = (uint8_t)message->kind,
-		.side = (uint8_t)message->side,
-		.tag = message->tag,
-		.communicator = message->communicator,
-		.size = message->size,
-		.rank = message->rank,
-		.peer = message->peer,
-		.order = message->order,
-		.sent = message->sent,
-		.received = message->received,
+	struct tree *tree;
+	struct trace *trace = trace_for_text(&tree);
+	struct shim_trace_message *record;
+	char *at;
+
+	if (!trace)
+		return;
+	at = trace_take_timed(trace, sizeof(*record), tree->current);
+	if (!at)
+		return;
+	put_head(at, SHIM_TRACE_UNFINISHED, sizeof(*record));
+	record = (struct shim_trace_message *)at;
+	record->kind = (uint8_t)message->kind;
+	record->side = (uint8_t)message->side;
+	record->tag = message->tag;
+	record->communicator = message->communicator;
+	record->size = message->size;
+	record->rank = message->rank;
+	record->peer = message->peer;
+	record->order = message->order;
+	record->sent = message->sent;
+	record->received = message->received;
+	put_head(at, SHIM_TRACE_MESSAGE, sizeof(*record));
+}
+
+/* --- waits for locks --- */
+
+static void put_wait(enum shim_trace_kind kind, const struct shim_lock *lock,
+		     uint32_t holder, uint64_t waited)
+{
+	struct shim_trace_wait record = {
+		.kind = (uint8_t)lock->kind,
+		.failed = lock->error != 0,
+		.holder = holder,
+		.lock = lock->address,
+		.waited = waited,
 	};
 	struct tree *tree;
 	struct trace *trace = trace_for_text(&tree);
@@ -223,32 +250,7 @@ void trace_message(const struct shim_message *message)
 		return;
 	put_head(at, SHIM_TRACE_UNFINISHED, sizeof(record));
 	__builtin_memcpy(at + 2, (const char *)&record + 2, sizeof(record) - 2);
-	put_head(at, SHIM_TRACE_MESSAGE, sizeof(record));
-}
-
-/* --- waits for locks --- */
-
-static void put_wait(enum shim_trace_kind kind, const struct shim_lock *lock,
-		     uint32_t holder, uint64_t waited)
-{
-	struct tree *tree;
-	struct trace *trace = trace_for_text(&tree);
-	struct shim_trace_wait *wait;
-	char *at;
-
-	if (!trace)
-		return;
-	at = trace_take_timed(trace, sizeof(*wait), tree->current);
-	if (!at)
-		return;
-	put_head(at, SHIM_TRACE_UNFINISHED, sizeof(*wait));
-	wait = (struct shim_trace_wait *)at;
-	wait->kind = (uint8_t)lock->kind;
-	wait->failed = lock->error != 0;
-	__builtin_memcpy(at + 4, &holder, sizeof(holder));
-	__builtin_memcpy(at + 8, &lock->address, sizeof(lock->address));
-	__builtin_memcpy(at + 16, &waited, sizeof(waited));
-	put_head(at, kind, sizeof(*wait));
+	put_head(at, kind, sizeof(record));
 }
 
 static struct trace *own_trace(void)

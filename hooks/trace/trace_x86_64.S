@@ -76,9 +76,14 @@ tree_traced_enter:
 	mov	%rdx, LAYOUT_TRACE_LAST(%r9)
 	movq	$0, LAYOUT_TRACE_BUSY(%r9)
 	ret
-2:	cmp	LAYOUT_TRACE_SETTLED(%r9), %rax
+2:	cmp	%fs:LAYOUT_HOT_CURRENT(%r10), %r8	/* trace_is_settled() */
 	je	1b
-	movq	$0, LAYOUT_TRACE_BUSY(%r9)
+	lea	tree_no_call(%rip), %rcx
+	cmp	%rcx, %fs:LAYOUT_HOT_CURRENT(%r10)
+	jne	4f
+	cmp	LAYOUT_TRACE_SETTLED(%r9), %rax
+	je	1b
+4:	movq	$0, LAYOUT_TRACE_BUSY(%r9)
 	movq	$0, LAYOUT_NODE_FRAME(%r8)
 3:	xor	%r8d, %r8d
 	mov	%fs:LAYOUT_HOT_CURRENT(%r10), %rcx
@@ -133,9 +138,15 @@ tree_traced_leave:
 	mov	%rdx, LAYOUT_TRACE_LAST(%r9)
 	movq	$0, LAYOUT_TRACE_BUSY(%r9)
 	ret
-2:	cmp	LAYOUT_TRACE_SETTLED(%r9), %rax
+2:	cmp	%fs:LAYOUT_HOT_CURRENT(%r8), %r10	/* trace_is_settled() */
 	je	1b
-	movq	$0, LAYOUT_TRACE_BUSY(%r9)
+	lea	tree_no_call(%rip), %r10
+	cmp	%r10, %fs:LAYOUT_HOT_CURRENT(%r8)
+	mov	LAYOUT_NODE_PARENT(%rcx), %r10
+	jne	4f
+	cmp	LAYOUT_TRACE_SETTLED(%r9), %rax
+	je	1b
+4:	movq	$0, LAYOUT_TRACE_BUSY(%r9)
 	jmp	tree_traced_leave_any
 	.cfi_endproc
 	.size	tree_traced_leave, .-tree_traced_leave

@@ -72,7 +72,7 @@ struct shim_block {
 	 * values. */
 	uint64_t weight;
 	uint64_t weight_bytes;
-	/* The time of the allocation or reallocation, by the coarse clock; in a
+	/* The time of the allocation or reallocation, by shim_clock_coarse(); in a
 	 * deallocation it may be up to half a tick earlier; 0: unknown. */
 	uint64_t clock;
 	/* A word that stays with the block while it is allocated, 0 at first.

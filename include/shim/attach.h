@@ -25,6 +25,24 @@ enum shim_attach_state {
 /* What shim is in this process, of enum shim_attach_state; profrun reads it. */
 extern uint32_t profrun_attach_state __attribute__((visibility("default")));
 
+/* The bytes that shim had mapped at the last detach, besides its own code and data; profrun
+ * reads it. */
+extern uint64_t profrun_attach_mapped __attribute__((visibility("default")));
+
+/*
+ * The system call that the stopped thread is in since before it was stopped, and in which it
+ * goes on: the kernel may end it by a signal, and then only profrun knows its number.  profrun
+ * writes it before profrun_attach_start.
+ */
+struct shim_attach_call {
+	uint64_t tid; /* 0: the thread is in no call */
+	uint64_t number, arguments[6];
+	uint64_t stack_pointer, next; /* the instruction after the call */
+};
+
+extern struct shim_attach_call profrun_attach_call
+	__attribute__((visibility("default")));
+
 /*
  * profrun_attach_start - starts to record, or continues after a detach
  *

@@ -168,6 +168,9 @@ shim_monitor_by_default(uint32_t frequency_hz);
  */
 __attribute__((visibility("hidden"))) const volatile uint64_t *
 shim_clock_tick(void);
+/* The time in clock units at which @tick had @value.  Async. */
+__attribute__((visibility("hidden"))) uint64_t
+shim_clock_of_tick(const volatile uint64_t *tick, uint64_t value);
 __attribute__((visibility("hidden"))) void
 shim_clock_follow_tick(const volatile uint64_t **all,
 		       const volatile uint64_t **tick);

@@ -272,6 +272,11 @@ struct shim_meta {
 	/* `profrun attach`, memory: releases and reallocations of blocks that were
 	 * allocated before it, or inside libc. */
 	uint64_t older_releases;
+
+	/* The processor time of the process when the recording began, and at @end_clock; the
+	 * last is 0 if the process could not write it. */
+	uint64_t first_cpu_ns;
+	uint64_t last_cpu_ns;
 };
 
 struct shim_images {
@@ -680,7 +685,7 @@ struct shim_heap_node {
 	uint64_t has_lives;   /* 1: lifetimes were counted */
 	uint64_t leaks;	      /* enum shim_leaks */
 	uint64_t leaks_clock; /* duration of the scan */
-	/* The next three are valid if the process has ended by exit. */
+	/* The next three are as of the last point, or of the exit. */
 	/* blocks without room in the table: their release is unknown, so they
 	 * count as live */
 	uint64_t untold;
@@ -990,7 +995,7 @@ struct shim_trace_message {
 	int32_t peer;
 	uint32_t order;
 	uint64_t sent, received;
-};
+} SHIM_TRACE_RECORD;
 
 /*
  * The values that the description lists.  A byte before each value says how it is

@@ -312,9 +312,10 @@ enum shim_source {
 	SHIM_SOURCE_HOOKS,     /* it calls the hooks: -finstrument-functions */
 	SHIM_SOURCE_XRAY,      /* XRay's sleds: clang -fxray-instrument */
 	SHIM_SOURCE_PATCHABLE, /* no-ops: -fpatchable-function-entry=N, N >= 5 */
-	SHIM_SOURCE_FENTRY,    /* gcc -pg -mfentry -mrecord-mcount */
+	SHIM_SOURCE_FENTRY,    /* no-ops: gcc -pg -mfentry -mnop-mcount */
 	SHIM_SOURCE_UNMARKED,  /* none: SHIM_PATCH has chosen the function */
 	SHIM_SOURCE_LIBCALL, /* none: calls of another object's, SHIM_LIBCALLS */
+	SHIM_SOURCE_MCOUNT,  /* it calls mcount or __fentry__: -pg */
 };
 
 /*

@@ -190,14 +190,26 @@ SHIM_API void shim_signals_restore(SHIM_IN uint64_t token) SHIM_ASYNC;
 /*
  * shim_clock_coarse - the coarse clock
  *
- * The kernel sets this word to shim_clock_read() at every timer tick.  *@length
- * gets the length of a tick in clock units.  Returns NULL if this machine has
- * no such clock.
+ * The kernel changes this word at every timer tick.  It grows at a steady rate: often it is
+ * shim_clock_read() at the tick, but on virtual machines (kvm-clock, Hyper-V) it has a unit
+ * of its own.  *@length gets the length of a tick in that unit.  Returns NULL if this
+ * machine has no such clock.
  *
  * Contract: async.  No counterpart.
  */
 SHIM_API const volatile uint64_t *
 shim_clock_coarse(SHIM_OUT uint64_t *length) SHIM_ASYNC;
+
+/*
+ * shim_clock_of_coarse - the time at which shim_clock_coarse()'s word had a value
+ *
+ * Returns shim_clock_read() at the tick at which the word became @value; 0 for 0.  Values
+ * of at most a few seconds ago are exact to a few microseconds.
+ *
+ * Contract: async; makes five system calls in a second in which it is used, if the word has
+ * a unit of its own.  No counterpart.
+ */
+SHIM_API uint64_t shim_clock_of_coarse(SHIM_IN uint64_t value) SHIM_ASYNC;
 
 /*
  * shim_clock_is_closed - whether shim_clock_read() would fault on the calling thread

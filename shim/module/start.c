@@ -103,7 +103,9 @@ static bool start_recording(void)
 
 	callspec_configure();
 	if (!clock_start())
-		log_line("%s", "the kernel's clock tick was not found");
+		log_line(
+			"%s",
+			"this machine has no coarse clock: timing a call costs more");
 	if (record_start() != 0)
 		return false;
 	image_scan();

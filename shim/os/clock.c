@@ -1,14 +1,11 @@
 /*
- * The exact and the coarse clock.  The coarse clock is a word of the kernel's [vvar] page,
- * which has no fixed layout.  shim searches the page for the word whose value matches the
- * processor's counter at the last tick.
+ * The exact clock, the processor's counter, and its relation to the kernel's clocks.
  */
 #include "os/clock.h"
 
+#include "os/coarse_clock.h"
 #include "os/fine_tick.h"
-#include "os/maps.h"
 #include "os/sys.h"
-#include "os/text.h"
 
 #include <shim/cpu.h>
 #include <shim/record.h>
@@ -17,15 +14,7 @@
 #include <shim/builtin.h>
 #include <shim/banned.h>
 
-struct reading {
-	uint64_t clock;
-	uint64_t mono_ns;
-};
-
-static const volatile uint64_t *tick;
-static uint64_t tick_length;
 static uint64_t hz;
-static uintptr_t vvar;
 static bool
 	any_closed; /* a thread has lost the clock: new threads may inherit that */
 static __thread bool closed;
@@ -52,66 +41,60 @@ uint64_t clock_read(void)
 {
 	if (!shim_clock_is_closed())
 		return shim_clock_read();
-	return tick ? *tick : 0;
+	return coarse_clock_read();
 }
 
-static bool find_vvar(const struct map *map, void *argument)
+/*
+ * A pair of readings at a smaller distance, in clock units, needs no better one.  A system
+ * call takes about a microsecond, a preemption far longer.  Where calls take longer, the best
+ * of many tries says what is good.
+ */
+#define MANY_TRIES 50
+
+static uint64_t good_distance = 2000;
+
+static void learn_distance(uint64_t best, int tries)
 {
-	(void)argument;
-	if (!text_equal(map->path, "[vvar]"))
-		return true;
-	vvar = map->start;
-	return false;
+	if (tries == MANY_TRIES && best != ~0ull && best > good_distance)
+		good_distance = best + best / 4;
 }
 
-/* In a traced program, a tick may come between any two system calls. */
-#define TRIES		20
-#define TRIES_WITH_TICK 5
-
-/* Reads the coarse counter and the coarse kernel clock of the same tick. */
-static struct reading read_coarse_clocks(void)
+uint64_t clock_read_both(struct clock_reading *reading, int tries)
 {
-	struct reading now = { 0, 0 };
-
-	for (int i = 0; i < TRIES; i++) {
-		now.clock = tick ? *tick : 0;
-		if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &now.mono_ns) < 0 ||
-		    !tick || *tick == now.clock)
-			break;
-	}
-	return now;
-}
-
-/* The largest distance of a valid pair of readings, in clock units.  A system call takes
- * about a microsecond, a preemption far longer. */
-#define VALID_DISTANCE 2000
-
-static struct reading read_clocks(void)
-{
-	struct reading best = { 0, 0 };
 	uint64_t best_distance = ~0ull;
 
-	if (shim_clock_is_closed())
-		return read_coarse_clocks();
-	for (int i = 0; i < 50 && best_distance > VALID_DISTANCE; i++) {
+	*reading = (struct clock_reading){ 0, 0 };
+	for (int i = 0; i < tries && best_distance > good_distance; i++) {
 		uint64_t before = shim_clock_read(), mono_ns, distance;
 
 		if (sys_time_ns(CLOCK_MONOTONIC, &mono_ns) < 0)
 			break;
 		distance = shim_clock_read() - before;
 		if (distance < best_distance) {
-			best = (struct reading){ before + distance / 2,
-						 mono_ns };
+			*reading = (struct clock_reading){
+				before + distance / 2, mono_ns
+			};
 			best_distance = distance;
 		}
 	}
-	return best;
+	learn_distance(best_distance, tries);
+	return best_distance;
+}
+
+static struct clock_reading read_clocks(void)
+{
+	struct clock_reading now;
+
+	if (shim_clock_is_closed())
+		return coarse_clock_read_both();
+	clock_read_both(&now, MANY_TRIES);
+	return now;
 }
 
 /* The result is exact to 0.1 %, enough to distinguish the tick from other numbers. */
 static uint64_t measure_hz(void)
 {
-	struct reading a = read_clocks(), b;
+	struct clock_reading a = read_clocks(), b;
 
 	do
 		b = read_clocks();
@@ -122,63 +105,6 @@ static uint64_t measure_hz(void)
 			  (b.mono_ns - a.mono_ns));
 }
 
-/* Whether @value is the counter's value of @age_ns ago. */
-static bool matches(uint64_t value, uint64_t now, uint64_t age_ns)
-{
-	uint64_t age, expected;
-
-	if (value > now || now - value > hz / 10)
-		return false;
-	age = now - value;
-	expected = (uint64_t)((unsigned __int128)age_ns * hz / 1000000000u);
-	return age + hz / 100000 > expected &&
-	       age < expected + expected / 100 + hz / 100000;
-}
-
-/*
- * Returns NULL if the page does not have the tick.  Returns NULL and sets *@has_ticked if
- * a tick came between the two readings.  Reads only the first page: other pages of [vvar]
- * may belong to a hypervisor and fault.
- */
-static const volatile uint64_t *find_tick(bool *has_ticked)
-{
-	const volatile uint64_t *words = (const volatile uint64_t *)vvar;
-	uint64_t coarse_ns, again_ns;
-	struct reading now;
-
-	if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &coarse_ns) < 0)
-		return NULL;
-	now = read_clocks();
-	if (sys_time_ns(CLOCK_MONOTONIC_COARSE, &again_ns) < 0)
-		return NULL;
-	*has_ticked = coarse_ns != again_ns;
-	if (*has_ticked)
-		return NULL;
-	for (size_t i = 0; i < 4096 / sizeof(*words); i++)
-		if (matches(words[i], now.clock, now.mono_ns - coarse_ns))
-			return &words[i];
-	return NULL;
-}
-
-static void measure_tick(void)
-{
-	uint64_t resolution_ns;
-	int ticked = 0;
-
-	if (hz == 0 || maps_read(find_vvar, NULL) < 0 || !vvar ||
-	    sys_clock_resolution(CLOCK_MONOTONIC_COARSE, &resolution_ns) < 0)
-		return;
-	tick_length = (uint64_t)((unsigned __int128)resolution_ns * hz /
-				 1000000000u);
-	/* An interruption between two readings spoils an attempt. */
-	for (int i = 0; i < TRIES && !tick && ticked < TRIES_WITH_TICK; i++) {
-		bool has_ticked = false;
-
-		tick = find_tick(&has_ticked);
-		ticked += has_ticked;
-	}
-}
-
 bool clock_start(void)
 {
 	if (sys_clock_is_readable() < 0) {
@@ -186,28 +112,21 @@ bool clock_start(void)
 		return true;
 	}
 	hz = measure_hz();
-	measure_tick();
-	return tick != NULL;
-}
-
-const volatile uint64_t *shim_clock_coarse(uint64_t *length)
-{
-	if (length)
-		*length = tick_length;
-	return tick;
+	return hz != 0 && coarse_clock_start(hz);
 }
 
 void clock_describe(struct shim_meta *meta)
 {
-	struct reading now = read_clocks();
+	struct clock_reading now = read_clocks();
 
 	meta->clock = SHIM_CLOCK_TSC;
 	meta->clock_hz = hz;
-	meta->tick = tick ? tick_length : 0;
+	meta->tick = coarse_clock_length();
 	fine_tick_describe(meta);
 	meta->first_clock = meta->last_clock = now.clock;
 	meta->first_mono_ns = meta->last_mono_ns = now.mono_ns;
 	sys_time_ns(CLOCK_REALTIME, &meta->start_real_ns);
+	sys_time_ns(CLOCK_PROCESS_CPUTIME_ID, &meta->first_cpu_ns);
 }
 
 bool shim_clock_cpu(uint64_t *time)
@@ -223,7 +142,7 @@ bool shim_clock_cpu(uint64_t *time)
 
 void clock_note(struct shim_meta *meta)
 {
-	struct reading now;
+	struct clock_reading now;
 
 	if (!meta || sys_is_forbidden() || shim_clock_is_closed())
 		return;
@@ -232,4 +151,10 @@ void clock_note(struct shim_meta *meta)
 		return;
 	meta->last_clock = now.clock;
 	meta->last_mono_ns = now.mono_ns;
+}
+
+void clock_note_cpu(struct shim_meta *meta)
+{
+	if (!sys_is_forbidden() && !shim_clock_is_closed())
+		sys_time_ns(CLOCK_PROCESS_CPUTIME_ID, &meta->last_cpu_ns);
 }

@@ -1,8 +1,6 @@
 /*
- * The clocks.  The exact clock is the processor's counter.  The coarse clock
- * costs a load: the kernel writes the counter's value at its last timer tick
- * into a page that it shares with every process ([vvar]).  shim finds the word
- * by comparing the page with the clocks.
+ * The clocks.  The exact clock is the processor's counter; the coarse one (coarse_clock.h)
+ * costs a load.
  */
 #ifndef SHIM_CLOCK_H
 #define SHIM_CLOCK_H
@@ -19,11 +17,23 @@ bool clock_start(void);
 void clock_describe(struct shim_meta *meta);
 /* Clock units in a second; 0: unknown. */
 uint64_t clock_hz(void);
+
+/* Two readings at the same time, nearly: the exact clock and CLOCK_MONOTONIC. */
+struct clock_reading {
+	uint64_t clock;
+	uint64_t mono_ns; /* 0: the system call failed */
+};
+
+/* Stores the best of at most @tries readings.  Returns the clock units that passed during
+ * it; UINT64_MAX if no system call succeeded. */
+uint64_t clock_read_both(struct clock_reading *reading, int tries);
 /* The exact clock, or the coarse one where the exact one would fault. */
 uint64_t clock_read(void);
 /* The calling thread is about to lose the exact clock. */
 void clock_close(void);
 /* Reads the clocks again, so that the report can compute the length of a unit. */
 void clock_note(struct shim_meta *meta);
+/* Writes the processor time that the process has taken until its end. */
+void clock_note_cpu(struct shim_meta *meta);
 
 #endif

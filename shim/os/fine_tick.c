@@ -7,6 +7,7 @@
 #include "os/fine_tick.h"
 
 #include "os/clock.h"
+#include "os/coarse_clock.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "os/trust.h"
@@ -53,13 +54,13 @@ static inline bool is_alive(uint64_t clock)
 
 static bool is_written(const struct shim_tick *tick)
 {
-	uint64_t length, then = tick->clock, now = shim_clock_read();
+	uint64_t then = tick->clock, now = shim_clock_read();
 
 	return is_alive(then) &&
 	       __builtin_memcmp(tick->magic, SHIM_TICK_MAGIC,
 				sizeof(tick->magic)) == 0 &&
 	       tick->version == SHIM_FORMAT_VERSION && !tick->is_over &&
-	       shim_clock_coarse(&length) && tick->length < length &&
+	       tick->length < coarse_clock_length() &&
 	       now - then < clock_hz() / LATE_PER_SECOND &&
 	       is_of_this_boot(tick);
 }
@@ -91,7 +92,7 @@ const void *fine_tick_map(int directory)
 	void *memory = NULL;
 	int fd;
 
-	if (!shim_clock_coarse(NULL) || shim_clock_is_closed())
+	if (coarse_clock_length() == 0 || shim_clock_is_closed())
 		return NULL;
 	fd = open_file(directory);
 	if (fd < 0)
@@ -121,6 +122,11 @@ const volatile uint64_t *shim_clock_tick(void)
 
 	kernels_tick = shim_clock_coarse(NULL);
 	return tick ? &tick->clock : kernels_tick;
+}
+
+uint64_t shim_clock_of_tick(const volatile uint64_t *tick, uint64_t value)
+{
+	return tick == kernels_tick ? shim_clock_of_coarse(value) : value;
 }
 
 /* Hooks call shim_clock_follow_tick on a small stack: neither of these two functions needs

@@ -705,13 +705,24 @@ bool lookup_is_beside_us(uintptr_t start, uintptr_t end)
 	return false;
 }
 
+void *lookup_open_ours(const char *path)
+{
+	/* Bypasses shim's wrapper of dlopen, which would raise events. */
+	void *(*open)(Lmid_t, const char *,
+		      int) = (void *(*)(Lmid_t, const char *,
+					int))lookup_next("dlmopen");
+
+	return open ? note_opened(
+			      open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL)) :
+		      NULL;
+}
+
 void *lookup_open_beside_us(const char *name)
 {
 	char path[4096];
 	struct text text;
 	Dl_info self;
 	const char *base;
-	void *(*open)(Lmid_t, const char *, int);
 
 	if (!dladdr((void *)lookup_open_beside_us, &self) || !self.dli_fname)
 		return NULL;
@@ -719,9 +730,5 @@ void *lookup_open_beside_us(const char *name)
 	text_init(&text, path, sizeof(path));
 	text_add_part(&text, self.dli_fname, (size_t)(base - self.dli_fname));
 	text_add(&text, name);
-	/* Bypasses shim's wrapper of dlopen, which would raise events. */
-	open = (void *(*)(Lmid_t, const char *, int))lookup_next("dlmopen");
-	return text.cut || !open ? NULL :
-				   note_opened(open(LM_ID_NEWLM, path,
-						    RTLD_NOW | RTLD_LOCAL));
+	return text.cut ? NULL : lookup_open_ours(path);
 }

@@ -81,9 +81,11 @@ bool lookup_last_define(unsigned long long count, const char *name);
 void *lookup_near(const void *code, const char *name);
 void *lookup_beside(const char *object, const char *name);
 
-/* Opens the library @name in the directory of libshim.so, in a namespace of its own,
- * because the program may have another version of what it needs.  A handle for lookup_in,
- * or NULL.  Takes the loader's lock. */
+/* Opens the library with this path, which is shim's, in a namespace of its own, because
+ * the program may have another version of what it needs.  A handle for lookup_in, or NULL.
+ * Takes the loader's lock. */
+void *lookup_open_ours(const char *path);
+/* Does the same with the library @name in the directory of libshim.so. */
 void *lookup_open_beside_us(const char *name);
 /* Whether the object in [@start, @end) is such a library, or in the namespace of one. */
 bool lookup_is_beside_us(uintptr_t start, uintptr_t end);

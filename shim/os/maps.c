@@ -144,24 +144,93 @@ int maps_read(bool (*each)(const struct map *map, void *argument),
 	return -ESRCH;
 }
 
-int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
-	      bool *executable, char name[64])
+/* Whether the kernel is older than Linux 6.11: later calls need not open the file. */
+static bool is_unsupported;
+
+/* Asks for mappings from @address on, until @each returns false. */
+static int query(const char *path, uintptr_t address, bool or_next,
+		 bool (*each)(const struct map *map, void *argument),
+		 void *argument)
 {
-	static bool is_unsupported;
+	int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0), r;
+	struct map map;
+
+	if (fd < 0)
+		return fd;
+	do {
+		r = sys_find_mapping(fd, address, or_next, &map, buffer,
+				     sizeof(buffer));
+		if (r < 0)
+			break;
+		address = map.end;
+	} while (each(&map, argument));
+	sys_close(fd);
+	return r;
+}
+
+static int query_either(uintptr_t address, bool or_next,
+			bool (*each)(const struct map *map, void *argument),
+			void *argument)
+{
 	int r = -ESRCH;
 
 	if (__atomic_load_n(&is_unsupported, __ATOMIC_RELAXED))
 		return -ENOTTY;
-	for (unsigned i = 0; i < 2 && r == -ESRCH; i++) {
-		int fd = sys_open(paths[i], O_RDONLY | O_CLOEXEC, 0);
-
-		if (fd < 0)
-			return fd;
-		r = sys_find_mapping(fd, address, low, high, executable, name);
-		sys_close(fd);
-	}
-	/* The kernel is older than Linux 6.11: later calls need not open the file. */
+	for (unsigned i = 0; i < 2 && r == -ESRCH; i++)
+		r = query(paths[i], address, or_next, each, argument);
 	if (r == -ENOTTY)
 		__atomic_store_n(&is_unsupported, true, __ATOMIC_RELAXED);
 	return r;
+}
+
+struct range {
+	uintptr_t end;
+	bool (*each)(const struct map *map, void *argument);
+	void *argument;
+};
+
+static bool visit_in_range(const struct map *map, void *argument)
+{
+	const struct range *range = argument;
+
+	return map->start < range->end && range->each(map, range->argument) &&
+	       map->end < range->end;
+}
+
+int maps_read_range(uintptr_t start, uintptr_t end,
+		    bool (*each)(const struct map *map, void *argument),
+		    void *argument)
+{
+	struct range range = { end, each, argument };
+	int r = query_either(start, true, visit_in_range, &range);
+
+	return r == -ENOENT ? 0 : r;
+}
+
+struct found {
+	uintptr_t *low, *high;
+	bool *executable;
+	char *name;
+};
+
+static bool copy_mapping(const struct map *map, void *argument)
+{
+	struct found *found = argument;
+	size_t i;
+
+	*found->low = map->start;
+	*found->high = map->end;
+	*found->executable = map->executable;
+	for (i = 0; i < 63 && map->path[i] != '\0'; i++)
+		found->name[i] = map->path[i];
+	found->name[i] = '\0';
+	return false;
+}
+
+int maps_find(uintptr_t address, uintptr_t *low, uintptr_t *high,
+	      bool *executable, char name[64])
+{
+	struct found found = { low, high, executable, name };
+
+	return query_either(address, false, copy_mapping, &found);
 }

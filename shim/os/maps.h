@@ -21,6 +21,12 @@ struct map {
 int maps_read(bool (*each)(const struct map *map, void *argument),
 	      void *argument);
 
+/* The same for the mappings in the addresses from @start to @end, without reading the others.
+ * After an error maps_read() may still read them. */
+int maps_read_range(uintptr_t start, uintptr_t end,
+		    bool (*each)(const struct map *map, void *argument),
+		    void *argument);
+
 /* Stores the bounds of the mapping that contains @address, whether it is executable, and
  * its name, without reading the other mappings.  Returns 0 or -errno.  After an error
  * maps_read() may still find the mapping. */

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "os/sys.h"
+#include "os/maps.h"
 
 #include "os/sys_call.h"
 #include "os/trust.h"
@@ -223,6 +224,23 @@ int sys_allocate(int fd, uint64_t offset, uint64_t size)
 	return (int)r;
 }
 
+/* Of the mappings of this process; bytes, in whole pages. */
+static uint64_t mapped;
+
+static void count_mapped(long size)
+{
+	long pages = (size < 0 ? 4095 - size : size + 4095) / 4096;
+
+	__atomic_fetch_add(&mapped,
+			   (uint64_t)(size < 0 ? -pages : pages) * 4096,
+			   __ATOMIC_RELAXED);
+}
+
+uint64_t sys_mapped(void)
+{
+	return __atomic_load_n(&mapped, __ATOMIC_RELAXED);
+}
+
 static int map_protected(int protection, void **memory, size_t size, int flags,
 			 int fd, uint64_t offset)
 {
@@ -231,6 +249,7 @@ static int map_protected(int protection, void **memory, size_t size, int flags,
 
 	if (r < 0 && r > -4096)
 		return (int)r;
+	count_mapped((long)size);
 	*memory = (void *)r;
 	return 0;
 }
@@ -275,6 +294,7 @@ static int map_at(void *memory, size_t size, int flags)
 
 	if (r < 0 && r > -4096)
 		return (int)r;
+	count_mapped((long)size);
 	if (r == (long)memory)
 		return 0;
 	/* Linux before 4.17 does not know the flag. */
@@ -312,13 +332,18 @@ int sys_map_again(void *shared, size_t size, void **memory)
 
 	if (r < 0 && r > -4096)
 		return (int)r;
+	count_mapped((long)size);
 	*memory = (void *)r;
 	return 0;
 }
 
 int sys_unmap(void *memory, size_t size)
 {
-	return (int)sys_call(SYS_munmap, (long)memory, (long)size, 0, 0, 0, 0);
+	int r = (int)sys_call(SYS_munmap, (long)memory, (long)size, 0, 0, 0, 0);
+
+	if (r == 0)
+		count_mapped(-(long)size);
+	return r;
 }
 
 int sys_empty(void *memory, size_t size)
@@ -481,7 +506,7 @@ struct query {
 	uint64_t size, flags, address;
 	uint64_t start, end;
 	uint64_t rights;
-	uint64_t about[3];
+	uint64_t page_size, offset, inode;
 	uint32_t device[2];
 	uint32_t name_size, build_id_size;
 	uint64_t name, build_id;
@@ -489,23 +514,33 @@ struct query {
 
 _Static_assert(sizeof(struct query) == 104, "layout");
 
-int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
-		     uintptr_t *high, bool *executable, char name[64])
+int sys_find_mapping(int maps, uintptr_t address, bool or_next, struct map *map,
+		     char *path, size_t size)
 {
 	struct query query = { .size = sizeof(query),
+			       .flags = or_next ? 0x10 : 0,
 			       .address = address,
-			       .name_size = 64,
-			       .name = (uintptr_t)name };
+			       .name_size = (uint32_t)size,
+			       .name = (uintptr_t)path };
 	int r;
 
-	name[0] = '\0';
+	path[0] = '\0';
 	r = (int)sys_call(SYS_ioctl, maps, (long)_IOWR('f', 17, struct query),
 			  (long)&query, 0, 0, 0);
 	if (r < 0)
 		return r;
-	*low = query.start;
-	*high = query.end;
-	*executable = query.rights & 4;
+	*map = (struct map){
+		.start = query.start,
+		.end = query.end,
+		.readable = query.rights & 1,
+		.writable = query.rights & 2,
+		.executable = query.rights & 4,
+		.shared = query.rights & 8,
+		.offset = query.offset,
+		.device = (uint64_t)query.device[0] << 32 | query.device[1],
+		.inode = query.inode,
+		.path = path,
+	};
 	return 0;
 }
 

@@ -65,6 +65,8 @@ int sys_map_shared_at(void *memory, size_t size);
 /* Maps the same shared memory a second time, at another address. */
 int sys_map_again(void *shared, size_t size, void **memory);
 int sys_unmap(void *memory, size_t size);
+/* The bytes that these functions have mapped and not unmapped. */
+uint64_t sys_mapped(void);
 /* Frees the pages of private memory, which then read as zero.  -EINVAL if they are
  * locked. */
 int sys_empty(void *memory, size_t size);
@@ -73,6 +75,8 @@ int sys_drop(void *memory, size_t size);
 /* Asks for huge pages. */
 void sys_prefer_huge(void *memory, size_t size);
 int sys_protect(void *memory, size_t size, int protection);
+/* Lets private memory be executed and not written (sys_code.c). */
+int sys_make_code(void *memory, size_t size);
 int sys_gettid(void);
 int sys_getpid(void);
 int sys_getppid(void);
@@ -128,11 +132,12 @@ int sys_limit_time(int timer, unsigned seconds);
 
 /* The soft limit of a resource, RLIMIT_*. */
 int sys_limit(int which, uint64_t *limit);
-/* The bounds and name of the mapping that contains @address, and whether it is executable.
- * @maps is a descriptor of /proc/self/maps.  After any error the caller must read that
- * file instead. */
-int sys_find_mapping(int maps, uintptr_t address, uintptr_t *low,
-		     uintptr_t *high, bool *executable, char name[64]);
+/* The mapping that contains @address, or @or_next, the first one after it.  Stores its path
+ * in the @size bytes of @path.  @maps is a descriptor of /proc/self/maps.  -ENOENT: there is
+ * none; after any other error the caller must read that file instead. */
+struct map;
+int sys_find_mapping(int maps, uintptr_t address, bool or_next, struct map *map,
+		     char *path, size_t size);
 int sys_signal_stack(uintptr_t *low, uintptr_t *high, bool *in_use);
 int sys_time_ns(int clock, uint64_t *time_ns);
 /* The processor time of a thread of this process. */

@@ -80,10 +80,11 @@ static bool read_digits(const char *at, uint64_t *number)
 	return true;
 }
 
-int tasks_blocked(uint32_t tid, uint64_t *signals)
+/* Reads the begin of a file in the directory of the task. */
+static long read_file_of(uint32_t tid, const char *file, char *text,
+			 size_t room)
 {
-	static const char key[] = "\nSigBlk:\t";
-	char path[64], text[2048];
+	char path[64];
 	struct text name;
 	long size;
 	int fd;
@@ -91,12 +92,21 @@ int tasks_blocked(uint32_t tid, uint64_t *signals)
 	text_init(&name, path, sizeof(path));
 	text_add(&name, "/proc/self/task/");
 	text_add_number(&name, tid);
-	text_add(&name, "/status");
+	text_add(&name, file);
 	fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
-	size = sys_read(fd, text, sizeof(text) - 1);
+	size = sys_read(fd, text, room);
 	sys_close(fd);
+	return size;
+}
+
+int tasks_blocked(uint32_t tid, uint64_t *signals)
+{
+	static const char key[] = "\nSigBlk:\t";
+	char text[2048];
+	long size = read_file_of(tid, "/status", text, sizeof(text) - 1);
+
 	if (size < 0)
 		return (int)size;
 	text[size] = '\0';
@@ -109,22 +119,31 @@ int tasks_blocked(uint32_t tid, uint64_t *signals)
 	return -EINVAL;
 }
 
+/* The line is "NUMBER 0xHEX 0xHEX ...", "running", or has -1 for the number. */
+bool tasks_call(uint32_t tid, uint64_t words[TASKS_CALL_WORDS])
+{
+	char line[256];
+	const char *at = line;
+	long size = read_file_of(tid, "/syscall", line, sizeof(line) - 1);
+
+	if (size <= 0 || line[0] < '0' || line[0] > '9')
+		return false;
+	line[size] = '\0';
+	words[0] = text_read_decimal(&at);
+	for (unsigned i = 1; i < TASKS_CALL_WORDS; i++) {
+		at = text_after(at, " 0x");
+		if (!at)
+			return false;
+		words[i] = text_read_hex(&at);
+	}
+	return true;
+}
+
 bool tasks_is_asleep(uint32_t tid)
 {
-	char path[40], stat[48]; /* the number, a name of 15 bytes, the state */
-	struct text name;
-	long size;
-	int fd;
+	char stat[48]; /* the number, a name of 15 bytes, the state */
+	long size = read_file_of(tid, "/stat", stat, sizeof(stat));
 
-	text_init(&name, path, sizeof(path));
-	text_add(&name, "/proc/self/task/");
-	text_add_number(&name, tid);
-	text_add(&name, "/stat");
-	fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return true;
-	size = sys_read(fd, stat, sizeof(stat));
-	sys_close(fd);
 	/* Only the name may have other brackets. */
 	while (size > 0 && stat[size - 1] != ')')
 		size--;

@@ -20,6 +20,11 @@ int tasks_blocked(uint32_t tid, uint64_t *signals);
  * and if the task has ended. */
 bool tasks_is_asleep(uint32_t tid);
 
+/* The system call that a task is in: its number, its six arguments, the stack pointer, the
+ * address of the next instruction.  False if the task runs, or that is unknown. */
+#define TASKS_CALL_WORDS 9
+bool tasks_call(uint32_t tid, uint64_t words[TASKS_CALL_WORDS]);
+
 /* Whether the process has one task; false if that is unknown. */
 bool tasks_are_one(void);
 

@@ -77,6 +77,7 @@
 #define sys_drop	      real_drop
 #include "os/sys.c"
 #include "os/sys_clocks.c"
+#include "os/sys_code.c"
 #include "os/sys_signals.c"
 #undef sys_forbid
 #undef sys_unblock_signals
@@ -275,9 +276,9 @@ FAKE(int, sync_cores, (void), ())
 FAKE(int, thread_name, (char name[16]), (name))
 FAKE(int, limit, (int which, uint64_t *limit), (which, limit))
 FAKE(int, find_mapping,
-     (int maps, uintptr_t address, uintptr_t *low, uintptr_t *high,
-      bool *executable, char name[64]),
-     (maps, address, low, high, executable, name))
+     (int maps, uintptr_t address, bool or_next, struct map *map, char *path,
+      size_t size),
+     (maps, address, or_next, map, path, size))
 FAKE(int, signal_stack, (uintptr_t * low, uintptr_t *high, bool *in_use),
      (low, high, in_use))
 FAKE(int, clock_resolution, (int clock, uint64_t *resolution_ns),

@@ -7,9 +7,11 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char maps[] =
@@ -104,6 +106,69 @@ Test(maps, a_path_without_end_costs_its_own_line_only)
 		cr_expect(eq(str, paths[count - 1], "[vsyscall]"));
 		cr_expect(eq(ulong, seen[count - 8].start, 0x400000));
 	}
+}
+
+struct part {
+	uintptr_t start, end;
+};
+
+static bool note_part(const struct map *map, void *argument)
+{
+	const struct part *part = argument;
+
+	return map->end <= part->start || map->start >= part->end ||
+	       note(map, &count);
+}
+
+static bool is_same(const struct map *a, const struct map *b)
+{
+	return a->start == b->start && a->end == b->end &&
+	       a->readable == b->readable && a->writable == b->writable &&
+	       a->executable == b->executable && a->shared == b->shared &&
+	       a->offset == b->offset && a->device == b->device &&
+	       a->inode == b->inode;
+}
+
+/* Three mappings of the test's own file, of which the part begins and ends in one. */
+Test(maps, a_part_has_the_mappings_of_the_file)
+{
+	static struct map all[3];
+	static char path[9000];
+	int fd = open("/proc/self/exe", O_RDONLY), r;
+	uintptr_t at = (uintptr_t)mmap(NULL, 6 * 4096, PROT_READ, MAP_PRIVATE,
+				       fd, 4096);
+	struct part part = { at + 4096, at + 5 * 4096 };
+
+	cr_assert(eq(int, mprotect((char *)at + 2 * 4096, 2 * 4096, PROT_NONE),
+		     0));
+	cr_assert(eq(int, maps_read(note_part, &part), 0));
+	cr_assert(eq(uint, count, 3));
+	memcpy(all, seen, sizeof(all));
+	strcpy(path, paths[1]);
+	count = 0;
+	r = maps_read_range(part.start, part.end, note_part, &part);
+	if (r == -ENOTTY)
+		cr_skip("older than Linux 6.11");
+	cr_assert(eq(int, r, 0));
+	cr_assert(eq(uint, count, 3));
+	for (unsigned i = 0; i < 3; i++)
+		cr_expect(is_same(&all[i], &seen[i]), "mapping %u", i);
+	cr_expect(eq(str, paths[1], path));
+}
+
+Test(maps, a_part_without_mappings_is_no_error)
+{
+	void *hole = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	int r;
+
+	munmap(hole, 4096);
+	r = maps_read_range((uintptr_t)hole, (uintptr_t)hole + 4096, note,
+			    &count);
+	if (r == -ENOTTY)
+		cr_skip("older than Linux 6.11");
+	cr_assert(eq(int, r, 0));
+	cr_assert(eq(uint, count, 0));
 }
 
 Test(maps, no_file_is_an_error)
