@@ -1,10 +1,12 @@
 /*
- * Finds separate debug files.  Nothing in them or in the object is trusted.
+ * Finds separate debug files, and those inside of objects.  Nothing in them or in the
+ * object is trusted.
  */
 #include "image/elf_debug.h"
 
 #include "image/elf_file.h"
 #include "image/image.h"
+#include "image/xz.h"
 #include "os/sys.h"
 #include "os/text.h"
 
@@ -25,35 +27,23 @@ struct link {
 
 static int read_link(const struct elf_file *file, struct link *link)
 {
-	void *names, *memory;
-	size_t names_size, size;
-	int r = elf_load_section(file, file->names, &names, &names_size);
+	struct text text;
+	void *memory;
+	size_t size;
+	int r = elf_load_named(file, ".gnu_debuglink", &memory, &size);
 
 	if (r < 0)
 		return r;
-	r = -ENOENT;
-	for (uint32_t i = 0; r == -ENOENT && i < file->section_count; i++) {
-		uint32_t name = file->sections[i].sh_name;
-		struct text text;
-
-		if (name >= names_size ||
-		    !text_equal((const char *)names + name, ".gnu_debuglink"))
-			continue;
-		r = elf_load_section(file, i, &memory, &size);
-		if (r < 0)
-			break;
-		text_init(&text, link->name, sizeof(link->name));
-		text_add(&text, memory);
-		r = -ENOEXEC;
-		if (size % 4 == 0 && size >= text.length + 5 && !text.cut &&
-		    text.length > 0) {
-			__builtin_memcpy(&link->checksum,
-					 (const char *)memory + size - 4, 4);
-			r = 0;
-		}
-		sys_unmap(memory, size + 1);
+	text_init(&text, link->name, sizeof(link->name));
+	text_add(&text, memory);
+	r = -ENOEXEC;
+	if (size % 4 == 0 && size >= text.length + 5 && !text.cut &&
+	    text.length > 0) {
+		__builtin_memcpy(&link->checksum,
+				 (const char *)memory + size - 4, 4);
+		r = 0;
 	}
-	sys_unmap(names, names_size + 1);
+	sys_unmap(memory, size + 1);
 	return r;
 }
 
@@ -169,4 +159,17 @@ int elf_open_debug(const struct image_entry *image, const struct elf_file *file,
 	if (r < 0 && read_link(file, &link) == 0)
 		r = open_by_link(image, path, &link, debug);
 	return r;
+}
+
+int elf_open_inner(const struct elf_file *file, struct elf_file *inner)
+{
+	void *packed, *memory;
+	size_t packed_size, size;
+	int r = elf_load_named(file, ".gnu_debugdata", &packed, &packed_size);
+
+	if (r < 0)
+		return r;
+	r = xz_unpack(packed, packed_size, &memory, &size);
+	sys_unmap(packed, packed_size + 1);
+	return r < 0 ? r : elf_open_memory(memory, size, inner);
 }

@@ -6,6 +6,7 @@
 
 #include "image/image.h"
 #include "os/sys.h"
+#include "os/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -185,6 +186,27 @@ int elf_load_section(const struct elf_file *file, uint32_t number,
 	return r;
 }
 
+int elf_load_named(const struct elf_file *file, const char *name, void **memory,
+		   size_t *size)
+{
+	void *names;
+	size_t names_size;
+	int r = elf_load_section(file, file->names, &names, &names_size);
+
+	if (r < 0)
+		return r;
+	r = -ENOENT;
+	for (uint32_t i = 0; r == -ENOENT && i < file->section_count; i++) {
+		uint32_t at = file->sections[i].sh_name;
+
+		if (at < names_size &&
+		    text_equal((const char *)names + at, name))
+			r = elf_load_section(file, i, memory, size);
+	}
+	sys_unmap(names, names_size + 1);
+	return r;
+}
+
 int elf_has_build_id(const struct elf_file *file,
 		     const struct image_entry *image)
 {
@@ -214,6 +236,8 @@ void elf_close(struct elf_file *file)
 		sys_unmap(file->memory, file->memory_size);
 	if (file->source.fd >= 0)
 		sys_close(file->source.fd);
+	if (file->source.is_ours)
+		sys_unmap((void *)file->source.memory, file->source.size);
 }
 
 bool elf_is_refused(int error)
@@ -251,6 +275,20 @@ int elf_open_path(const char *path, struct elf_file *file)
 	r = open_path(path, &file->source, &device, &inode);
 	if (r < 0)
 		return r;
+	r = read_sections(file);
+	if (r < 0)
+		elf_close(file);
+	return r;
+}
+
+int elf_open_memory(void *memory, size_t size, struct elf_file *file)
+{
+	int r;
+
+	*file = (struct elf_file){ .source = { .fd = -1,
+					       .memory = (uintptr_t)memory,
+					       .size = size,
+					       .is_ours = true } };
 	r = read_sections(file);
 	if (r < 0)
 		elf_close(file);

@@ -13,11 +13,12 @@
 
 struct image_entry;
 
-/* A file, or memory (for the vdso). */
+/* A file, or memory (for the vdso, and for files inside of others). */
 struct elf_source {
 	int fd; /* -1: memory */
 	uintptr_t memory;
 	uint64_t size;
+	bool is_ours; /* elf_close unmaps the memory */
 };
 
 struct elf_file {
@@ -39,6 +40,8 @@ struct elf_file {
 int elf_open(const struct image_entry *image, struct elf_file *file);
 /* Opens any file.  Returns 0 or -errno. */
 int elf_open_path(const char *path, struct elf_file *file);
+/* Opens a file in memory that elf_close unmaps; also elf_open_memory does if it fails. */
+int elf_open_memory(void *memory, size_t size, struct elf_file *file);
 void elf_close(struct elf_file *file);
 /* Whether the file has the build-id of @image: 1 or 0; -errno if it cannot be read. */
 int elf_has_build_id(const struct elf_file *file,
@@ -58,5 +61,8 @@ const char *elf_names(const struct elf_file *file, size_t *size);
  * bytes.  Returns 0 or -errno. */
 int elf_load_section(const struct elf_file *file, uint32_t number,
 		     void **memory, size_t *size);
+/* Does the same with the first section of this name; -ENOENT without one. */
+int elf_load_named(const struct elf_file *file, const char *name, void **memory,
+		   size_t *size);
 
 #endif

@@ -520,22 +520,16 @@ int image_describe(uintptr_t address, struct image_entry *entry)
 	return 0;
 }
 
-static int begin_scan(bool (*each)(const struct map *map, void *argument),
-		      void *argument)
+static void begin_scan(void)
 {
-	int r;
-
 	ASSERT_LOCKED();
-	if (!image_file_is_open() && image_file_open() < 0 && image_count == 0)
+	if (state_get() != STATE_OFF && !image_file_is_open() &&
+	    image_file_open() < 0 && image_count == 0)
 		log_line("%s", "the report cannot name functions and shows "
 			       "their addresses");
 	scans++;
 	current_run.has_code = false;
 	current_run.image.inode = ~0ull;
-	r = maps_read(each, argument);
-	if (r == 0)
-		end_run();
-	return r;
 }
 
 static void finish_scan(void)
@@ -554,9 +548,11 @@ int image_scan(void)
 
 	ASSERT_LOCKED();
 	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
-	r = begin_scan(add_mapping, NULL);
+	begin_scan();
+	r = maps_read(add_mapping, NULL);
 	if (r < 0)
 		return r;
+	end_run();
 	for (uint32_t i = 0; i < image_count; i++)
 		if (image_at(i)->status == IMAGE_LOADED &&
 		    image_at(i)->scan != scans)
@@ -628,11 +624,6 @@ void image_look_again(void)
 static int closing;
 static bool has_deferred; /* somebody waits for the scan after a dlclose */
 
-static bool add_mapping_below(const struct map *map, void *end)
-{
-	return map->start < *(uintptr_t *)end && add_mapping(map, NULL);
-}
-
 static bool is_loaded_at(uintptr_t start)
 {
 	for (uint32_t i = 0; i < image_count; i++)
@@ -653,15 +644,15 @@ static bool are_loaded(const struct image_objects *objects)
 static int scan_added(void *argument)
 {
 	const struct image_objects *added = argument;
-	uintptr_t end = 0;
-	int r;
 
-	for (uint32_t i = 0; i < added->count; i++)
-		if (added->objects[i].end > end)
-			end = added->objects[i].end;
-	r = begin_scan(add_mapping_below, &end);
-	if (r < 0)
-		return r;
+	begin_scan();
+	for (uint32_t i = 0; i < added->count; i++) {
+		/* Without the kernel's help, the objects are missing below. */
+		maps_read_range(added->objects[i].start, added->objects[i].end,
+				add_mapping, NULL);
+		end_run();
+		current_run.image.inode = ~0ull;
+	}
 	/* Another thread may have unloaded objects, and their addresses may be in use
 	 * again. */
 	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0 ||
@@ -690,12 +681,23 @@ void image_closing(void)
 		begin_closing(NULL);
 }
 
+/* Most objects that are unloaded were never scanned. */
+static int scan_if_some_may_go(void *unused)
+{
+	(void)unused;
+	for (uint32_t i = 0; i < image_count; i++)
+		if (image_at(i)->status == IMAGE_LOADED && image_at(i)->may_go)
+			return image_scan();
+	return 0;
+}
+
 void image_closed(bool is_changed)
 {
 	__atomic_fetch_add(&closing, -1, __ATOMIC_ACQ_REL);
-	if (__atomic_exchange_n(&has_deferred, false, __ATOMIC_ACQ_REL) ||
-	    is_changed)
+	if (__atomic_exchange_n(&has_deferred, false, __ATOMIC_ACQ_REL))
 		image_look_again();
+	else if (is_changed)
+		state_call_locked(scan_if_some_may_go, NULL);
 }
 
 bool image_is_closing(void)

@@ -80,8 +80,7 @@ struct image_objects {
 };
 
 /* As image_look_again, after the loader has loaded these objects and has not loaded or
- * unloaded any other since the last scan.  The loader puts new objects at low addresses as
- * a rule, so most of /proc/self/maps need not be read. */
+ * unloaded any other since the last scan.  Since Linux 6.11 only their mappings are read. */
 void image_look_for_added(const struct image_objects *added);
 
 /* The program opens an object.  If it is @unseen, the caller does not scan:

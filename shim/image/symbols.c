@@ -5,11 +5,10 @@
  */
 #include "image/symbols.h"
 
-#include "arch.h"
 #include "image/elf_debug.h"
 #include "image/elf_file.h"
-#include "image/elf_plt.h"
 #include "image/image.h"
+#include "image/symbol_table.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/log.h"
@@ -25,243 +24,11 @@ const struct symbols symbols_none;
 
 static bool enabled;
 
-/* --- the symbols of a file --- */
-
-struct raw {
-	uint64_t value;
-	uint32_t size;
-	uint32_t section;
-	uint32_t name;	 /* in the string table */
-	uint32_t length; /* of the name without a version */
-	uint32_t file;	 /* the source file of a local symbol; 0: global */
-	uint32_t function;
-	uint32_t order; /* in the table */
-	bool has_dot;
-	bool is_part;
-	bool is_resolver; /* of an ifunc: STT_GNU_IFUNC */
-};
-
 struct work {
-	struct elf_file *file;
-	struct elf_file *code; /* the image's own file */
-	const struct image_entry *image;
-	Elf64_Sym *table;
-	size_t table_size;
-	char *strings;
-	size_t strings_size;
-	struct raw *raw;
-	size_t raw_size;
-	uint32_t count;
-	struct elf_plt_entry *entries;
-	size_t entries_size;
-	uint32_t entry_count;
+	struct symbol_table table;
 	uint32_t *hash;
 	size_t hash_size;
 };
-
-static bool is_number(const char *text, uint32_t length)
-{
-	for (uint32_t i = 0; i < length; i++)
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-	return length > 0;
-}
-
-static bool ends_in(const char *name, uint32_t length, const char *suffix)
-{
-	uint32_t n = (uint32_t)text_length(suffix);
-
-	if (length <= n)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (name[length - n + i] != suffix[i])
-			return false;
-	return true;
-}
-
-/* The length of the name without the compiler's suffix in "f.cold", "f.cold.1",
- * "f.part.0" and "f.__part.0"; @length if the name has no such suffix. */
-static uint32_t whole_length(const char *name, uint32_t length)
-{
-	uint32_t dot = length;
-
-	if (ends_in(name, length, ".cold"))
-		return length - 5;
-	while (dot > 0 && name[dot - 1] != '.')
-		dot--;
-	if (dot < 2 || !is_number(name + dot, length - dot))
-		return length;
-	if (ends_in(name, dot - 1, ".cold") || ends_in(name, dot - 1, ".part"))
-		return dot - 6;
-	return ends_in(name, dot - 1, ".__part") ? dot - 8 : length;
-}
-
-static bool read_symbol(struct work *work, const Elf64_Sym *symbol,
-			uint32_t file, struct raw *raw)
-{
-	unsigned type = ELF64_ST_TYPE(symbol->st_info);
-	const char *name;
-
-	/* An undefined symbol with a value is a library's function.  The value is the
-	 * program's own PLT entry, which the program uses as the function's address. */
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) ||
-	    (symbol->st_shndx == SHN_UNDEF && symbol->st_value == 0) ||
-	    symbol->st_shndx == SHN_ABS ||
-	    symbol->st_name >= work->strings_size ||
-	    symbol->st_value < work->image->start - work->image->bias ||
-	    symbol->st_value >= work->image->end - work->image->bias)
-		return false;
-	name = work->strings + symbol->st_name;
-	*raw = (struct raw){
-		.value = symbol->st_value,
-		.size = symbol->st_size > UINT32_MAX ?
-				UINT32_MAX :
-				(uint32_t)symbol->st_size,
-		.section = symbol->st_shndx,
-		.name = symbol->st_name,
-		.file = ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ? file : 0,
-		.is_resolver = type == STT_GNU_IFUNC,
-	};
-	if (symbol->st_shndx == SHN_UNDEF)
-		raw->size = ARCH_PLT_SIZE;
-	for (uint32_t i = 0; name[i] && (name[i] != '@' || i == 0); i++) {
-		raw->length = i + 1;
-		raw->has_dot |= name[i] == '.';
-	}
-	raw->is_part = raw->has_dot &&
-		       whole_length(name, raw->length) < raw->length;
-	return raw->length > 0;
-}
-
-/* Reads the PLT only if the file has ifuncs. */
-static int read_plt(struct work *work, uint32_t all)
-{
-	for (uint32_t i = 0; i < all; i++)
-		if (ELF64_ST_TYPE(work->table[i].st_info) == STT_GNU_IFUNC)
-			return elf_plt_read(work->code, &work->entries,
-					    &work->entry_count,
-					    &work->entries_size);
-	return 0;
-}
-
-/* Far more steps than any real file needs. */
-#define RESOLVER_STEPS_MAX (1u << 24)
-
-/* Gives the PLT entry of an ifunc the name of its resolver, because the program uses
- * that entry as the function's address. */
-static void add_plt_entries(struct work *work)
-{
-	uint32_t symbols = work->count, room = work->entry_count;
-	uint32_t steps = 0;
-
-	for (uint32_t i = 0; i < symbols; i++) {
-		for (uint32_t n = 0;
-		     work->raw[i].is_resolver && n < work->entry_count &&
-		     room > 0 && steps < RESOLVER_STEPS_MAX;
-		     n++, steps++) {
-			const struct elf_plt_entry *entry = &work->entries[n];
-
-			if (entry->resolver != work->raw[i].value ||
-			    entry->address == 0)
-				continue;
-			work->raw[work->count] = work->raw[i];
-			work->raw[work->count].value = entry->address;
-			work->raw[work->count].section = SHN_UNDEF;
-			work->raw[work->count++].size = ARCH_PLT_SIZE;
-			room--;
-		}
-	}
-}
-
-static int read_symbols(struct work *work)
-{
-	uint32_t all = (uint32_t)(work->table_size / sizeof(Elf64_Sym));
-	uint32_t file = 1;
-	void *memory;
-	int r = read_plt(work, all);
-
-	if (r < 0)
-		return r;
-	work->raw_size = (all + work->entry_count) * sizeof(struct raw);
-	r = sys_map(work->raw_size + 1, &memory);
-	if (r < 0)
-		return r;
-	work->raw = memory;
-	for (uint32_t i = 0; i < all; i++) {
-		const Elf64_Sym *symbol = &work->table[i];
-
-		if (ELF64_ST_TYPE(symbol->st_info) == STT_FILE)
-			file = i + 2;
-		else if (read_symbol(work, symbol, file,
-				     &work->raw[work->count]))
-			work->raw[work->count++].order = i;
-	}
-	add_plt_entries(work);
-	return 0;
-}
-
-/* --- sorting --- */
-
-static bool is_same_name(const struct work *work, const struct raw *a,
-			 const struct raw *b)
-{
-	if (a->length != b->length)
-		return false;
-	for (uint32_t i = 0; i < a->length; i++)
-		if (work->strings[a->name + i] != work->strings[b->name + i])
-			return false;
-	return true;
-}
-
-/*
- * Sorts by address.  At one address, the name to show comes first: a global name, then
- * a name that is no compiler's clone, then the first in the table.  Without debug
- * information, the report uses the same order.
- */
-static bool is_before(const struct raw *a, const struct raw *b)
-{
-	if (a->value != b->value)
-		return a->value < b->value;
-	if (!a->file != !b->file)
-		return !a->file;
-	if (a->has_dot != b->has_dot)
-		return b->has_dot;
-	return a->order < b->order;
-}
-
-static void sift(const struct work *work, uint32_t root, uint32_t count)
-{
-	struct raw *raw = work->raw;
-
-	while (root * 2 + 1 < count) {
-		uint32_t child = root * 2 + 1;
-		struct raw swap;
-
-		if (child + 1 < count &&
-		    is_before(&raw[child], &raw[child + 1]))
-			child++;
-		if (!is_before(&raw[root], &raw[child]))
-			return;
-		swap = raw[root];
-		raw[root] = raw[child];
-		raw[child] = swap;
-		root = child;
-	}
-}
-
-/* Heap sort works in place and takes at most n log n steps, for any file. */
-static void sort_symbols(const struct work *work)
-{
-	for (uint32_t i = work->count / 2; i > 0; i--)
-		sift(work, i - 1, work->count);
-	for (uint32_t i = work->count; i > 1; i--) {
-		struct raw swap = work->raw[0];
-
-		work->raw[0] = work->raw[i - 1];
-		work->raw[i - 1] = swap;
-		sift(work, 0, i - 1);
-	}
-}
 
 /* --- the function that a part belongs to --- */
 
@@ -281,20 +48,21 @@ static int hash_names(struct work *work)
 	void *memory;
 	int r;
 
-	for (uint32_t i = 0; i < work->count; i++)
-		has_parts |= work->raw[i].is_part;
+	for (uint32_t i = 0; i < work->table.count; i++)
+		has_parts |= work->table.symbols[i].is_part;
 	if (!has_parts)
 		return 0;
-	while (slots < work->count * 2ull)
+	while (slots < work->table.count * 2ull)
 		slots *= 2;
 	r = sys_map(slots * sizeof(uint32_t), &memory);
 	if (r < 0)
 		return r;
 	work->hash = memory;
 	work->hash_size = slots;
-	for (uint32_t i = 0; i < work->count; i++) {
-		const struct raw *raw = &work->raw[i];
-		size_t at = hash_name(work->strings + raw->name, raw->length);
+	for (uint32_t i = 0; i < work->table.count; i++) {
+		const struct table_symbol *raw = &work->table.symbols[i];
+		size_t at = hash_name(work->table.strings + raw->name,
+				      raw->length);
 
 		while (work->hash[at & (slots - 1)])
 			at++;
@@ -306,15 +74,16 @@ static int hash_names(struct work *work)
 /* The function that the compiler has split @part off: a function of the same source
  * file, else a global function, else any function with that name.  NULL if the linker
  * has removed it. */
-static struct raw *find_whole(const struct work *work, const struct raw *part)
+static struct table_symbol *find_whole(const struct work *work,
+				       const struct table_symbol *part)
 {
-	const char *name = work->strings + part->name;
-	uint32_t length = whole_length(name, part->length);
-	struct raw *best = NULL;
+	const char *name = work->table.strings + part->name;
+	uint32_t length = symbol_table_whole_length(name, part->length);
+	struct table_symbol *best = NULL;
 
 	for (size_t at = hash_name(name, length);; at++) {
 		uint32_t i = work->hash[at & (work->hash_size - 1)];
-		struct raw *raw = &work->raw[i - 1];
+		struct table_symbol *raw = &work->table.symbols[i - 1];
 		uint32_t same = 0;
 
 		if (i == 0)
@@ -322,7 +91,7 @@ static struct raw *find_whole(const struct work *work, const struct raw *part)
 		if (raw->length != length)
 			continue;
 		while (same < length &&
-		       work->strings[raw->name + same] == name[same])
+		       work->table.strings[raw->name + same] == name[same])
 			same++;
 		if (same < length)
 			continue;
@@ -350,7 +119,8 @@ static uint32_t end_of_group(const struct work *work, uint32_t first)
 {
 	uint32_t i = first + 1;
 
-	while (i < work->count && work->raw[i].value == work->raw[first].value)
+	while (i < work->table.count &&
+	       work->table.symbols[i].value == work->table.symbols[first].value)
 		i++;
 	return i;
 }
@@ -360,23 +130,19 @@ static uint32_t end_of_group(const struct work *work, uint32_t first)
 static uint32_t group_size(const struct work *work, uint32_t first,
 			   uint32_t end)
 {
-	const struct raw *raw = &work->raw[first];
+	const struct table_symbol *raw = &work->table.symbols[first];
 	uint64_t limit = raw->value + 1;
 	uint32_t size = 0;
 
 	for (uint32_t i = first; i < end; i++)
-		if (work->raw[i].size > size)
-			size = work->raw[i].size;
+		if (work->table.symbols[i].size > size)
+			size = work->table.symbols[i].size;
 	if (size > 0)
 		return size;
-	if (raw->section < work->file->section_count) {
-		const Elf64_Shdr *section = &work->file->sections[raw->section];
-
-		if (section->sh_addr + section->sh_size > limit)
-			limit = section->sh_addr + section->sh_size;
-	}
-	if (end < work->count && work->raw[end].value < limit)
-		limit = work->raw[end].value;
+	if (raw->section_end > limit)
+		limit = raw->section_end;
+	if (end < work->table.count && work->table.symbols[end].value < limit)
+		limit = work->table.symbols[end].value;
 	limit -= raw->value;
 	return limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
 }
@@ -389,18 +155,20 @@ static uint32_t number_functions(const struct work *work)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0, end; i < work->count; i = end) {
+	for (uint32_t i = 0, end; i < work->table.count; i = end) {
 		bool is_part = true;
 
 		end = end_of_group(work, i);
 		for (uint32_t k = i; k < end; k++) {
-			struct raw *raw = &work->raw[k];
+			struct table_symbol *raw = &work->table.symbols[k];
 
 			is_part = is_part && raw->is_part &&
 				  find_whole(work, raw) != NULL;
 		}
 		for (uint32_t k = i; k < end; k++)
-			work->raw[k].function = is_part ? NO_FUNCTION : count;
+			work->table.symbols[k].function = is_part ?
+								  NO_FUNCTION :
+								  count;
 		count += !is_part;
 	}
 	return count;
@@ -408,11 +176,24 @@ static uint32_t number_functions(const struct work *work)
 
 /* A part may be part of another part.  The loop ends, because the name gets shorter each
  * time. */
-static uint32_t function_of(const struct work *work, const struct raw *raw)
+static uint32_t function_of(const struct work *work,
+			    const struct table_symbol *raw)
 {
 	while (raw->function == NO_FUNCTION)
 		raw = find_whole(work, raw);
 	return raw->function;
+}
+
+static bool is_same_name(const struct work *work, const struct table_symbol *a,
+			 const struct table_symbol *b)
+{
+	if (a->length != b->length)
+		return false;
+	for (uint32_t i = 0; i < a->length; i++)
+		if (work->table.strings[a->name + i] !=
+		    work->table.strings[b->name + i])
+			return false;
+	return true;
 }
 
 /* The distance within which the table may repeat a name, with different versions. */
@@ -421,7 +202,8 @@ static uint32_t function_of(const struct work *work, const struct raw *raw)
 static bool is_repeated(const struct work *work, uint32_t first, uint32_t i)
 {
 	for (uint32_t k = i; k > first && i - k < NAMES_LOOKED_AT; k--)
-		if (is_same_name(work, &work->raw[k - 1], &work->raw[i]))
+		if (is_same_name(work, &work->table.symbols[k - 1],
+				 &work->table.symbols[i]))
 			return true;
 	return false;
 }
@@ -432,13 +214,13 @@ static void add_names(struct index *index, const struct work *work,
 {
 	function->names = index->text_size;
 	for (uint32_t i = first; i < end; i++) {
-		const struct raw *raw = &work->raw[i];
+		const struct table_symbol *raw = &work->table.symbols[i];
 
 		if (is_repeated(work, first, i))
 			continue;
 		for (uint32_t k = 0; k < raw->length; k++)
 			index->text[index->text_size++] =
-				work->strings[raw->name + k];
+				work->table.strings[raw->name + k];
 		index->text[index->text_size++] = '\0';
 	}
 	function->names_size = index->text_size - function->names;
@@ -450,9 +232,9 @@ static void add_group(struct index *index, const struct work *work,
 	struct symbols *symbols = index->symbols;
 	uint32_t number = symbols->range_count++, outer = number;
 	struct symbols_range *range = &index->ranges[number];
-	uint32_t function = function_of(work, &work->raw[first]);
+	uint32_t function = function_of(work, &work->table.symbols[first]);
 
-	range->start = work->raw[first].value;
+	range->start = work->table.symbols[first].value;
 	range->size = group_size(work, first, end);
 	range->function = function;
 	while (outer > 0 &&
@@ -460,7 +242,7 @@ static void add_group(struct index *index, const struct work *work,
 		       range->start)
 		outer = index->outer[outer - 1];
 	index->outer[number] = outer;
-	if (work->raw[first].function == NO_FUNCTION) {
+	if (work->table.symbols[first].function == NO_FUNCTION) {
 		index->functions[function].part_count++;
 		symbols->part_count++;
 		return;
@@ -500,13 +282,13 @@ static int build_index(const struct work *work, uint32_t functions,
 	char *at;
 	int r;
 
-	for (uint32_t i = 0; i < work->count; i++)
-		text += work->raw[i].length + 1ull;
+	for (uint32_t i = 0; i < work->table.count; i++)
+		text += work->table.symbols[i].length + 1ull;
 	if (text > UINT32_MAX)
 		return -EFBIG;
 	size = sizeof(struct symbols) +
 	       functions * sizeof(struct symbols_function) +
-	       work->count *
+	       work->table.count *
 		       (2 * sizeof(struct symbols_range) + sizeof(uint32_t)) +
 	       text;
 	r = sys_map(size, &memory);
@@ -515,13 +297,13 @@ static int build_index(const struct work *work, uint32_t functions,
 	index.symbols = memory;
 	at = (char *)memory + sizeof(struct symbols);
 	index.ranges = (struct symbols_range *)at;
-	at += work->count * sizeof(struct symbols_range);
+	at += work->table.count * sizeof(struct symbols_range);
 	index.parts = (struct symbols_range *)at;
-	at += work->count * sizeof(struct symbols_range);
+	at += work->table.count * sizeof(struct symbols_range);
 	index.functions = (struct symbols_function *)at;
 	at += functions * sizeof(struct symbols_function);
 	index.outer = (uint32_t *)at;
-	at += work->count * sizeof(uint32_t);
+	at += work->table.count * sizeof(uint32_t);
 	index.text = at;
 	*index.symbols = (struct symbols){
 		.size = size,
@@ -532,7 +314,7 @@ static int build_index(const struct work *work, uint32_t functions,
 		.parts = index.parts,
 		.text = index.text,
 	};
-	for (uint32_t i = 0, end; i < work->count; i = end) {
+	for (uint32_t i = 0, end; i < work->table.count; i = end) {
 		end = end_of_group(work, i);
 		add_group(&index, work, i, end);
 	}
@@ -541,74 +323,56 @@ static int build_index(const struct work *work, uint32_t functions,
 	return 0;
 }
 
-/* Builds the index of one symbol table; *@result stays NULL if the table has no
- * functions. */
-static int index_table(struct work *work, uint32_t number,
+/* --- the files of an image --- */
+
+/* Builds the index of @work's table, unless there was no memory for all of it (@added).
+ * *@result stays NULL if the table has no functions. */
+static int index_table(struct work *work, struct elf_file *code, int added,
 		       struct symbols **result)
 {
-	const Elf64_Shdr *section = &work->file->sections[number];
-	void *memory;
-	int r;
+	int r = added;
 
-	if (section->sh_entsize != sizeof(Elf64_Sym) ||
-	    section->sh_link >= work->file->section_count)
-		return -ENOEXEC;
-	r = elf_load_section(work->file, number, &memory, &work->table_size);
-	if (r < 0)
-		return r;
-	work->table = memory;
-	r = elf_load_section(work->file, section->sh_link, &memory,
-			     &work->strings_size);
-	if (r < 0)
-		return r;
-	work->strings = memory;
-	r = read_symbols(work);
-	if (r < 0 || work->count == 0)
-		return r;
-	sort_symbols(work);
-	r = hash_names(work);
-	if (r < 0)
-		return r;
-	return build_index(work, number_functions(work), result);
-}
-
-static void free_work(struct work *work)
-{
-	if (work->table)
-		sys_unmap(work->table, work->table_size + 1);
-	if (work->strings)
-		sys_unmap(work->strings, work->strings_size + 1);
-	if (work->raw)
-		sys_unmap(work->raw, work->raw_size + 1);
-	if (work->entries)
-		sys_unmap(work->entries, work->entries_size);
+	if (r != -ENOMEM && work->table.count > 0)
+		r = symbol_table_finish(&work->table, code);
+	if (r == 0 && work->table.count > 0)
+		r = hash_names(work);
+	if (r == 0 && work->table.count > 0)
+		r = build_index(work, number_functions(work), result);
 	if (work->hash)
 		sys_unmap(work->hash, work->hash_size * sizeof(uint32_t));
-}
-
-/* Indexes a table of @type in @file, if it has one. */
-static int index_type(struct elf_file *file, struct elf_file *code,
-		      const struct image_entry *image, uint32_t type,
-		      struct symbols **result)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; !*result && i < file->section_count; i++) {
-		struct work work = { .file = file,
-				     .code = code,
-				     .image = image };
-
-		if (file->sections[i].sh_type != type)
-			continue;
-		r = index_table(&work, i, result);
-		free_work(&work);
-		if (r == -ENOMEM)
-			return r;
-	}
+	symbol_table_free(&work->table);
 	return r;
 }
 
-/* Indexes .symtab; if the file was stripped, that of its debug file, or .dynsym. */
+/* Indexes .symtab of @file. */
+static int index_symtab(const struct elf_file *file, struct elf_file *code,
+			const struct image_entry *image,
+			struct symbols **result)
+{
+	struct work work = { .table.image = image };
+	int r = symbol_table_add(&work.table, file, SHT_SYMTAB);
+
+	return index_table(&work, code, r, result);
+}
+
+/* Indexes .dynsym, and the symbols in the file inside of the object, which are others. */
+static int index_dynsym(struct elf_file *file, const struct image_entry *image,
+			struct symbols **result)
+{
+	struct work work = { .table.image = image };
+	struct elf_file inner;
+	int r = symbol_table_add(&work.table, file, SHT_DYNSYM);
+
+	if (r != -ENOMEM)
+		r = elf_open_inner(file, &inner);
+	if (r == 0) {
+		r = symbol_table_add(&work.table, &inner, SHT_SYMTAB);
+		elf_close(&inner);
+	}
+	return index_table(&work, file, r, result);
+}
+
+/* Indexes .symtab; if the file was stripped, that of its debug file; or what is left. */
 static int index_file(struct elf_file *file, const struct image_entry *image,
 		      struct symbols **result)
 {
@@ -616,15 +380,15 @@ static int index_file(struct elf_file *file, const struct image_entry *image,
 	int r;
 
 	*result = NULL;
-	r = index_type(file, file, image, SHT_SYMTAB, result);
+	r = index_symtab(file, file, image, result);
 	if (r == -ENOMEM || *result)
 		return r;
 	if (elf_open_debug(image, file, &debug) == 0) {
-		r = index_type(&debug, file, image, SHT_SYMTAB, result);
+		r = index_symtab(&debug, file, image, result);
 		elf_close(&debug);
 	}
 	if (r != -ENOMEM && !*result)
-		r = index_type(file, file, image, SHT_DYNSYM, result);
+		r = index_dynsym(file, image, result);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -718,38 +482,22 @@ const struct symbols_function *symbols_find(const struct symbols *symbols,
 
 /* --- .comment --- */
 
-static void read_comment(const struct elf_file *file, char *text, size_t size)
-{
-	void *memory, *names;
-	size_t names_size, comment_size;
-	struct text out;
-
-	if (elf_load_section(file, file->names, &names, &names_size) < 0)
-		return;
-	for (uint32_t i = 0; i < file->section_count; i++) {
-		uint32_t name = file->sections[i].sh_name;
-
-		if (name >= names_size ||
-		    !text_equal((const char *)names + name, ".comment") ||
-		    elf_load_section(file, i, &memory, &comment_size) < 0)
-			continue;
-		text_init(&out, text, size);
-		text_add(&out, memory);
-		sys_unmap(memory, comment_size + 1);
-		break;
-	}
-	sys_unmap(names, names_size + 1);
-}
-
 void symbols_read_compiler(const struct image_entry *image, char *text,
 			   size_t size)
 {
 	struct elf_file file;
+	struct text out;
+	void *comment;
+	size_t comment_size;
 
 	ASSERT_LOCKED();
 	text[0] = '\0';
 	if (elf_open(image, &file) < 0)
 		return;
-	read_comment(&file, text, size);
+	if (elf_load_named(&file, ".comment", &comment, &comment_size) == 0) {
+		text_init(&out, text, size);
+		text_add(&out, comment);
+		sys_unmap(comment, comment_size + 1);
+	}
 	elf_close(&file);
 }

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "image/image.h"
+#include "image/soname.h"
 #include "image/symbols.h"
 #include "runtime/events.h"
 
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -502,4 +504,87 @@ Test(image, what_is_no_file_has_no_symbols, .timeout = 10)
 	cr_assert(eq(int, mkfifo(fifo, 0600), 0));
 	cr_expect(eq(int, fails(fifo), 0));
 	unlink(fifo);
+}
+
+/* --- names in dynamic sections --- */
+
+/* An object as it is mapped: its last bytes are the names, and nothing follows them. */
+struct object {
+	Elf64_Ehdr elf;
+	Elf64_Phdr parts[2];
+	Elf64_Dyn dynamic[300];
+	char names[304];
+};
+
+static struct object *object;
+
+static struct image_entry map_object(void)
+{
+	size_t page = (size_t)getpagesize();
+	size_t room = (sizeof(*object) + page - 1) & ~(page - 1);
+	char *memory = mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert(memory != MAP_FAILED &&
+		  mprotect(memory + room, page, PROT_NONE) == 0);
+	object = (struct object *)(void *)(memory + room - sizeof(*object));
+	object->elf.e_phoff = offsetof(struct object, parts);
+	object->elf.e_phentsize = sizeof(object->parts[0]);
+	object->elf.e_phnum = 2;
+	object->parts[0].p_type = PT_LOAD;
+	object->parts[1].p_type = PT_DYNAMIC;
+	object->parts[1].p_vaddr = offsetof(struct object, dynamic);
+	for (unsigned i = 0; i < 300; i++)
+		object->dynamic[i].d_tag = DT_DEBUG;
+	object->dynamic[0].d_tag = DT_STRTAB;
+	object->dynamic[0].d_un.d_ptr = (uintptr_t)object->names;
+	object->dynamic[1].d_tag = DT_SONAME;
+	object->dynamic[1].d_un.d_val = 1;
+	object->dynamic[2].d_tag = DT_NULL;
+	memcpy(object->names + 1, "libname.so", sizeof("libname.so"));
+	return (struct image_entry){ .start = (uintptr_t)object,
+				     .bias = (uintptr_t)object };
+}
+
+Test(sonames, are_read_from_relocated_sections_and_others)
+{
+	struct image_entry entry = map_object();
+	char name[SONAME_SIZE];
+
+	cr_assert(soname_read(&entry, name));
+	cr_assert(eq(str, name, "libname.so"));
+	object->dynamic[0].d_un.d_ptr = offsetof(struct object, names);
+	cr_assert(soname_read(&entry, name));
+	cr_assert(eq(str, name, "libname.so"));
+}
+
+Test(sonames, of_damaged_objects_are_not_read)
+{
+	struct image_entry entry = map_object();
+	char name[SONAME_SIZE];
+
+	object->dynamic[1].d_un.d_val = 1ull << 60;
+	cr_assert(not(soname_read(&entry, name)), "outside");
+	object->dynamic[1].d_un.d_val = sizeof(object->names) - 2;
+	object->names[302] = object->names[303] = 'x';
+	cr_assert(not(soname_read(&entry, name)), "beyond the last page");
+	object->dynamic[1].d_un.d_val = 1;
+	memset(object->names + 1, 'x', SONAME_SIZE);
+	cr_assert(not(soname_read(&entry, name)), "no end in %d bytes",
+		  SONAME_SIZE);
+	object->names[SONAME_SIZE] = '\0';
+	cr_assert(soname_read(&entry, name));
+	cr_assert(eq(sz, strlen(name), SONAME_SIZE - 1));
+	object->dynamic[1].d_tag = DT_DEBUG;
+	cr_assert(not(soname_read(&entry, name)), "none");
+	object->dynamic[2].d_tag = DT_DEBUG;
+	object->dynamic[299].d_tag = DT_SONAME;
+	object->dynamic[299].d_un.d_val = 1;
+	cr_assert(not(soname_read(&entry, name)), "after too many entries");
+	object->parts[1].p_vaddr = 1ull << 60;
+	cr_assert(not(soname_read(&entry, name)), "no section");
+	object->elf.e_phoff = 1ull << 60;
+	cr_assert(not(soname_read(&entry, name)), "no table of parts");
+	object->elf.e_phentsize = 1;
+	cr_assert(not(soname_read(&entry, name)), "no parts");
 }
