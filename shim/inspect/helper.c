@@ -3,7 +3,6 @@
  * own (dlmopen), so it has its own libdw and malloc.  Calls run one at a time, on a
  * stack of shim, with all signals blocked.
  */
-#define _GNU_SOURCE
 #include "inspect/helper.h"
 
 #include "arch.h"
@@ -15,7 +14,6 @@
 #include "runtime/log.h"
 #include "runtime/thread.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 
 #include <shim/banned.h>
@@ -63,17 +61,6 @@ static bool find_path(char *path, size_t size)
 	return found;
 }
 
-/* Calls glibc's dlmopen: shim's wrapper would raise events, but signals are blocked
- * here.  Without dlmopen in libc, shim has no helper. */
-static void *open_file(const char *path)
-{
-	void *(*open)(Lmid_t, const char *,
-		      int) = (void *(*)(Lmid_t, const char *,
-					int))lookup_next("dlmopen");
-
-	return open ? open(LM_ID_NEWLM, path, RTLD_NOW | RTLD_LOCAL) : NULL;
-}
-
 /* The loader does not report whether it failed for lack of memory. */
 static bool has_memory(void)
 {
@@ -95,7 +82,7 @@ static int open_helper(void *unused)
 	if (!has_memory())
 		return -ENOMEM;
 	if (find_path(path, sizeof(path)))
-		library = open_file(path);
+		library = lookup_open_ours(path);
 	if (!library && !has_memory())
 		return -ENOMEM;
 	if (library)
@@ -139,8 +126,11 @@ static enum helper_state open_now(int self)
 	int r;
 
 	__atomic_store_n(&opener, self, __ATOMIC_RELEASE);
+	/* Until the libraries are known as shim's, no thread may patch them. */
+	image_closing();
 	r = make_stack() ? arch_call_on_stack(open_helper, NULL, stack_top) :
 			   -ENOMEM;
+	image_closed(false);
 	/* Reads this once here, so that fork children need not do it. */
 	if (r == 0)
 		image_look_again();

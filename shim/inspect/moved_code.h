@@ -4,6 +4,7 @@
 
 #include "runtime/subscribe.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The code behind the mark at a function's beginning.  Subscribers correct @code if the
@@ -11,6 +12,8 @@
 struct moved_code {
 	uintptr_t function;
 	uintptr_t code;
+	/* The mark is behind code that makes the function's frame. */
+	bool is_late;
 };
 TOPIC(moved_code_wanted, struct moved_code *moved);
 

@@ -87,13 +87,13 @@ static void reject_damaged(const struct recipe_job *job, struct recipe *recipe)
 }
 
 /* Where the code of the function begins behind its mark. */
-static uintptr_t code_behind_mark(const struct arch_frame *frame)
+static struct moved_code code_behind_mark(const struct arch_frame *frame)
 {
 	struct moved_code moved = { .function = frame->function,
 				    .code = frame->return_address };
 
 	NOTIFY(moved_code_wanted, &moved);
-	return moved.code;
+	return moved;
 }
 
 static void locate_parameters(const struct recipe_job *job,
@@ -110,7 +110,10 @@ static void locate_parameters(const struct recipe_job *job,
 	};
 
 	if (arch_frame_entry(job->frame)) {
-		location.entry = code_behind_mark(job->frame);
+		const struct moved_code moved = code_behind_mark(job->frame);
+
+		location.is_late = moved.is_late;
+		location.entry = moved.is_late ? location.function : moved.code;
 		location.is_complete = known_has(recipe->cached.function);
 	}
 	__builtin_memset(places, 0, sizeof(places));
@@ -317,7 +320,7 @@ static void make_site_recipe(const struct recipe_job *job,
 		.end = info_code_end(primary->cached.function),
 		.site = (uintptr_t)job->frame->site,
 		.entry = arch_frame_entry(job->frame) ?
-				 code_behind_mark(job->frame) :
+				 code_behind_mark(job->frame).code :
 				 0,
 		.may_tail_call = primary->may_tail_call,
 	};

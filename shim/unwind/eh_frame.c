@@ -286,7 +286,6 @@ static bool read_fde(struct fde *fde, const struct tables *tables, uintptr_t at)
 			fde->lsda = read_lsda(cursor, fde->lsda_encoding);
 		return !fde->program.failed;
 	}
-	cursor.at += cursor_read_uleb(&cursor);
 	fde->program = cursor;
 	return !cursor.failed;
 }
@@ -358,8 +357,8 @@ bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde)
 			return false;
 	}
 	at = find_fde(tables, address);
-	return at != 0 && read_fde(fde, tables, at) &&
-	       address - fde->start < fde->end - fde->start;
+	return at != 0 && read_fde(fde, tables, at) && fde->start <= address &&
+	       address < fde->end;
 }
 
 /* --- the rules for registers --- */

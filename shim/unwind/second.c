@@ -111,8 +111,8 @@ enum shim_result shim_stack_set_unwinder(uint32_t unwinder)
 
 /* A turn takes microseconds, but its thread may lose the processor. */
 #define YIELDS_MAX 1000
-/* After so many waits in vain, the library's user is taken for lost: a handler of the
- * program has left it by a jump. */
+/* After so many waits in vain without a turn between them, the library's user is taken for
+ * lost: a handler of the program has left it by a jump. */
 #define VAIN_MAX 8
 
 static int user; /* a tid, or 0 */
@@ -128,8 +128,10 @@ static bool begin_turn(void)
 		none = 0;
 		if (__atomic_compare_exchange_n(&user, &none, self, false,
 						__ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+						__ATOMIC_RELAXED)) {
+			__atomic_store_n(&vain, 0, __ATOMIC_RELAXED);
 			return true;
+		}
 		if (none == self)
 			return false;
 		sys_yield();

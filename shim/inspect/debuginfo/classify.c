@@ -322,7 +322,7 @@ static void classify_field(Dwarf_Die *field, uint64_t offset, struct type *type,
 			   unsigned depth)
 {
 	struct type inner = { .steps = type->steps };
-	uint64_t at = 0, bits, first_bit, alignment = 0;
+	uint64_t at = 0, bits, first_bit, size, alignment = 0;
 	Dwarf_Die die;
 
 	/* A static member. */
@@ -335,8 +335,10 @@ static void classify_field(Dwarf_Die *field, uint64_t offset, struct type *type,
 		return;
 	}
 	if (read_number(field, DW_AT_bit_size, &bits)) {
+		/* An __int128 aligns a class that is not packed. */
 		if (!read_bit_offset(field, bits, 16, &first_bit) ||
-		    offset > 16 || bits == 0 || bits > 128) {
+		    offset > 16 || bits == 0 || bits > 64 ||
+		    (read_number(&die, DW_AT_byte_size, &size) && size > 8)) {
 			type->is_unknown |= offset <= 16;
 			return;
 		}
@@ -577,6 +579,7 @@ static bool is_passed_by_address(Dwarf_Die *parameter, Dwarf_Die *class)
 	Dwarf_Op *place;
 	size_t size;
 	ptrdiff_t offset = 0;
+	bool has_place = false;
 
 	if ((dwarf_tag(class) != DW_TAG_class_type &&
 	     dwarf_tag(class) != DW_TAG_structure_type) ||
@@ -592,8 +595,9 @@ static bool is_passed_by_address(Dwarf_Die *parameter, Dwarf_Die *class)
 					    &end, &place, &size);
 		if (offset > 0 && (size == 0 || !is_at_address(place, size)))
 			return false;
+		has_place |= offset > 0;
 	} while (offset > 0);
-	return offset == 0;
+	return offset == 0 && has_place;
 }
 
 void classify_value(Dwarf_Die *die, struct prototype_value *value)

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -181,34 +182,107 @@ static void read_link_name(struct search *search, Elf *elf)
 		strcpy(search->link, name);
 }
 
-/* Reads the file into which dwz moved parts of several files. */
-static void read_common(struct kept *file, const char *beside)
+/* Stores in @path the name of the system's file for the build ID; false if there is none. */
+static bool name_of_build_id(char path[256], const unsigned char *id,
+			     size_t size)
 {
-	const char *name;
-	const void *wanted, *id;
-	ssize_t size = dwelf_dwarf_gnu_debugaltlink(file->dwarf, &name,
-						    &wanted);
-	const char *slash = strrchr(beside, '/');
-	char path[4096];
-	int fd;
+	size_t length;
 
-	if (size <= 0)
-		return;
-	snprintf(path, sizeof(path), "%.*s%s",
-		 name[0] == '/' || !slash ? 0 : (int)(slash + 1 - beside),
-		 beside, name);
-	fd = open_elf(path, &file->common_elf);
+	if (size < 2 || size > 64)
+		return false;
+	length = (size_t)sprintf(path, SYSTEM_PREFIX "/.build-id/");
+	for (size_t i = 0; i < size; i++)
+		length += (size_t)sprintf(path + length,
+					  i == 0 ? "%02x/" : "%02x", id[i]);
+	strcpy(path + length, ".debug");
+	return true;
+}
+
+/* A file without anything in it. */
+static Dwarf *open_nothing(void)
+{
+	static const struct {
+		Elf64_Ehdr header;
+		Elf64_Shdr sections[3];
+		char names[24];
+	} file = {
+		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64,
+					 ELFDATA2LSB, EV_CURRENT },
+			    .e_type = ET_REL,
+			    .e_machine = EM_NONE,
+			    .e_version = EV_CURRENT,
+			    .e_shoff = sizeof(Elf64_Ehdr),
+			    .e_ehsize = sizeof(Elf64_Ehdr),
+			    .e_shentsize = sizeof(Elf64_Shdr),
+			    .e_shnum = 3,
+			    .e_shstrndx = 1 },
+		.sections = { [1] = { .sh_name = 1,
+				      .sh_type = SHT_STRTAB,
+				      .sh_offset = offsetof(typeof(file),
+							    names),
+				      .sh_size = sizeof(file.names) },
+			      /* libdw wants one of its sections. */
+			      [2] = { .sh_name = 11,
+				      .sh_type = SHT_PROGBITS,
+				      .sh_offset = offsetof(typeof(file),
+							    names),
+				      .sh_size = 1 } },
+		.names = "\0.shstrtab\0.debug_line",
+	};
+	static Dwarf *nothing;
+	static Elf *elf;
+
+	if (!elf)
+		elf = elf_memory((char *)(uintptr_t)&file, sizeof(file));
+	if (elf && !nothing)
+		nothing = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	return nothing;
+}
+
+static bool try_common(struct kept *file, const char *path, const void *wanted,
+		       ssize_t size)
+{
+	const void *id;
+	int fd = open_elf(path, &file->common_elf);
+
 	if (fd < 0)
-		return;
+		return false;
 	if (dwelf_elf_gnu_build_id(file->common_elf, &id) == size &&
 	    memcmp(id, wanted, (size_t)size) == 0)
 		file->common = dwarf_begin_elf(file->common_elf, DWARF_C_READ,
 					       NULL);
 	if (file->common) {
 		elf_cntl(file->common_elf, ELF_C_FDDONE);
-		dwarf_setalt(file->dwarf, file->common);
+	} else {
+		elf_end(file->common_elf);
+		file->common_elf = NULL;
 	}
 	close(fd);
+	return file->common;
+}
+
+/* Reads the file into which dwz moved parts of several files.  Without it, libdw would open
+ * and map one of that name, whatever its build ID. */
+static void read_common(struct kept *file, const char *beside)
+{
+	const char *name;
+	const void *wanted;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(file->dwarf, &name,
+						    &wanted);
+	const char *slash = strrchr(beside, '/');
+	char path[4096];
+
+	if (size <= 0)
+		return;
+	snprintf(path, sizeof(path), "%.*s%s",
+		 name[0] == '/' || !slash ? 0 : (int)(slash + 1 - beside),
+		 beside, name);
+	if (try_common(file, path, wanted, size) ||
+	    (name_of_build_id(path, wanted, (size_t)size) &&
+	     try_common(file, path, wanted, size)))
+		dwarf_setalt(file->dwarf, file->common);
+	else
+		dwarf_setalt(file->dwarf, open_nothing());
 }
 
 /* Loads the other sections that queries about callers need: symbols, for weak
@@ -305,17 +379,10 @@ static bool try_build_id(struct search *search)
 {
 	const struct debuginfo_question *question = search->question;
 	char path[256];
-	size_t length;
 
-	if (question->build_id_size < 2 || question->build_id_size > 64)
-		return false;
-	length = (size_t)sprintf(path, SYSTEM_PREFIX "/.build-id/");
-	for (uint32_t i = 0; i < question->build_id_size; i++)
-		length += (size_t)sprintf(path + length,
-					  i == 0 ? "%02x/" : "%02x",
-					  question->build_id[i]);
-	strcpy(path + length, ".debug");
-	return try_file(search, path, is_linked_file);
+	return name_of_build_id(path, question->build_id,
+				question->build_id_size) &&
+	       try_file(search, path, is_linked_file);
 }
 
 static bool try_link(struct search *search)

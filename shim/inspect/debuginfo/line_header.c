@@ -310,6 +310,8 @@ bool line_read_header(struct line_unit *unit, struct line_bytes *in)
 		return false;
 	for (unsigned i = 1; i < unit->opcode_base; i++)
 		unit->lengths[i] = (unsigned char)line_read_fixed(in, 1);
+	if (in->is_bad || unit->program < in->at)
+		return false;
 	names_in = *in;
 	names_in.end = unit->program;
 	directories.count = entries.count = 0;
@@ -319,7 +321,7 @@ bool line_read_header(struct line_unit *unit, struct line_bytes *in)
 	} else {
 		read_old_names(unit, &names_in);
 	}
-	return !in->is_bad && !names_in.is_bad && unit->program >= in->at;
+	return !names_in.is_bad;
 }
 
 /* --- names of files, absolute --- */

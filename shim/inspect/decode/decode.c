@@ -9,6 +9,7 @@
  */
 #include "inspect/decode/decode.h"
 #include "inspect/decode/instruction.h"
+#include "inspect/decode/loads.h"
 #include "inspect/decode/passed.h"
 #include "inspect/decode/uses.h"
 
@@ -420,4 +421,5 @@ const struct decode shim_decode = {
 	.writes = uses_write,
 	.copy = decode_copy,
 	.entries = decode_entries,
+	.called = loads_are_called,
 };

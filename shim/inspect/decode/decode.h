@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 10
+#define DECODE_VERSION 12
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -91,6 +91,9 @@ struct decode_location {
 	/* For a mark at the function's beginning, where the arguments are in the registers of
 	 * the convention: where the function's code begins behind the mark; otherwise 0. */
 	uintptr_t entry;
+	/* The mark is behind code that makes the function's frame: @entry is the function's
+	 * beginning. */
+	bool is_late;
 	/* Its callers pass all arguments, used or not; @end may be 0. */
 	bool is_complete;
 	const struct prototype_value *values; /* the result, the parameters */
@@ -162,6 +165,16 @@ struct decode_copy {
 	/* The address to which a branch to @address leads. */
 	uintptr_t (*target)(const struct decode_copy *copy, uintptr_t address);
 	const void *argument;
+};
+
+/* An instruction that loads a register, and the function that it is in. */
+struct decode_load {
+	uintptr_t at;
+	uintptr_t start, end;
+	const unsigned char *copy; /* of the function */
+	unsigned char
+		*seen;	   /* memory: a bit for each byte, and one more byte */
+	bool has_handlers; /* exceptions may lead to code of the function */
 };
 
 /* Why the first instructions of a function cannot be moved. */
@@ -274,6 +287,9 @@ struct decode {
 	/* Finds the functions whose first instructions can run elsewhere, because nothing
 	 * else than the function's call reaches them. */
 	void (*entries)(const struct decode_entries *question);
+	/* Whether the function only calls, or jumps to, the address that the instruction
+	 * loads, and does nothing else with it.  Only one call may run at a time. */
+	bool (*called)(const struct decode_load *load);
 };
 
 /* locate.c */

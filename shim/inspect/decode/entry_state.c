@@ -315,7 +315,13 @@ static bool is_zero(const ZydisDecodedOperand *operand)
 	       operand->imm.value.u == 0;
 }
 
-static const struct value zero = { .origin = ZERO, .size = 8 };
+/* What an operand is after zero is written to it: 4 bytes clear all of a register. */
+static struct value zero_in(const ZydisDecodedOperand *to)
+{
+	uint32_t size = operand_bytes(to);
+
+	return (struct value){ .origin = ZERO, .size = size < 4 ? size : 8 };
+}
 
 /* A shift by whole bytes, by which gcc stores the end of a structure. */
 static void shift_right(struct state *state,
@@ -357,7 +363,7 @@ static void align_sp(struct state *state, const struct instruction *instruction)
 		     to->reg.value == ZYDIS_REGISTER_RSP;
 
 	if (!is_sp && is_zero(&instruction->operands[1])) {
-		write_operand(state, to, zero);
+		write_operand(state, to, zero_in(to));
 		return;
 	}
 	if (is_sp)

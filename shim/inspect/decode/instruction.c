@@ -66,7 +66,8 @@ bool instruction_is_slot_of(const uintptr_t *slot, const char *name)
 
 /* --- instructions --- */
 
-bool instruction_decode(struct instruction *instruction, uintptr_t at)
+bool instruction_decode_copy(struct instruction *instruction, uintptr_t at,
+			     const unsigned char *copy, size_t size)
 {
 	static ZydisDecoder decoder;
 	static bool is_ready; /* a zeroed decoder has wrong modes */
@@ -76,9 +77,15 @@ bool instruction_decode(struct instruction *instruction, uintptr_t at)
 				 ZYDIS_STACK_WIDTH_64);
 	is_ready = true;
 	instruction->at = at;
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(
-		&decoder, (void *)at, ZYDIS_MAX_INSTRUCTION_LENGTH,
-		&instruction->head, instruction->operands));
+	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, copy, size,
+						   &instruction->head,
+						   instruction->operands));
+}
+
+bool instruction_decode(struct instruction *instruction, uintptr_t at)
+{
+	return instruction_decode_copy(instruction, at, (void *)at,
+				       ZYDIS_MAX_INSTRUCTION_LENGTH);
 }
 
 uintptr_t instruction_next(const struct instruction *instruction)

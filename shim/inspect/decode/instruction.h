@@ -3,6 +3,7 @@
 #define SHIM_DECODE_INSTRUCTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <Zydis/Zydis.h>
 
@@ -14,6 +15,9 @@ struct instruction {
 
 /* Only one call may run at a time. */
 bool instruction_decode(struct instruction *instruction, uintptr_t at);
+/* @copy: the @size bytes from @at on. */
+bool instruction_decode_copy(struct instruction *instruction, uintptr_t at,
+			     const unsigned char *copy, size_t size);
 
 uintptr_t instruction_next(const struct instruction *instruction);
 

@@ -233,14 +233,14 @@ static bool walk_to_hook(const struct decode_location *location,
 	return true;
 }
 
-/* Executes the straight code at the beginning of a function with a mark there. */
+/* Executes the straight code at the beginning of a function with a mark there, from
+ * @state, which has begun. */
 static void walk_from_mark(const struct decode_location *location,
 			   struct state *state)
 {
 	struct instruction instruction;
 	uintptr_t at = location->entry, next;
 
-	begin_state(state);
 	for (int i = 0;
 	     i < STEPS_MAX && at && instruction_decode(&instruction, at); i++) {
 		next = uses_next(location, &instruction);
@@ -378,9 +378,11 @@ static struct decode_place find_place(const struct state *state, int number,
 
 /* --- stack arguments that the function reads --- */
 
+/* Also the frame pointer, which the function may have restored where @common ends. */
 static void follow_sp(struct state *state, const struct state *common,
 		      const struct instruction *instruction)
 {
+	const ZydisDecodedOperand *operands = instruction->operands;
 	struct value *sp = &state->registers[SP];
 
 	switch (instruction->head.meta.category) {
@@ -394,8 +396,12 @@ static void follow_sp(struct state *state, const struct state *common,
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_LEA:
-		if (instruction_register_number(
-			    instruction->operands[0].reg.value) == SP)
+		if (instruction_register_number(operands[0].reg.value) == SP)
+			state_execute(state, instruction);
+		return;
+	case ZYDIS_MNEMONIC_MOV:
+		if (instruction_is_register(&operands[0], ZYDIS_REGISTER_RBP) &&
+		    instruction_is_register(&operands[1], ZYDIS_REGISTER_RSP))
 			state_execute(state, instruction);
 		return;
 	default: return;
@@ -728,18 +734,28 @@ static void set_reasons(const struct decode_location *location,
 		places[i].reason = (uint8_t)reason;
 }
 
-static void begin_at_mark(struct convention *convention, struct state *state)
+/* False if other code has come before the mark. */
+static bool begin_at_mark(struct convention *convention, struct state *state)
 {
 	const struct decode_location *location = convention->location;
+	struct decode_location behind = *location;
 
+	if (location->is_late && !uses_keep_arguments(location))
+		return false;
 	convention->has_frame = true;
 	convention->used = UINT32_MAX;
 	begin_state(state);
 	if (location->is_complete)
-		return;
+		return true;
 	convention->used = uses_at_entry(location);
 	walk_from_mark(location, state);
+	if (location->is_late) {
+		behind.entry = location->hook;
+		convention->used |= uses_at_entry(&behind);
+		walk_from_mark(&behind, state);
+	}
 	state->arguments_written = false; /* by code behind the mark */
+	return true;
 }
 
 void decode_arguments(const struct decode_location *location,
@@ -754,8 +770,12 @@ void decode_arguments(const struct decode_location *location,
 
 	memset(places, 0, location->count * sizeof(*places));
 	memset(frame, 0, sizeof(*frame));
+	if (location->entry && !begin_at_mark(&convention, &state)) {
+		set_reasons(location, SHIM_UNAVAILABLE_CODE, places);
+		return;
+	}
 	if (location->entry) {
-		begin_at_mark(&convention, &state);
+		/* All is known. */
 	} else if (!walk_to_hook(location, &state)) {
 		set_reasons(location, reason_of(location), places);
 		return;

@@ -423,9 +423,10 @@ static struct relative follow_relative(const struct operation *operation,
 	struct relative found = { .is_known = false };
 	unsigned from = operation->second;
 
-	if (operation->size != 8)
+	if (operation->size != 8 || operation->to >= REGISTER_KEPT)
 		return found;
-	if (operation->code == OPERATION_MOVE && from < REGISTER_KEPT)
+	if (operation->code == OPERATION_MOVE && operation->from_size == 8 &&
+	    from < REGISTER_KEPT)
 		found = relatives[from];
 	if (operation->code == OPERATION_ADDRESS &&
 	    operation->index == PLACE_NONE && operation->base < REGISTER_KEPT) {
@@ -452,8 +453,7 @@ static void make_relative(void)
 		relatives[kept[i]] = (struct relative){ true, kept[i], 0 };
 	for (unsigned i = 0; i < draft.count; i++) {
 		struct operation *operation = &draft.operations[i];
-		bool is_integer = operation->code == OPERATION_INTEGER &&
-				  operation->to < REGISTER_KEPT;
+		bool is_integer = operation->code == OPERATION_INTEGER;
 		bool is_add = is_integer && operation->number / 4 == INDEX_ADD;
 		bool is_sub = is_integer && operation->number / 4 == INDEX_SUB;
 		struct relative result = follow_relative(operation, is_add,
@@ -461,6 +461,9 @@ static void make_relative(void)
 
 		if (operation_uses_memory(operation))
 			rebase_memory(operation);
+		/* Its other operands are depths in the x87 stack. */
+		if (operation_is_long(operation))
+			continue;
 		if (!operation_is_zero(operation)) {
 			replace_register(&operation->first);
 			replace_register(&operation->second);

@@ -286,10 +286,6 @@ int translate_vector(const struct instruction *instruction,
 		if (width != 16 || bytes_of(instruction, last) > 16)
 			return -1;
 		break;
-	case KIND_NARROW:
-		if (width != 16)
-			return -1;
-		break;
 	case KIND_FUSED:
 	case KIND_FUSED_PACKED:
 		operation->first = operation->to;

@@ -97,13 +97,17 @@ static bool keeps_upper(const struct instruction *instruction)
 /* In AVX, the operand in the middle has the upper part. */
 static bool is_use(const struct instruction *instruction, unsigned i)
 {
-	const ZydisDecodedOperand *operand = &instruction->operands[i];
+	const ZydisDecodedOperand *operands = instruction->operands;
+	unsigned last = instruction->head.operand_count_visible - 1u;
 
-	if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ))
+	if (!(operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ))
 		return false;
 	if (!keeps_upper(instruction))
 		return true;
-	return i > 0 && i + 1 == instruction->head.operand_count_visible;
+	/* A mode of rounding follows the source. */
+	if (operands[last].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		last--;
+	return i > 0 && i == last;
 }
 
 static uint32_t registers_read(const struct instruction *instruction)
@@ -200,6 +204,34 @@ uint32_t uses_at_entry(const struct decode_location *location)
 	};
 
 	return follow(&walk);
+}
+
+/* rdi, rsi, rdx, rcx, r8, r9, xmm0 to xmm7 */
+#define ARGUMENTS \
+	(1u << 7 | 1u << 6 | 1u << 2 | 1u << 1 | 3u << 8 | 0xffu << 16)
+
+/* The mark is a call, or the jump in its place, which may be a byte shorter. */
+bool uses_keep_arguments(const struct decode_location *location)
+{
+	struct instruction instruction;
+	uintptr_t at = location->function;
+
+	for (; at < location->hook; at = instruction_next(&instruction)) {
+		if (!instruction_decode(&instruction, at))
+			return false;
+		switch (instruction.head.meta.category) {
+		case ZYDIS_CATEGORY_CALL:
+		case ZYDIS_CATEGORY_UNCOND_BR:
+			return location->hook -
+				       instruction_next(&instruction) <=
+			       1;
+		case ZYDIS_CATEGORY_COND_BR: return false;
+		default: break;
+		}
+		if (registers_written(&instruction) & ARGUMENTS)
+			return false;
+	}
+	return false;
 }
 
 bool uses_after_call(uintptr_t site, unsigned number)

@@ -18,6 +18,10 @@ uintptr_t uses_next(const struct decode_location *location,
  */
 uint32_t uses_at_entry(const struct decode_location *location);
 
+/* Whether the code in front of a mark that is behind the function's frame leaves all argument
+ * registers alone. */
+bool uses_keep_arguments(const struct decode_location *location);
+
 /* Whether the code behind a call reads register @number, as above. */
 bool uses_after_call(uintptr_t site, unsigned number);
 
