@@ -37,8 +37,12 @@ static uintptr_t make_part(uintptr_t start, uintptr_t end)
 	intptr_t word = (intptr_t)((uintptr_t)&call_counters -
 				   arch_thread_pointer());
 
-	if (!at || !near_reaches(at, SIZE, start, end))
+	if (!at)
 		return 0;
+	if (!near_reaches(at, SIZE, start, end)) {
+		sys_unmap((void *)at, SIZE);
+		return 0;
+	}
 	*(void (**)(void *, void *))at = __cyg_profile_func_enter;
 	for (uint32_t i = 1; i < SHIM_COUNTERS; i++)
 		arch_put_counter((unsigned char *)at + i * ARCH_COUNTER_SIZE,

@@ -6,6 +6,7 @@
 #include "dispatch/callspec.h"
 
 #include "dispatch/filter_cache.h"
+#include "dispatch/name_parts.h"
 #include "image/symbols.h"
 #include "inspect/info.h"
 #include "os/sys.h"
@@ -29,15 +30,10 @@
 
 enum kind { ALL, NONE, PROGRAM, OBJECT, NAMESPACE, CLASS, METHOD, SOURCE };
 
-struct part {
-	const char *text;
-	size_t length;
-};
-
 struct rule {
 	enum kind kind;
 	bool excludes;
-	struct part part;
+	struct name_part part;
 };
 
 /* The rules are in one mapping with the text that they point into. */
@@ -64,7 +60,7 @@ static struct list libcalls = { .option = "--libcalls",
 
 /* --- the list --- */
 
-static bool is_word(struct part part, const char *word)
+static bool is_word(struct name_part part, const char *word)
 {
 	size_t i = 0;
 
@@ -78,7 +74,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct part trim(struct part part)
+static struct name_part trim(struct name_part part)
 {
 	while (part.length > 0 && is_blank(part.text[0]))
 		part.text++, part.length--;
@@ -88,7 +84,7 @@ static struct part trim(struct part part)
 }
 
 /* Whether the name of an object, rather than of a function, is meant. */
-static bool is_object(struct part item)
+static bool is_object(struct name_part item)
 {
 	for (size_t i = 0; i + 3 <= item.length; i++)
 		if (item.text[i] == '.' && item.text[i + 1] == 's' &&
@@ -97,7 +93,7 @@ static bool is_object(struct part item)
 	return false;
 }
 
-static bool read_item(const struct list *list, struct part item,
+static bool read_item(const struct list *list, struct name_part item,
 		      struct rule *rule)
 {
 	static const struct {
@@ -124,7 +120,7 @@ static bool read_item(const struct list *list, struct part item,
 		rule->kind = is_object(item) ? OBJECT : list->bare;
 	if (item.length < 2 || item.text[1] != ':')
 		return true;
-	rule->part = (struct part){ item.text + 2, item.length - 2 };
+	rule->part = (struct name_part){ item.text + 2, item.length - 2 };
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if (kinds[i].letter == item.text[0]) {
 			rule->kind = kinds[i].kind;
@@ -166,7 +162,7 @@ static size_t count_items(const char *list)
 	return items;
 }
 
-static void refuse_item(struct list *list, struct part item)
+static void refuse_item(struct list *list, struct name_part item)
 {
 	char line[400];
 	struct text text;
@@ -198,7 +194,7 @@ static bool read_list(struct list *list, const char *given)
 	for (size_t i = 0; i < size; i++)
 		at[i] = given[i];
 	while (*at) {
-		struct part item = { at, 0 };
+		struct name_part item = { at, 0 };
 
 		while (at[item.length] && at[item.length] != ',')
 			item.length++;
@@ -246,7 +242,7 @@ bool callspec_needs_files(void)
 /* --- matching --- */
 
 /* Whether @text matches @pattern.  The depth of the recursion is the number of stars. */
-static bool matches(struct part pattern, struct part text)
+static bool matches(struct name_part pattern, struct name_part text)
 {
 	while (pattern.length > 0 && pattern.text[0] != '*') {
 		if (text.length == 0 ||
@@ -268,125 +264,18 @@ static bool matches(struct part pattern, struct part text)
 	}
 }
 
-static struct part part_of(const char *text)
+static struct name_part part_of(const char *text)
 {
-	return (struct part){ text, text_length(text) };
-}
-
-/*
- * Splits a C++ linker name into parts: "a", "Class", "run" for _ZN1a5Class3runEv.
- * Skips template arguments and references to earlier parts ("S0_").
- */
-#define PARTS_MAX 16
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static const char *read_source_name(const char *at, struct part *part)
-{
-	size_t length = 0;
-
-	for (; is_digit(*at); at++)
-		length = length * 10 + (size_t)(*at - '0');
-	for (size_t i = 0; i < length; i++)
-		if (at[i] == '\0')
-			return NULL;
-	*part = (struct part){ at, length };
-	return at + length;
-}
-
-/* @at is after the I of template arguments.  Returns the address after their E, or NULL. */
-static const char *pass_arguments(const char *at)
-{
-	struct part unused;
-	int depth = 1;
-
-	while (depth > 0) {
-		if (*at == '\0')
-			return NULL;
-		if (is_digit(*at)) {
-			at = read_source_name(at, &unused);
-			if (!at)
-				return NULL;
-			continue;
-		}
-		if (*at == 'I' || *at == 'N' || *at == 'X' || *at == 'F')
-			depth++;
-		if (*at == 'L') { /* a literal, whose value is no name */
-			while (*at && *at != 'E')
-				at++;
-			continue;
-		}
-		if (*at == 'E')
-			depth--;
-		at++;
-	}
-	return at;
-}
-
-static const char *read_part(const char *at, struct part parts[PARTS_MAX],
-			     unsigned *count)
-{
-	if (is_digit(*at))
-		return read_source_name(at, &parts[(*count)++]);
-	if (at[0] == 'S' && at[1] == 't') {
-		parts[(*count)++] = (struct part){ "std", 3 };
-		return at + 2;
-	}
-	if (at[0] == 'S') {
-		at++;
-		while (*at && *at != '_' && !(*at >= 'a' && *at <= 'z'))
-			at++;
-		return *at ? at + 1 : at;
-	}
-	if (*at == 'I')
-		return pass_arguments(at + 1);
-	if ((*at == 'C' || *at == 'D') && is_digit(at[1]) && *count > 0) {
-		parts[*count] = parts[*count - 1];
-		(*count)++;
-		return at + 2;
-	}
-	parts[(*count)++] = (struct part){ "operator", 8 };
-	return at + text_length(at);
-}
-
-static unsigned read_parts(const char *name, struct part parts[PARTS_MAX])
-{
-	const char *at = text_after(name, "_Z");
-	bool nested = false;
-	unsigned count = 0;
-
-	while (at && *at == 'Z') /* a local name: the enclosing function */
-		at++;
-	if (!at)
-		return 0;
-	if (*at == 'N') {
-		at++;
-		nested = true;
-	}
-	while (*at == 'K' || *at == 'V' || *at == 'r' || *at == 'L')
-		at++;
-	if (!nested && at[0] == 'S' && at[1] == 't') {
-		parts[count++] = (struct part){ "std", 3 };
-		at += 2;
-	}
-	if (!nested)
-		return is_digit(*at) && read_source_name(at, &parts[count]) ?
-			       count + 1 :
-			       count;
-	while (at && *at && *at != 'E' && count < PARTS_MAX)
-		at = read_part(at, parts, &count);
-	return at ? count : 0;
+	return (struct name_part){ text, text_length(text) };
 }
 
 /* Whether the names in @pattern, separated by "::", match the parts from @from on. */
-static bool matches_parts(struct part pattern, const struct part *parts,
-			  unsigned from, unsigned count)
+static bool matches_parts(struct name_part pattern,
+			  const struct name_part *parts, unsigned from,
+			  unsigned count)
 {
 	while (pattern.length > 0) {
-		struct part first = { pattern.text, 0 };
+		struct name_part first = { pattern.text, 0 };
 
 		while (first.length < pattern.length &&
 		       !(pattern.text[first.length] == ':'))
@@ -402,8 +291,8 @@ static bool matches_parts(struct part pattern, const struct part *parts,
 	return true;
 }
 
-static bool matches_class(struct part pattern, const struct part *parts,
-			  unsigned count)
+static bool matches_class(struct name_part pattern,
+			  const struct name_part *parts, unsigned count)
 {
 	unsigned names = 1;
 
@@ -413,7 +302,7 @@ static bool matches_class(struct part pattern, const struct part *parts,
 	       matches_parts(pattern, parts, count - 1 - names, count - 1);
 }
 
-static struct part base_name(const char *path)
+static struct name_part base_name(const char *path)
 {
 	const char *base = path;
 
@@ -424,9 +313,9 @@ static struct part base_name(const char *path)
 }
 
 /* Whether @pattern matches an object.  libfoo and libfoo.so match libfoo.so.1. */
-static bool matches_object(struct part pattern, const char *path)
+static bool matches_object(struct name_part pattern, const char *path)
 {
-	struct part whole = base_name(path), part = whole;
+	struct name_part whole = base_name(path), part = whole;
 
 	if (matches(pattern, whole))
 		return true;
@@ -440,15 +329,15 @@ static bool matches_object(struct part pattern, const char *path)
 struct subject {
 	const char *object, *file;
 	bool is_program;
-	struct part name;
-	struct part parts[PARTS_MAX];
+	struct name_part name;
+	struct name_part parts[NAME_PARTS_MAX];
 	unsigned count;
 };
 
 static bool applies(const struct rule *rule, const struct subject *subject)
 {
-	struct part part = rule->part;
-	const struct part *parts = subject->parts;
+	struct name_part part = rule->part;
+	const struct name_part *parts = subject->parts;
 	unsigned count = subject->count;
 
 	switch (rule->kind) {
@@ -528,7 +417,7 @@ static struct subject subject_of(const char *object, bool is_program,
 		.name = part_of(name),
 	};
 
-	subject.count = read_parts(name, subject.parts);
+	subject.count = name_parts(name, subject.parts);
 	return subject;
 }
 
@@ -825,6 +714,42 @@ void callspec_renew(void)
 		read_list(&filter, "all");
 	callspec_start();
 	filter_cache_invalidate_filters();
+}
+
+bool callspec_change(const char *list)
+{
+	struct list before = filter;
+	const char *changed;
+
+	ASSERT_LOCKED();
+	/* Another thread may read config.filter, which stays mapped. */
+	filter.memory = NULL;
+	changed = configure(&filter, list);
+	if (!changed[0]) {
+		filter = before;
+		return false;
+	}
+	config.filter = changed;
+	callspec_start();
+	filter_cache_invalidate_filters();
+	return true;
+}
+
+bool callspec_change_libcalls(const char *list)
+{
+	struct list before = libcalls;
+	const char *changed;
+
+	ASSERT_LOCKED();
+	libcalls.memory = NULL;
+	changed = configure(&libcalls, list);
+	if (!changed[0]) {
+		libcalls = before;
+		return false;
+	}
+	config.libcalls = changed;
+	NOTIFY(libcalls_changed);
+	return true;
 }
 
 void callspec_prepare(void)

@@ -18,6 +18,8 @@
 #ifndef SHIM_CALLSPEC_H
 #define SHIM_CALLSPEC_H
 
+#include "runtime/subscribe.h"
+
 #include <shim/hooks.h>
 #include <stdbool.h>
 
@@ -59,6 +61,13 @@ void callspec_start(void);
 /* Another recording has another SHIM_FILTER.  The caller updates the plan.  State lock
  * held. */
 void callspec_renew(void);
+/* Sets another SHIM_FILTER while shim records; the same is true for the caller.  False, with
+ * lines in the log, if @list is invalid: the filter stays. */
+bool callspec_change(const char *list);
+/* The same for SHIM_LIBCALLS. */
+bool callspec_change_libcalls(const char *list);
+/* SHIM_LIBCALLS has changed.  State lock held. */
+TOPIC(libcalls_changed, void);
 /* Opens the helper for debug information if the list needs it, because a hook must not
  * open it. */
 void callspec_prepare(void);

@@ -18,7 +18,7 @@
 
 /* The mappings of an image, collected by maps_read. */
 struct texts {
-	const struct site_image *image;
+	const struct call_sites_image *memory;
 	struct view text[TEXTS_MAX];
 	unsigned count;
 	struct view frames; /* the mapping that holds the index */
@@ -43,7 +43,7 @@ static struct view part_in_image(const struct map *map,
 static bool collect_mapping(const struct map *map, void *argument)
 {
 	struct texts *texts = argument;
-	const struct call_sites_image *memory = &texts->image->memory;
+	const struct call_sites_image *memory = texts->memory;
 	struct view view = part_in_image(map, memory);
 
 	if (view.size == 0)
@@ -188,23 +188,39 @@ static int copy_texts(struct texts *texts)
 	return r < 0 ? r : copy_view(&texts->frames);
 }
 
-static int scan_image(struct site_image *image)
+static void close_texts(struct texts *texts)
 {
-	struct texts texts = { .image = image };
-	int r = maps_read(collect_mapping, &texts);
+	for (unsigned i = 0; i < texts->count; i++)
+		drop_view(&texts->text[i]);
+	drop_view(&texts->frames);
+}
+
+/* The caller closes them if this returns 0. */
+static int open_texts(struct texts *texts)
+{
+	int r = maps_read(collect_mapping, texts);
 
 	if (r < 0)
 		return r;
-	if (texts.hidden || texts.count == 0 || texts.frames.size == 0 ||
-	    image->memory.end - image->memory.start > UINT32_MAX)
+	if (texts->hidden || texts->count == 0 || texts->frames.size == 0 ||
+	    texts->memory->end - texts->memory->start > UINT32_MAX)
 		return -ENOEXEC;
-	if (image->memory.may_go)
-		r = copy_texts(&texts);
-	if (r == 0)
-		r = scan_texts(image, &texts);
-	for (unsigned i = 0; i < texts.count; i++)
-		drop_view(&texts.text[i]);
-	drop_view(&texts.frames);
+	if (texts->memory->may_go)
+		r = copy_texts(texts);
+	if (r < 0)
+		close_texts(texts);
+	return r;
+}
+
+static int scan_image(struct site_image *image)
+{
+	struct texts texts = { .memory = &image->memory };
+	int r = open_texts(&texts);
+
+	if (r < 0)
+		return r;
+	r = scan_texts(image, &texts);
+	close_texts(&texts);
 	return r;
 }
 
@@ -224,5 +240,48 @@ int sites_find(struct site_image *image)
 		return r;
 	image->scanned = true;
 	image->unwritable = r < 0;
+	return r;
+}
+
+/* --- calls through other slots --- */
+
+struct other_search {
+	struct frames frames;
+	sites_found *found;
+	void *argument;
+};
+
+static bool find_other(uintptr_t address, enum scan_kind kind, void *argument)
+{
+	struct other_search *search = argument;
+	uint32_t size = scan_forms[kind].size;
+	struct frame_range function;
+
+	if (scan_forms[kind].jumps ||
+	    !fde_find(&search->frames, address, &function) ||
+	    function.end - address < size)
+		return true;
+	return search->found(search->argument, address, size, function.start);
+}
+
+int sites_search(const struct call_sites_image *memory, const uintptr_t *slots,
+		 unsigned count, sites_found *found, void *argument)
+{
+	struct other_search search = { .found = found, .argument = argument };
+	struct texts texts = { .memory = memory };
+	struct scan scan = { .slot_count = count };
+	int r = open_texts(&texts);
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < count; i++)
+		scan.slots[i] = slots[i];
+	if (!fde_open(&search.frames, &texts.frames, memory->frames))
+		r = -ENOEXEC;
+	for (unsigned i = 0; r == 0 && i < texts.count; i++)
+		scan_stubs(&scan, &texts.text[i], &search.frames);
+	for (unsigned i = 0; r == 0 && i < texts.count; i++)
+		scan_calls(&scan, &texts.text[i], find_other, &search);
+	close_texts(&texts);
 	return r;
 }

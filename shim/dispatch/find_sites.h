@@ -52,4 +52,14 @@ struct site_image {
  * */
 int sites_find(struct site_image *image);
 
+/* A call of @size bytes in the function, or part of one, that begins at @function.  Returns
+ * false to end the search. */
+typedef bool sites_found(void *argument, uintptr_t address, uint32_t size,
+			 uintptr_t function);
+
+/* Calls @found for each call through @slots, at most SCAN_SLOTS_MAX, in ascending order.
+ * Returns 0 or -errno; -ENOEXEC without an index of functions. */
+int sites_search(const struct call_sites_image *memory, const uintptr_t *slots,
+		 unsigned count, sites_found *found, void *argument);
+
 #endif

@@ -7,7 +7,8 @@
  * attached that enables the events, shim points the slots at the wrappers again.  It
  * changes only slots for calls, so that a function has one address in comparisons.  It
  * changes the slots of an object that is loaded later when it finds the object, at the
- * object's first hooked call.
+ * object's first hooked call.  If shim records nothing, it finds the objects of the start
+ * only.
  */
 #ifndef SHIM_GOT_SLOTS_H
 #define SHIM_GOT_SLOTS_H

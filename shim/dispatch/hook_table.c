@@ -35,7 +35,7 @@ __attribute__((visibility("hidden"))) hook table_current[2];
 
 /* Entries of an image's dynamic section. */
 struct dynamic {
-	uintptr_t symbols, strings, jumps, relocations, slots;
+	uintptr_t symbols, strings, jumps, relocations, slots, init;
 	size_t jumps_size, relocations_size;
 	size_t relative;  /* relocations without a symbol, which come first */
 	bool is_symbolic; /* the image's own definitions come first */
@@ -50,6 +50,13 @@ struct slot {
 
 static struct slot slots[512];
 static unsigned slot_count;
+
+/* Slots of mcount and __fentry__, of any definition, which stay as they are. */
+static struct mcount_slot {
+	uintptr_t place;
+	bool is_entry;
+} mcount_slots[512];
+static unsigned mcount_count;
 
 static uintptr_t exported_hook(bool leaves)
 {
@@ -223,6 +230,22 @@ static void add_slot(const struct hook_table_image *image,
 	point_slot(&slot);
 }
 
+static void add_mcount(uintptr_t place, const char *name)
+{
+	bool is_entry = text_equal(name, "__fentry__");
+
+	if ((is_entry || text_equal(name, "mcount") ||
+	     text_equal(name, "_mcount")) &&
+	    mcount_count < sizeof(mcount_slots) / sizeof(*mcount_slots))
+		mcount_slots[mcount_count++] = (struct mcount_slot){ place,
+								     is_entry };
+}
+
+bool hook_table_has_mcount(void)
+{
+	return __atomic_load_n(&mcount_count, __ATOMIC_RELAXED) > 0;
+}
+
 /* An address of the dynamic section, which the loader may have relocated already. */
 static uintptr_t relocate(const struct hook_table_image *image,
 			  uintptr_t address)
@@ -261,6 +284,9 @@ static bool read_dynamic(const struct hook_table_image *image,
 			break;
 		case DT_PLTGOT:
 			dynamic->slots = relocate(image, entry.d_un.d_ptr);
+			break;
+		case DT_INIT:
+			dynamic->init = relocate(image, entry.d_un.d_ptr);
 			break;
 		case DT_SYMBOLIC: dynamic->is_symbolic = true; break;
 		case DT_FLAGS:
@@ -353,9 +379,14 @@ static void scan_relocations(const struct hook_table_image *image,
 						 ARCH_RELOC_JUMP_SLOT))
 			redirects_add(image, name, image->bias + r->r_offset,
 				      leads_to_our_namespace(image, dynamic));
+		if (is_undefined &&
+		    ELF64_R_TYPE(r->r_info) == ARCH_RELOC_GLOB_DAT)
+			redirects_note_address(name, image->bias + r->r_offset);
 		if (ELF64_R_TYPE(r->r_info) == ARCH_RELOC_JUMP_SLOT)
 			got_slots_add(image, name, image->bias + r->r_offset,
 				      is_undefined);
+		if (is_undefined)
+			add_mcount(image->bias + r->r_offset, name);
 		rest = text_after(name, "__cyg_profile_func_");
 		if (rest && text_equal(rest, "enter"))
 			add_slot(image, dynamic, image->bias + r->r_offset,
@@ -374,12 +405,14 @@ void hook_table_bind(const struct hook_table_image *image)
 		return;
 	pages_begin(image->end);
 	if (read_dynamic(image, &dynamic)) {
-		if (dynamic.jumps)
-			scan_relocations(image, &dynamic, dynamic.jumps,
-					 dynamic.jumps_size);
+		redirects_begin();
 		if (dynamic.relocations)
 			scan_relocations(image, &dynamic, dynamic.relocations,
 					 dynamic.relocations_size);
+		redirects_end_addresses(image, dynamic.init);
+		if (dynamic.jumps)
+			scan_relocations(image, &dynamic, dynamic.jumps,
+					 dynamic.jumps_size);
 	}
 }
 
@@ -397,12 +430,37 @@ unsigned hook_table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
 	return count;
 }
 
+unsigned hook_table_mcount_slots(uintptr_t start, uintptr_t end, bool is_entry,
+				 uintptr_t *places, unsigned room)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < mcount_count && count < room; i++)
+		if (mcount_slots[i].is_entry == is_entry &&
+		    mcount_slots[i].place >= start &&
+		    mcount_slots[i].place < end)
+			places[count++] = mcount_slots[i].place;
+	return count;
+}
+
+static void forget_mcount(uintptr_t start, uintptr_t end)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < mcount_count; i++)
+		if (mcount_slots[i].place < start ||
+		    mcount_slots[i].place >= end)
+			mcount_slots[kept++] = mcount_slots[i];
+	mcount_count = kept;
+}
+
 void hook_table_unbind(uintptr_t start, uintptr_t end)
 {
 	unsigned kept = 0;
 
 	got_slots_forget(start, end);
 	redirects_forget(start, end);
+	forget_mcount(start, end);
 	for (unsigned i = 0; i < slot_count; i++) {
 		uintptr_t place = (uintptr_t)slots[i].place;
 

@@ -42,6 +42,12 @@ void hook_table_bind(const struct hook_table_image *image);
  * their number. */
 unsigned hook_table_slots(uintptr_t start, uintptr_t end, uintptr_t *places,
 			  unsigned room);
+/* The same for slots through which code compiled with -pg calls mcount, not only shim's; or
+ * @is_entry: __fentry__. */
+unsigned hook_table_mcount_slots(uintptr_t start, uintptr_t end, bool is_entry,
+				 uintptr_t *places, unsigned room);
+/* Whether any object calls one.  No section of a file tells that.  Async. */
+bool hook_table_has_mcount(void);
 /* The program opens an object with RTLD_DEEPBIND: the loader searches the object's own
  * dependencies first.  From now on, shim does not change unresolved slots of objects
  * that may be unloaded. */

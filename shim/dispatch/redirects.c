@@ -3,6 +3,7 @@
  */
 #include "dispatch/redirects.h"
 
+#include "dispatch/stub_redirects.h"
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "os/text.h"
@@ -68,15 +69,59 @@ static void store(const struct redirect *redirect, uintptr_t value)
 		sys_protect(page, PAGE, PROT_READ);
 }
 
+/* Some of these functions release what others have allocated. */
+static bool is_allocator(const char *name)
+{
+	static const char *const names[] = {
+		"malloc", "calloc",	    "realloc",	"reallocarray",
+		"free",	  "posix_memalign", "memalign", "aligned_alloc",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (text_equal(name, names[i]))
+			return true;
+	return false;
+}
+
 static bool is_hook(const char *name)
 {
 	return text_after(name, "__cyg_profile_func_") != NULL;
 }
 
+/* In the image that is scanned, some calls of the allocator do not reach shim. */
+static bool leaves_allocator;
+
 bool redirects_want(const char *name, bool is_call)
 {
 	return is_enabled && (is_call || is_hook(name)) &&
+	       !(leaves_allocator && is_allocator(name)) &&
 	       !text_after(name, "shim_") && lookup_ours(name) != NULL;
+}
+
+void redirects_begin(void)
+{
+	ASSERT_LOCKED();
+	leaves_allocator = false;
+	stub_redirects_begin();
+}
+
+void redirects_note_address(const char *name, uintptr_t place)
+{
+	void *ours = is_enabled && is_allocator(name) ? lookup_ours(name) :
+							NULL;
+	uintptr_t now;
+
+	if (ours && sys_peek((const void *)place, &now, sizeof(now)) == 0 &&
+	    now == (uintptr_t)lookup_next(name))
+		stub_redirects_note(place, (uintptr_t)ours);
+}
+
+void redirects_end_addresses(const struct hook_table_image *image,
+			     uintptr_t stubs)
+{
+	/* Another thread may unload the image while its code changes. */
+	leaves_allocator = !stub_redirects_make(image->may_go ? 0 : stubs,
+						is_undone);
 }
 
 /* The function that the slot leads to without shim.  A hook of the program itself is not
@@ -120,6 +165,7 @@ void redirects_undo(void)
 	is_undone = true;
 	for (size_t i = 0; i < count; i++)
 		store(&redirects[i], redirects[i].former);
+	stub_redirects_switch(false);
 }
 
 void redirects_redo(void)
@@ -128,12 +174,14 @@ void redirects_redo(void)
 	is_undone = false;
 	for (size_t i = 0; i < count; i++)
 		store(&redirects[i], redirects[i].ours);
+	stub_redirects_switch(true);
 }
 
 void redirects_forget(uintptr_t start, uintptr_t end)
 {
 	size_t kept = 0;
 
+	stub_redirects_forget(start, end);
 	for (size_t i = 0; i < count; i++)
 		if (redirects[i].place < start || redirects[i].place >= end)
 			redirects[kept++] = redirects[i];

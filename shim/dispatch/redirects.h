@@ -8,7 +8,9 @@
  *
  * shim changes slots for calls, so that a function has one address in comparisons; and
  * all slots for the compiler's hooks.  A slot for a hook that the program defines itself
- * stays as it is.
+ * stays as it is.  For malloc, free and their like, stub_redirects.h finds calls through
+ * slots that are not only for calls; where it does not, an image's slots for all of them stay:
+ * its blocks would be allocated and never released.
  */
 #ifndef SHIM_REDIRECTS_H
 #define SHIM_REDIRECTS_H
@@ -18,6 +20,13 @@
 /* shim was attached: redirects_add changes slots.  State lock held, before the first
  * scan of images. */
 void redirects_enable(void);
+
+/* An image is scanned: first its slots with addresses of functions, then those for calls. */
+void redirects_begin(void);
+void redirects_note_address(const char *name, uintptr_t place);
+/* @stubs: where the linker's stubs begin; 0: unknown. */
+void redirects_end_addresses(const struct hook_table_image *image,
+			     uintptr_t stubs);
 
 /* Whether shim was attached and has a function @name for slots of this kind.  @is_call:
  * the slot is for calls only. */

@@ -114,8 +114,8 @@ static uint32_t block_of(const struct site_image *image, uint32_t number)
 	return number / (image->count / SITE_BLOCKS + 1);
 }
 
-/* The first site from @number on that may have changed since the last sites_settle_changed()(), if
- * there was any change. */
+/* The first site from @number on that may have changed since the last sites_settle_changed(),
+ * if there was any change. */
 static uint32_t skip_unchanged(const struct site_image *image, uint32_t number,
 			       uint32_t end)
 {

@@ -17,12 +17,14 @@
 #include "module/late.h"
 #include "module/module.h"
 #include "os/lookup.h"
+#include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
 #include "runtime/events.h"
 #include "runtime/record.h"
 #include "runtime/state.h"
 #include "sampling/open_before.h"
+#include "sampling/open_call.h"
 #include "sampling/sample.h"
 
 #include <shim/attach.h>
@@ -30,6 +32,7 @@
 #include <shim/banned.h>
 
 uint32_t profrun_attach_state;
+uint64_t profrun_attach_mapped;
 
 static int prepare(void *settings)
 {
@@ -95,6 +98,8 @@ static int renew(void *settings)
 		return r;
 	if (config.filter != filter)
 		callspec_renew();
+	if (config_variable("SHIM_LIBCALLS"))
+		callspec_change_libcalls(config_variable("SHIM_LIBCALLS"));
 	hooks_switch_renew();
 	plan_update();
 	/* Without this file, functions have addresses for names. */
@@ -148,6 +153,8 @@ static enum shim_result begin_again(char *settings)
 		late_stop_others(config.profile);
 	if (state_call_locked(go_on, NULL) < 0)
 		return SHIM_E_FAIL;
+	if (sample_is_wanted())
+		open_calls_note();
 	sample_pause(false);
 	/* Threads that began meanwhile have no record yet, and libc has set its action of the
 	 * signal when the first of them began. */
@@ -185,6 +192,7 @@ static enum shim_result end(void)
 	coverage_detach(true);
 	if (state_call_locked(leave, NULL) < 0)
 		return SHIM_E_FAIL;
+	profrun_attach_mapped = sys_mapped();
 	profrun_attach_state = SHIM_ATTACH_DETACHED;
 	return SHIM_OK;
 }

@@ -1,6 +1,8 @@
 /*
  * backtrace and _Unwind_Backtrace, while functions return to arch_returned
  * (sources/returns.h): unwinders report it as a frame, which the program did not call.
+ * And they stop where a signal has interrupted moved instructions (sources/moved.h), so the
+ * walk goes on with the registers that the thread would have in the function's own code.
  * And the walk of shim itself: whether a hook runs in a frame's callees.
  */
 #define _GNU_SOURCE
@@ -11,6 +13,7 @@
 #include "os/lookup.h"
 #include "runtime/state.h"
 #include "sources/returns.h"
+#include "unwind/unwind.h"
 
 #include <unwind.h>
 
@@ -30,6 +33,8 @@ static backtrace_function real_backtrace;
 static walk_function real_walk;
 static _Unwind_Ptr (*get_ip)(struct _Unwind_Context *);
 static _Unwind_Word (*get_cfa)(struct _Unwind_Context *);
+static _Unwind_Ptr (*get_interrupted)(struct _Unwind_Context *, int *);
+static _Unwind_Word (*get_register)(struct _Unwind_Context *, int);
 
 static void *find_unwinder(const char *name)
 {
@@ -45,10 +50,19 @@ static bool resolve_unwinder(void)
 			find_unwinder("_Unwind_GetIP");
 		get_cfa = (_Unwind_Word(*)(struct _Unwind_Context *))
 			find_unwinder("_Unwind_GetCFA");
+		get_interrupted = (_Unwind_Ptr(*)(
+			struct _Unwind_Context *,
+			int *))find_unwinder("_Unwind_GetIPInfo");
+		get_register = (_Unwind_Word(*)(struct _Unwind_Context *, int))
+			find_unwinder("_Unwind_GetGR");
 		real_walk = (walk_function)find_unwinder("_Unwind_Backtrace");
 	}
-	return real_walk && get_ip && get_cfa;
+	return real_walk && get_ip && get_cfa && get_interrupted &&
+	       get_register;
 }
+
+/* x86-64's numbers in DWARF. */
+enum { REGISTER_SP = 7, REGISTER_IP = 16, REGISTERS };
 
 /* --- a walk that leaves out frames of shim --- */
 
@@ -56,7 +70,40 @@ struct walk {
 	_Unwind_Trace_Fn each;
 	void *argument;
 	bool has_begun; /* the first frame is that of the wrapper */
+	bool goes_on;	/* from @registers */
+	uintptr_t registers[REGISTERS];
 };
+
+#ifdef ARCH_HAS_RETURNS
+/* arch/.../edge.S: calls @walk(@each, @argument), whose next frame is the code that the
+ * registers say. */
+HIDDEN _Unwind_Reason_Code edge_walk_from(const uintptr_t *registers,
+					  walk_function walk,
+					  _Unwind_Trace_Fn each,
+					  void *argument);
+
+/* Whether a signal has interrupted moved instructions in this frame.  Behind a signal's
+ * frame, the unwinder knows all registers. */
+static bool is_moved(struct _Unwind_Context *context, struct walk *walk)
+{
+	int is_interrupted = 0;
+	uintptr_t ip = get_interrupted(context, &is_interrupted), found = ip;
+	uintptr_t sp = get_cfa(context);
+
+	if (!is_interrupted)
+		return false;
+	NOTIFY(unwind_interrupted, &found, &sp);
+	if (found == ip)
+		return false;
+	for (int i = 0; i < REGISTER_SP; i++)
+		walk->registers[i] = get_register(context, i);
+	for (int i = REGISTER_SP + 1; i < REGISTER_IP; i++)
+		walk->registers[i] = get_register(context, i);
+	walk->registers[REGISTER_SP] = sp;
+	walk->registers[REGISTER_IP] = found;
+	return true;
+}
+#endif
 
 static _Unwind_Reason_Code report_frame(struct _Unwind_Context *context,
 					void *argument)
@@ -70,15 +117,38 @@ static _Unwind_Reason_Code report_frame(struct _Unwind_Context *context,
 #ifdef ARCH_HAS_RETURNS
 	if (get_ip(context) == (uintptr_t)arch_returned)
 		return _URC_NO_REASON;
+	if (is_moved(context, walk)) {
+		walk->goes_on = true;
+		return _URC_END_OF_STACK;
+	}
 #endif
 	return walk->each(context, walk->argument);
+}
+
+/* The wrapper itself calls real_walk. */
+static inline __attribute__((always_inline)) _Unwind_Reason_Code
+walk_frames(struct walk *walk)
+{
+	_Unwind_Reason_Code r = real_walk(report_frame, walk);
+
+#ifdef ARCH_HAS_RETURNS
+	while (walk->goes_on) {
+		uintptr_t registers[REGISTERS];
+
+		for (unsigned i = 0; i < REGISTERS; i++)
+			registers[i] = walk->registers[i];
+		walk->goes_on = walk->has_begun = false;
+		r = edge_walk_from(registers, real_walk, report_frame, walk);
+	}
+#endif
+	return r;
 }
 
 static __attribute__((noinline)) _Unwind_Reason_Code
 walk_back(_Unwind_Trace_Fn each, void *argument)
 {
 	struct walk walk = { .each = each, .argument = argument };
-	_Unwind_Reason_Code r = real_walk(report_frame, &walk);
+	_Unwind_Reason_Code r = walk_frames(&walk);
 
 	__asm__ volatile(""); /* no tail call */
 	return r;
@@ -124,7 +194,7 @@ static __attribute__((noinline)) int trace_back(void **buffer, int size)
 
 	if (size <= 0)
 		return 0;
-	real_walk(report_frame, &walk);
+	walk_frames(&walk);
 	/* _Unwind_Backtrace reports the end of the stack as a frame, too. */
 	if (trace.count > 1 && !buffer[trace.count - 1])
 		trace.count--;

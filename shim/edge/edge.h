@@ -4,6 +4,7 @@
 #ifndef SHIM_EDGE_H
 #define SHIM_EDGE_H
 
+#include <shim/format.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,6 +60,8 @@ void edge_shutdown_begins(void);
 /* Only destructors of the program's objects will still run.  Raises runtime_shutdown_end
  * once. */
 void edge_shutdown_ends(void);
+/* Writes into the recording how the process ends. */
+void edge_write_end(enum shim_end end, int status);
 
 /* The process is about to execute another program. */
 void edge_exec_ends(void);

@@ -1,25 +1,31 @@
 /*
- * The events at the end of the process.  shim raises each event once, for every kind of
- * end that it sees.
+ * The end of the process: its events, each once for every kind of end that shim sees, and
+ * what the recording says of it.
  */
 #include "edge/edge.h"
 
 #include "module/control.h"
+#include "os/clock.h"
 #include "os/sys.h"
 #include "runtime/events.h"
 #include "runtime/record.h"
 
-#include <shim/format.h>
-
 #include <shim/banned.h>
 
-/* True once for each @done.  False in a vfork child, which shares its parent's memory. */
-static bool is_first(bool *done)
+/* The meta of this process; NULL in a vfork child, which runs with its parent's memory. */
+static struct shim_meta *own_meta(void)
 {
 	struct shim_meta *meta = record_meta();
 
-	return meta && !sys_is_forbidden() && (int)meta->pid == sys_getpid() &&
-	       !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
+	if (!meta || sys_is_forbidden() || (int)meta->pid != sys_getpid())
+		return NULL;
+	return meta;
+}
+
+/* True once for each @done. */
+static bool is_first(bool *done)
+{
+	return own_meta() && !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
 }
 
 void edge_shutdown_begins(void)
@@ -40,4 +46,34 @@ void edge_shutdown_ends(void)
 	RAISE(runtime_shutdown_end);
 	events_finish();
 	control_finish();
+}
+
+/* --- the recording --- */
+
+void edge_write_end(enum shim_end end, int status)
+{
+	struct shim_meta *meta = own_meta();
+
+	/* A detach has ended the recording before. */
+	if (!meta || meta->end == SHIM_END_DETACHED)
+		return;
+	meta->end = end;
+	meta->exit_status = (uint32_t)status & 0xff;
+	meta->end_clock = clock_read();
+	record_note_clocks();
+}
+
+void edge_exec_ends(void)
+{
+	edge_write_end(SHIM_END_EXEC, 0);
+}
+
+void edge_exec_goes_on(void)
+{
+	struct shim_meta *meta = own_meta();
+
+	if (!meta || meta->end != SHIM_END_EXEC)
+		return;
+	meta->end_clock = 0;
+	meta->end = SHIM_END_UNKNOWN;
 }

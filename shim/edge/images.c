@@ -93,6 +93,7 @@ static bool is_changed_since(const struct loads *before)
 struct objects {
 	struct loads loads;
 	uint32_t count;
+	uint32_t first;	  /* the number of the first one that is looked at */
 	uint32_t unknown; /* those with code that no scan has found */
 	struct image_objects *added; /* gets their addresses */
 };
@@ -140,7 +141,8 @@ static int read_object(struct dl_phdr_info *object, size_t size, void *argument)
 	uintptr_t start, end;
 
 	read_counts(object, size, &objects->loads);
-	objects->count++;
+	if (objects->count++ < objects->first)
+		return 0;
 	find_addresses(object, &start, &end);
 	if (end == 0 || is_known_image(start))
 		return 0;
@@ -269,7 +271,7 @@ static bool modules_want_images(void)
 static bool is_each_wanted(void)
 {
 	return coverage_is_on() || prefetch_is_on() || plan_watches_images() ||
-	       sources_are_on() ||
+	       sources_want_each() ||
 	       (events_counts.image_loading | events_counts.image_failed) ||
 	       modules_want_images();
 }
@@ -277,7 +279,7 @@ static bool is_each_wanted(void)
 static bool is_watched(const char *path, int flags)
 {
 	return path && !(flags & RTLD_NOLOAD) && state_get() == STATE_RUNNING &&
-	       (image_expected() || is_each_wanted());
+	       (image_expected() || sources_are_on() || is_each_wanted());
 }
 
 /* Raises image_failed.  True if it has taken the loader's message, so that the
@@ -336,12 +338,34 @@ static void *open_watched(const char *path, int flags)
 	return handle;
 }
 
+/* Whether a new object may have marks.  New objects are the last of the loader's list. */
+static bool has_marks_since(const struct loads *before)
+{
+	struct image_objects added;
+	struct objects now = {
+		.first = (uint32_t)(before->loaded - before->unloaded),
+		.added = &added,
+	};
+
+	if (!sources_are_on() || !real_iterate)
+		return sources_are_on();
+	real_iterate(read_object, &now);
+	if (!now.loads.is_known || !before->is_known ||
+	    now.loads.unloaded != before->unloaded ||
+	    now.unknown > IMAGE_OBJECTS_MAX)
+		return true;
+	added.count = now.unknown;
+	return added.count > 0 && sources_may_have_marks(&added);
+}
+
+/* Most objects have nothing that is needed before their first call: a scan of each costs
+ * more than their opening. */
 static void *open_expecting(const char *path, int flags)
 {
 	struct loads before = count_loads();
 	void *handle = real_dlopen(path, flags);
 
-	if (handle && is_expected_since(&before))
+	if (handle && (is_expected_since(&before) || has_marks_since(&before)))
 		open_look_again(NULL);
 	return handle;
 }

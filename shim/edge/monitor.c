@@ -12,6 +12,7 @@
 #include "arch.h"
 #include "monitor/monitor.h"
 #include "os/lookup.h"
+#include "sources/mcount.h"
 #include "runtime/state.h"
 
 #include <errno.h>
@@ -237,6 +238,10 @@ EDGE void __fentry__(void)
 
 #endif
 
+/* arch/.../edge.S */
+void edge_count_call(void);
+void edge_count_entry(void);
+
 /* --- start --- */
 
 static void install_handler(int signal)
@@ -263,6 +268,9 @@ void edge_monitor_resolve(void)
 	real.start = (void (*)(unsigned long, unsigned long))lookup_real(
 		"__monstartup");
 	real.clean = (void (*)(void))lookup_real("_mcleanup");
+#ifdef ARCH_HAS_MONITOR_ENTRIES
+	mcount_set_counters(edge_count_call, edge_count_entry);
+#endif
 }
 
 void edge_monitor_load(void)

@@ -17,6 +17,7 @@
 #include "runtime/log.h"
 #include "runtime/record.h"
 #include "runtime/state.h"
+#include "sampling/open_before.h"
 #include "sampling/sample.h"
 #include "unwind/second.h"
 
@@ -53,6 +54,7 @@ static void before_fork(void)
 	sample_signal_block(true);
 	coverage_forks();
 	state_fork_begins();
+	open_before_forks();
 }
 
 static void after_fork_in_parent(void)
@@ -87,6 +89,7 @@ static void after_fork_in_child(void)
 		return;
 	}
 	thread_forked();
+	open_before_forked();
 	second_forked();
 	if (profrun_attach_state == SHIM_ATTACH_DETACHED) {
 		/* Another attach, to the child, begins a recording of the child's. */
@@ -235,43 +238,6 @@ int clone(int (*call)(void *), void *stack, int flags, void *argument, ...)
 
 /* --- exits --- */
 
-/* The meta of this process; NULL in a vfork child, which runs with its parent's memory. */
-static struct shim_meta *own_meta(void)
-{
-	struct shim_meta *meta = record_meta();
-
-	if (!meta || sys_is_forbidden() || (int)meta->pid != sys_getpid())
-		return NULL;
-	return meta;
-}
-
-static void write_end(enum shim_end end, int status)
-{
-	struct shim_meta *meta = own_meta();
-
-	if (!meta)
-		return;
-	meta->end = end;
-	meta->exit_status = (uint32_t)status & 0xff;
-	meta->end_clock = clock_read();
-	record_note_clocks();
-}
-
-void edge_exec_ends(void)
-{
-	write_end(SHIM_END_EXEC, 0);
-}
-
-void edge_exec_goes_on(void)
-{
-	struct shim_meta *meta = own_meta();
-
-	if (!meta || meta->end != SHIM_END_EXEC)
-		return;
-	meta->end_clock = 0;
-	meta->end = SHIM_END_UNKNOWN;
-}
-
 static void (*real_exit_now)(int) __attribute__((noreturn));
 static void (*real_exit)(int) __attribute__((noreturn));
 static void (*real_quick_exit)(int) __attribute__((noreturn));
@@ -285,7 +251,7 @@ EDGE void _exit(int status)
 	if (!real_exit_now)
 		real_exit_now = (exit_function)lookup_real("_exit");
 	edge_shutdown_ends();
-	write_end(SHIM_END_EXIT, status);
+	edge_write_end(SHIM_END_EXIT, status);
 	real_exit_now(status);
 }
 
@@ -307,7 +273,7 @@ EDGE void quick_exit(int status)
 	if (!real_quick_exit)
 		real_quick_exit = (exit_function)lookup_real("quick_exit");
 	edge_shutdown_begins();
-	write_end(SHIM_END_EXIT, status);
+	edge_write_end(SHIM_END_EXIT, status);
 	real_quick_exit(status);
 }
 
@@ -317,7 +283,7 @@ EDGE void abort(void)
 		real_abort = (abort_function)lookup_real("abort");
 	edge_shutdown_begins();
 	monitor_finish();
-	write_end(SHIM_END_ABORT, 0);
+	edge_write_end(SHIM_END_ABORT, 0);
 	real_abort();
 }
 

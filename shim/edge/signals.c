@@ -103,16 +103,21 @@ static void show_program_view(sigset_t *set, uint64_t hidden_ones)
 static int set_watched(int signal, const struct sigaction *action,
 		       struct sigaction *before)
 {
+	const void *to;
 	uint64_t mask = 0;
 	bool begun;
 	int result;
 
 	if (!action || get_sampler_signal() == 0)
 		return real.sigaction(signal, action, before);
+	to = (const void *)action->sa_handler;
 	begun = syscall_restart_set_begin(&mask);
+	sample_signal_is_set(signal, to, true);
 	result = real.sigaction(signal, action, before);
-	if (result == 0)
+	if (result == 0) {
 		syscall_restart_watch_handlers_of(signal);
+		sample_signal_is_set(signal, to, false);
+	}
 	if (begun)
 		syscall_restart_set_end(mask);
 	return result;
@@ -224,9 +229,13 @@ static handler set_caught_handler(int signal, handler call, int flags,
 		if (get_sampler_signal() == 0) \
 			return real.name(signal_, call); \
 		begun = (alone) && syscall_restart_set_begin(&mask); \
+		sample_signal_is_set(signal_, (const void *)call, true); \
 		before = real.name(signal_, call); \
-		if (before != SIG_ERR) \
+		if (before != SIG_ERR) { \
 			syscall_restart_watch_handlers_of(signal_); \
+			sample_signal_is_set(signal_, (const void *)call, \
+					     false); \
+		} \
 		if (begun) \
 			syscall_restart_set_end(mask); \
 		return before; \

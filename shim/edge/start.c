@@ -96,16 +96,9 @@ int edge_main_returned(int status)
 /* Runs after the program's exit handlers, because it was registered before them. */
 static void write_exit(int status, void *unused)
 {
-	struct shim_meta *meta = record_meta();
-
 	(void)unused;
 	edge_shutdown_ends();
-	if (!meta || sys_is_forbidden())
-		return;
-	meta->end = SHIM_END_EXIT;
-	meta->exit_status = (uint32_t)status & 0xff;
-	meta->end_clock = clock_read();
-	record_note_clocks();
+	edge_write_end(SHIM_END_EXIT, status);
 }
 
 /* --- constructor and destructor --- */
@@ -157,6 +150,8 @@ static void start_all(void)
 	if (state_get() != STATE_RUNNING) {
 		edge_allocations_decide(true);
 		edge_locks_decide(true);
+		/* Finds the slots that are to bypass the wrappers. */
+		image_look_again();
 		edge_monitor_load();
 		if (config.disable[0] != '1')
 			log_speak();

@@ -142,10 +142,35 @@ static bool is_wanted(size_t size)
 	return wanted;
 }
 
+static void raise_deallocation(struct shim_block *block, uint64_t *note)
+{
+	block->note = note;
+	RAISE_FAST(deallocation, block);
+}
+
+/* After an attach, shim does not see each release.  Where a new block begins, the one before
+ * was released. */
+static void end_former(uintptr_t address)
+{
+	struct shim_block former;
+	uint64_t note;
+
+	if (!sampled_may_have(address) ||
+	    !heap_table_take(address, &former, &note))
+		return;
+	sampled_remove(address);
+	sampled_weigh(&former);
+	former.is_last = 0;
+	raise_deallocation(&former, &note);
+}
+
 static inline bool add_block(struct shim_block *block, uint64_t *note)
 {
-	bool added = heap_table_add(block, *note);
+	bool added;
 
+	if (is_attached)
+		end_former(block->address);
+	added = heap_table_add(block, *note);
 	if (added)
 		sampled_add(block->address);
 	else
@@ -188,12 +213,6 @@ static void raise_allocation(uintptr_t address, size_t size, size_t alignment,
 	sampled_weigh(&block);
 	add_block(&block, &no_word);
 	RAISE_FAST(allocation, &block);
-}
-
-static void raise_deallocation(struct shim_block *block, uint64_t *note)
-{
-	block->note = note;
-	RAISE_FAST(deallocation, block);
 }
 
 static void raise_release(uintptr_t address)

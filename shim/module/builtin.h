@@ -35,8 +35,8 @@ bool builtin_record(const char *profile, bool is_on, const char **why);
 
 /* Why the profiler cannot stop; NULL: it can. */
 const char *builtin_stays(const char *name);
-/* Whether the profiler NAME[:OPTIONS] can record with these options: it has started with the
- * same, or has not started, or there is none of that name. */
+/* Whether the profiler NAME[:OPTIONS] can record with these options.  False only if it has
+ * started with others. */
 bool builtin_has_options_of(const char *profile);
 
 /* Calls each(name, records, argument) for the profilers that were started. */

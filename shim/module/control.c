@@ -12,6 +12,9 @@
 #define _GNU_SOURCE
 #include "module/control.h"
 
+#include "dispatch/callspec.h"
+#include "dispatch/plan.h"
+#include "inspect/code.h"
 #include "module/builtin.h"
 #include "module/module.h"
 #include "os/sys.h"
@@ -22,6 +25,7 @@
 #include "runtime/log.h"
 #include "runtime/record.h"
 #include "runtime/runtime_threads.h"
+#include "runtime/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +48,14 @@
 
 /* --- the worker --- */
 
-enum task { TASK_NONE, TASK_LOAD, TASK_UNLOAD, TASK_EXIT };
+enum task {
+	TASK_NONE,
+	TASK_LOAD,
+	TASK_UNLOAD,
+	TASK_FILTER,
+	TASK_LIBCALLS,
+	TASK_EXIT
+};
 
 static struct {
 	uint32_t
@@ -55,6 +66,46 @@ static struct {
 	enum shim_result result;
 	struct text text;
 } job;
+
+static int set_filter(void *list)
+{
+	if (!callspec_change(list))
+		return -EINVAL;
+	plan_update();
+	return 0;
+}
+
+static enum shim_result change_filter(const char *list, struct text *text)
+{
+	uint32_t since = log_end();
+	int r = state_call_locked(set_filter, (void *)list);
+
+	if (r < 0) {
+		log_copy(since, text);
+		return r == -EINVAL ? SHIM_E_INVALIDARG : SHIM_E_FAIL;
+	}
+	callspec_prepare();
+	log_line("profrun ctl: from now on the filter is '%s'", list);
+	return SHIM_OK;
+}
+
+static int set_libcalls(void *list)
+{
+	return callspec_change_libcalls(list) ? 0 : -EINVAL;
+}
+
+static enum shim_result change_libcalls(const char *list, struct text *text)
+{
+	uint32_t since = log_end();
+
+	code_start();
+	if (state_call_locked(set_libcalls, (void *)list) < 0) {
+		log_copy(since, text);
+		return SHIM_E_INVALIDARG;
+	}
+	log_line("profrun ctl: from now on the library calls are '%s'", list);
+	return SHIM_OK;
+}
 
 static void run_worker(void *unused)
 {
@@ -71,6 +122,13 @@ static void run_worker(void *unused)
 			break;
 		case TASK_UNLOAD:
 			job.result = module_unload(job.description, &job.text);
+			break;
+		case TASK_FILTER:
+			job.result = change_filter(job.description, &job.text);
+			break;
+		case TASK_LIBCALLS:
+			job.result = change_libcalls(job.description,
+						     &job.text);
 			break;
 		case TASK_EXIT:
 			/* libc does the same when the last thread ends. */
@@ -298,6 +356,10 @@ static enum shim_result do_request(struct request *request, const char *verb,
 		return take_heap_snapshot(request);
 	if (text_equal(verb, "budget") && *rest)
 		return change_budget(request, rest);
+	if (text_equal(verb, "filter") && *rest && request->data_size == 0)
+		return request_from_worker(request, TASK_FILTER, rest);
+	if (text_equal(verb, "libcalls") && *rest && request->data_size == 0)
+		return request_from_worker(request, TASK_LIBCALLS, rest);
 	if (text_equal(verb, "load") && *rest)
 		return request_from_worker(request, TASK_LOAD, rest);
 	if (text_equal(verb, "unload") && *rest && request->data_size == 0)

@@ -4,7 +4,7 @@
  * A request is one line, followed by SIZE bytes of data:
  *
  *     shim 1 VERB [SIZE DESCRIPTION]\n
- *     status | start | stop | load SIZE NAME[:ARGUMENTS] | unload 0 NAME
+ *     status | start | stop | load SIZE NAME[:ARGUMENTS] | unload 0 NAME | filter 0 LIST
  *
  * The answer is lines of text.  The last line is "result VALUE", a shim_result in
  * decimal.

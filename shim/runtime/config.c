@@ -197,5 +197,8 @@ void config_read(void)
 #include "runtime/config.def"
 #undef OPTION
 #undef LONG_OPTION
+	/* profrun sets it.  The program, or one that it executes, may change directory. */
+	if (config.dir[0] && config.dir[0] != '/')
+		log_setting("SHIM_DIR is no absolute path: it is ignored");
 	report_unknown();
 }

@@ -359,6 +359,9 @@ void record_note_clocks(void)
 	if (!meta)
 		return;
 	clock_note(meta);
+	/* Earlier it would not be that of the end. */
+	if (meta->end_clock)
+		clock_note_cpu(meta);
 	if (fine_tick_was_killed())
 		log_line("the ticks of profrun ended without notice (was it "
 			 "killed?): those of the kernel timed all later calls");

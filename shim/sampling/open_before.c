@@ -3,12 +3,11 @@
  * follow calls: the instrumented functions on the stack of a thread at its first event.
  * The hooks have missed their enters, and will see their leaves.
  *
- * Functions without hooks are left out, as they are from the tree of calls: no hook would
- * tell when they end.
+ * Only functions that have hooks, or XRay's sleds, have marks at their ends.  The others are
+ * left out: nothing would tell when they end.
  */
 #include "sampling/open_before.h"
 
-#include "dispatch/call_sites.h"
 #include "dispatch/callspec.h"
 #include "inspect/info.h"
 #include "os/clock.h"
@@ -16,10 +15,10 @@
 #include "os/tasks.h"
 #include "runtime/config.h"
 #include "runtime/events.h"
-#include "runtime/state.h"
 #include "sampling/snapshot.h"
 
 #include <shim/builtin.h>
+#include <shim/info.h>
 
 #include <shim/banned.h>
 
@@ -71,15 +70,33 @@ void open_before_note(void)
 /* The place of the calling thread in the list, or NULL. */
 static uint32_t *own_place(struct older *list)
 {
-	uint32_t tid = (uint32_t)sys_gettid();
 	uint32_t count = list ? __atomic_load_n(&list->count,
 						__ATOMIC_ACQUIRE) :
 				0;
+	uint32_t tid = count ? (uint32_t)sys_gettid() : 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		if (__atomic_load_n(&list->tids[i], __ATOMIC_RELAXED) == tid)
 			return &list->tids[i];
 	return NULL;
+}
+
+/* The thread that forks was in the list. */
+static bool forks_older;
+
+void open_before_forks(void)
+{
+	forks_older = shim_has_open_before();
+}
+
+void open_before_forked(void)
+{
+	struct older *list = older;
+
+	if (!list)
+		return;
+	list->tids[0] = (uint32_t)sys_gettid();
+	list->count = forks_older;
 }
 
 bool shim_has_open_before(void)
@@ -93,14 +110,17 @@ struct listing {
 	uint32_t count, room;
 };
 
-static int is_hooked(void *function)
+static bool tells_its_end(shim_function function)
 {
-	return call_sites_has(*(const shim_function *)function);
+	enum shim_source source;
+
+	return shim_function_source(function, &source) == SHIM_OK &&
+	       (source == SHIM_SOURCE_HOOKS || source == SHIM_SOURCE_XRAY);
 }
 
 static bool is_recorded(shim_function function)
 {
-	return function != 0 && state_call_locked(is_hooked, &function) == 1 &&
+	return tells_its_end(function) &&
 	       (config.filter[0] == '\0' ||
 		callspec_filter(NULL, function) !=
 			SHIM_CALL_INSTRUMENTATION_NONE);

@@ -9,4 +9,9 @@
  * to shim. */
 void open_before_note(void);
 
+/* Called before a fork, and in its child: the calls of the thread that forks are open in the
+ * child, too.  State lock held, or the fork's child. */
+void open_before_forks(void);
+void open_before_forked(void);
+
 #endif

@@ -14,6 +14,7 @@
 #include "runtime/hidden_signals.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "sampling/open_call.h"
 #include "sampling/sample_timers.h"
 #include "sampling/snapshot.h"
 #include "unwind/unwind.h"
@@ -223,11 +224,18 @@ static void answer_snapshot(ucontext_t *context)
 /* The value of the signal that asks a thread to make its record. */
 static char adoption_value;
 
+/* The calling thread makes its record in this handler.  The signal stays blocked then: after
+ * the return of a nested handler, the kernel could not continue the interrupted call. */
+static __thread bool is_adopted;
+
 /* The timer of a thread is set when the thread makes its record. */
 static void adopt_thread(ucontext_t *context)
 {
-	struct thread *self = thread_get();
+	struct thread *self;
 
+	is_adopted = true;
+	self = thread_get();
+	is_adopted = false;
 	if (self)
 		syscall_restart_call(self, context);
 }
@@ -320,7 +328,8 @@ static void thread_came(struct thread *thread)
 	if (!sample_is_wanted())
 		return;
 	/* The thread may have inherited a signal mask that blocks the signal. */
-	hidden_thread_begins(0);
+	if (!is_adopted)
+		hidden_thread_begins(0);
 	sample_signal_keep();
 	state_call_locked(set_timer_locked, thread);
 }
@@ -435,6 +444,8 @@ static bool ask_task(uint32_t tid, void *unused)
 
 void sample_adopt_threads(void)
 {
+	if (sample_is_wanted())
+		open_calls_note();
 	if (is_on() && sample_signal != 0)
 		tasks_each(ask_task, NULL);
 }

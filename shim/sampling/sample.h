@@ -86,6 +86,10 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context);
  * (sampling/syscall_restart.c). */
 void syscall_restart_watch_handlers_of(int signal);
 
+/* Called before and after the program sets a handler: the sampler's handler blocks the
+ * signals that the program handles. */
+void sample_signal_is_set(int signal, const void *handler, bool is_before);
+
 /* Called around a change of a handler that takes several steps. */
 bool syscall_restart_set_begin(uint64_t *mask);
 void syscall_restart_set_end(uint64_t mask);

@@ -30,6 +30,65 @@ struct sys_action sample_program_action;
 
 static struct sys_action own_action;
 
+/*
+ * The handler blocks all signals but those that are ignored.  If the main thread blocks such
+ * a signal, the kernel wakes another thread for it, whose epoll_wait(2) would fail with
+ * EINTR: with SIGCHLD that is each child that ends.
+ */
+#define IGNORED_BY_DEFAULT \
+	(hidden_bit(SIGCHLD) | hidden_bit(SIGCONT) | hidden_bit(SIGURG) | \
+	 hidden_bit(SIGWINCH))
+
+static bool is_ignored(int signal, const void *handler)
+{
+	return handler == (void *)SIG_IGN ||
+	       (handler == (void *)SIG_DFL &&
+		(IGNORED_BY_DEFAULT & hidden_bit(signal)));
+}
+
+static bool is_ignored_now(int signal)
+{
+	struct sys_action action;
+
+	return sys_signal_action(signal, NULL, &action) == 0 &&
+	       is_ignored(signal, action.handler);
+}
+
+static uint64_t mask_for_handler(void)
+{
+	/* Stores into the recording's files may raise SIGBUS. */
+	uint64_t mask = ~hidden_bit(SIGBUS);
+
+	for (int signal = 1; signal <= SIGNAL_LAST; signal++)
+		if (signal != SETXID && is_ignored_now(signal))
+			mask &= ~hidden_bit(signal);
+	return mask;
+}
+
+static void set_mask(uint64_t mask)
+{
+	struct sys_action now;
+
+	if (mask == own_action.mask || sys_is_forbidden() ||
+	    sys_signal_action(SETXID, NULL, &now) < 0)
+		return;
+	own_action.mask = mask;
+	/* If it is libc's, sample_signal_keep sets it. */
+	if (now.handler == own_action.handler)
+		sys_signal_action(SETXID, &own_action, NULL);
+}
+
+void sample_signal_is_set(int signal, const void *handler, bool is_before)
+{
+	uint64_t mask = own_action.mask, bit;
+
+	if (signal < 1 || signal > SIGNAL_LAST || signal == SIGBUS ||
+	    is_ignored(signal, handler) == is_before)
+		return;
+	bit = hidden_bit(signal);
+	set_mask(is_before ? mask | bit : mask & ~bit);
+}
+
 int sample_signal_take(void *handler)
 {
 	int r;
@@ -39,8 +98,7 @@ int sample_signal_take(void *handler)
 		.flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
 			 ARCH_HAS_RESTORER,
 		.restorer = arch_signal_return,
-		/* Stores into the recording's files may raise SIGBUS. */
-		.mask = ~hidden_bit(SIGBUS),
+		.mask = mask_for_handler(),
 	};
 	r = sys_signal_action(SETXID, &own_action, &sample_program_action);
 	if (r < 0)

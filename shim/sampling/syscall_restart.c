@@ -26,6 +26,7 @@
 
 #include "arch.h"
 #include "os/sys.h"
+#include "sampling/open_call.h"
 #include "sampling/syscall_restart_part.h"
 
 #include <errno.h>
@@ -68,6 +69,8 @@ static enum kind find_kind(const struct arch_call *call)
 		if (!call->failed || is_absolute(call))
 			return KIND_AGAIN;
 		return KIND_KERNEL;
+	/* The kernel continues the call so after a stop. */
+	case SYS_restart_syscall: return KIND_KERNEL;
 #ifdef SYS_epoll_wait
 	case SYS_epoll_wait:
 	case SYS_pause:
@@ -293,6 +296,8 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context)
 		return false;
 	if (call.part > 0)
 		return resume_rest(self, context, &call, mask);
+	if (call.number < 0)
+		call.number = open_call_number(self, context, &call);
 	kind = find_kind(&call);
 	if (kind == KIND_NONE)
 		return false;

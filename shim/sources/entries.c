@@ -2,15 +2,14 @@
  * Marks that are only at entries; returns.h finds the ends.  Two sections list them:
  * __patchable_function_entries (-fpatchable-function-entry=N[,M], gcc and clang) has the
  * addresses of no-ops, of which M are in front of the function, and __mcount_loc (-pg
- * -mfentry -mrecord-mcount, gcc) those of calls of __fentry__, or of no-ops
- * (-mnop-mcount).
+ * -mfentry -mrecord-mcount -mnop-mcount, gcc) those of no-ops.  (Without -mnop-mcount,
+ * those of calls of __fentry__: mcount.h.)
  */
 #include "dispatch/plan.h"
-#include "image/image.h"
 #include "os/sys.h"
-#include "os/text.h"
-#include "runtime/log.h"
 #include "sources/entry_code.h"
+#include "sources/left_out.h"
+#include "sources/own_return.h"
 #include "sources/thunks.h"
 #include "unwind/unwind.h"
 
@@ -57,8 +56,13 @@ static size_t find_function(const struct code *code, uintptr_t address,
 	return entry_is_landing(code->bytes, &first) ? -first : 0;
 }
 
+/* The functions that are left out. */
+struct left {
+	uint32_t are_short, use_return;
+};
+
 static int add_entry(struct source_image *image, enum shim_source source,
-		     uintptr_t address, uint32_t *refused, source_add *add)
+		     uintptr_t address, struct left *left, source_add *add)
 {
 	struct code code;
 	size_t length, first, skip;
@@ -67,11 +71,9 @@ static int add_entry(struct source_image *image, enum shim_source source,
 	if (address < image->start || address >= image->end ||
 	    read_code(&code, address) < 0)
 		return 0;
-	length = source == SHIM_SOURCE_FENTRY ?
-			 entry_call(code.bytes + LANDING) :
-			 0;
-	if (length == 0)
-		length = entry_nops(code.bytes + LANDING, code.size, &first);
+	if (entry_call(code.bytes + LANDING) > 0)
+		return 0;
+	length = entry_nops(code.bytes + LANDING, code.size, &first);
 	function = address + find_function(&code, address, length);
 	/* No-ops in front of the function are not executed. */
 	if (function > address) {
@@ -86,28 +88,15 @@ static int add_entry(struct source_image *image, enum shim_source source,
 		length = entry_nops(code.bytes + LANDING, code.size, &first);
 	}
 	if (length < ENTRY_SIZE) {
-		++*refused;
+		left->are_short++;
+		return 0;
+	}
+	if (own_return_is_read(function)) {
+		left->use_return++;
 		return 0;
 	}
 	return add(image, &(struct found_mark){ source, PLAN_ENTER, address,
 						function, (uint8_t)length });
-}
-
-static void say_refused(const struct source_image *image, uint32_t refused)
-{
-	struct image_entry *entry;
-	char number[24];
-	struct text text;
-
-	image_pin();
-	entry = image_find(image->start);
-	text_init(&text, number, sizeof(number));
-	text_add_number(&text, refused);
-	log_line("%s: %s functions have less than 5 bytes of no-ops at their "
-		 "entries, and are not recorded (compile with "
-		 "-fpatchable-function-entry=5)",
-		 entry ? entry->path : "an object", number);
-	image_unpin();
 }
 
 static int find_entries(struct source_image *image, const Elf64_Shdr *section,
@@ -116,7 +105,7 @@ static int find_entries(struct source_image *image, const Elf64_Shdr *section,
 	uintptr_t start = image->bias + section->sh_addr;
 	size_t count = section->sh_size / sizeof(uintptr_t);
 	size_t size = count * sizeof(uintptr_t);
-	uint32_t refused = 0;
+	struct left left = { .are_short = 0 };
 	uintptr_t *entries;
 	void *memory;
 	int r;
@@ -132,10 +121,14 @@ static int find_entries(struct source_image *image, const Elf64_Shdr *section,
 	entries = memory;
 	r = sys_peek((const void *)start, entries, size);
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = add_entry(image, source, entries[i], &refused, add);
+		r = add_entry(image, source, entries[i], &left, add);
 	sys_unmap(memory, size);
-	if (refused > 0)
-		say_refused(image, refused);
+	left_out_say_marks(
+		image->start, left.are_short,
+		"functions have less than 5 bytes of no-ops at their "
+		"entries, and are not recorded (compile with "
+		"-fpatchable-function-entry=5)");
+	own_return_say(image, left.use_return);
 	return r;
 }
 

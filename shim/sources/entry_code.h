@@ -53,6 +53,10 @@ void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
 /* The longest code that is moved: an instruction has 15 bytes at most. */
 #define PATCHED_LENGTH_MAX (ENTRY_SIZE + 14)
 
+/*
+ * The thunk of a call of mcount (mcount.h) is the same, with code in the place of the moved
+ * instructions that does mcount's work, and goes on behind the call.
+ */
 struct patched_code {
 	const void *slot;      /* as for thunk_put */
 	const uintptr_t *word; /* the switch */
@@ -63,6 +67,29 @@ struct patched_code {
 
 /* Writes all but the moved instructions. */
 void patched_put(unsigned char *thunk, const struct patched_code *code);
+/* Writes all of the thunk of a call of mcount; @counter: called with @site in r11. */
+void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
+			void (*counter)(void));
+/* The same of __fentry__; @counter: called with @site in r11, and the function's return
+ * address at 24(%rsp). */
+void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
+			void (*counter)(void));
+/* Whether the code at a function's beginning makes rbp point below its return address, and
+ * nothing but its end changes that. */
+bool entry_has_frame(const unsigned char *code);
+
+/* An instruction that reads a word of the stack: @offset from the stack pointer, or from the
+ * frame pointer. */
+struct stack_read {
+	bool is_stack_pointer;
+	int32_t offset;
+};
+#define ENTRY_READ_SIZE 8
+/* Whether such an instruction begins with the @size bytes at @code: one that loads or compares
+ * the word, and needs at most ENTRY_READ_SIZE bytes. */
+bool entry_reads_stack(const unsigned char *code, size_t size,
+		       struct stack_read *read);
+
 /* Whether the code at @address jumps to the thunk. */
 bool patched_is_jump(const unsigned char *code, uintptr_t address,
 		     uintptr_t thunk);

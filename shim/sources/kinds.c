@@ -8,12 +8,13 @@
 #include <shim/banned.h>
 
 extern const struct source source_fentry;
+extern const struct source source_mcount;
 extern const struct source source_patchable;
 extern const struct source source_unmarked;
 extern const struct source source_xray;
 
 static const struct source *const kinds[] = { &source_xray, &source_patchable,
-					      &source_fentry,
+					      &source_fentry, &source_mcount,
 					      &source_unmarked };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))

@@ -29,11 +29,12 @@ void libcall_put(unsigned char *thunk, const void *entry,
 enum slot_use {
 	SLOT_NOT_USED,
 	SLOT_CALLED,
+	SLOT_LOADED, /* into a register; the instruction begins 3 bytes before @code */
 	SLOT_READ, /* in another way */
 };
 
 /* The bytes that slot_use_at reads in front of, and from @code on. */
-#define SLOT_USE_BEFORE 2
+#define SLOT_USE_BEFORE 3
 #define SLOT_USE_SIZE	4
 
 /* Whether the bytes around @code, which are at @address, may be an instruction that uses the

@@ -15,6 +15,7 @@
 #include "os/text.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "sources/left_out.h"
 #include "sources/libcall_names.h"
 #include "sources/marks.h"
 #include "sources/objects.h"
@@ -194,7 +195,8 @@ static int leave_shared(struct search *search)
 		if (is_shared &&
 		    (places[count].is_read || !places[count].is_called))
 			search->counts[LIBCALL_SHARED] +=
-				places[count].is_called;
+				places[count].is_called ||
+				places[count].is_read;
 		else
 			image->calls[kept++] = call;
 		count += is_shared;
@@ -208,34 +210,22 @@ static const char *const reasons[LIBCALL_REASONS] = {
 	[LIBCALL_RETURNS] = "do not return once",
 	[LIBCALL_ADDRESS] = "use their return address",
 	[LIBCALL_SHARED] =
-		"whose address the object also compares or passes on",
+		"whose address the object may use for more than calls",
 	[LIBCALL_MARKED] = "have marks of their own",
 	[LIBCALL_UNBOUND] = "the loader has not found yet",
 };
 
 static void say_what(const struct search *search)
 {
-	char line[900];
+	char number[32];
 	struct text text;
-	bool any = false;
 
-	text_init(&text, line, sizeof(line));
-	text_add(&text, "--libcalls: ");
+	text_init(&text, number, sizeof(number));
 	text_add_number(&text, search->image->count);
-	text_add(&text, " functions that ");
-	text_add(&text, search->entry->path);
-	text_add(&text, " calls");
-	for (unsigned reason = 1; reason < LIBCALL_REASONS; reason++) {
-		if (search->counts[reason] == 0 || !reasons[reason])
-			continue;
-		text_add(&text, any ? ", " : " (left: ");
-		text_add_number(&text, search->counts[reason]);
-		text_add(&text, " ");
-		text_add(&text, reasons[reason]);
-		any = true;
-	}
-	text_add(&text, any ? ")" : "");
-	log_line("%s", line);
+	log_line("--libcalls: %s functions that %s calls", number,
+		 search->entry->path);
+	left_out_say("--libcalls", search->entry->path, reasons, search->counts,
+		     LIBCALL_REASONS);
 }
 
 int libcall_slots_find(struct libcall_image *image,

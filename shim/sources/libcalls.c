@@ -94,8 +94,7 @@ static void remove_image(uintptr_t start, uintptr_t end)
 static void add_image(struct image_entry *entry,
 		      const struct image_facts *facts, bool may_go)
 {
-	if (!config.libcalls[0] || !libcall_is_known() || !entry ||
-	    image_is_ours(entry->start))
+	if (!libcall_is_known() || !entry || image_is_ours(entry->start))
 		return;
 	remove_image(entry->start, entry->end);
 	if (image_count == IMAGES_MAX)
@@ -155,14 +154,18 @@ static int make_thunks(struct libcall_image *image)
 		libcall_put((unsigned char *)thunk_at(image, i),
 			    &image->slots->entry, target);
 	}
-	return sys_protect(memory, code, PROT_READ | PROT_EXEC);
+	return sys_make_code(memory, code);
 }
 
-static void search(struct libcall_image *image)
+/* Returns 0, or -EBUSY while the image may go, or be shim's, which is not known while shim
+ * opens it. */
+static int search(struct libcall_image *image)
 {
 	struct image_entry *entry;
 	int r = 0;
 
+	if (image->may_go && image_is_closing())
+		return -EBUSY;
 	image->is_searched = true;
 	image_pin();
 	entry = image_find(image->start);
@@ -173,10 +176,11 @@ static void search(struct libcall_image *image)
 		r = make_thunks(image);
 	if (r == 0) {
 		image->is_changed = image->count > 0;
-		return;
+		return 0;
 	}
 	log_image(image, "--libcalls: calls of %s are not recorded", r);
 	drop(image);
+	return 0;
 }
 
 /* --- slots --- */
@@ -300,14 +304,33 @@ int libcalls_settle(bool is_on)
 		struct libcall_image *image = &images[i];
 		int r = 0;
 
-		if (is_on && !image->is_searched)
-			search(image);
+		if (is_on && !image->is_searched && config.libcalls[0])
+			r = search(image);
 		if (image->is_changed)
 			r = settle_image(image, is_on);
 		if (r < 0 && result != -EBUSY)
 			result = r;
 	}
 	return result;
+}
+
+/* Threads may be in thunks, which stay where they are. */
+static void restart(struct libcall_image *image)
+{
+	if (image->count > 0 && settle_image(image, false) < 0)
+		return;
+	libcall_slots_drop(image);
+	image->code = 0;
+	image->is_searched = image->is_changed = false;
+}
+
+void libcalls_restart(void)
+{
+	ASSERT_LOCKED();
+	if (!has_begun)
+		libcalls_begin();
+	for (unsigned i = 0; i < image_count; i++)
+		restart(&images[i]);
 }
 
 void libcalls_route(const struct plan_route *route)

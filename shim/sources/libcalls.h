@@ -28,6 +28,9 @@ void libcalls_route(const struct plan_route *route);
  * because an object may be unloaded now; -errno. */
 int libcalls_settle(bool is_on);
 
+/* SHIM_LIBCALLS has changed: all slots are as the loader left them, and are searched again. */
+void libcalls_restart(void);
+
 /* Whether calls of @function go through thunks. */
 bool libcalls_have(uintptr_t function);
 

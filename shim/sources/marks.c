@@ -9,10 +9,13 @@
 #include "dispatch/hook_table.h"
 #include "image/elf_file.h"
 #include "image/image.h"
+#include "os/maps.h"
 #include "os/pages.h"
 #include "os/segments.h"
 #include "os/sys.h"
 #include "os/text.h"
+#include "runtime/state.h"
+#include "sources/mcount.h"
 #include "sources/unmarked.h"
 
 #include <errno.h>
@@ -174,8 +177,12 @@ static void remove_overlaps(struct source_image *image)
 
 /* --- the search --- */
 
-static int search_named(struct source_image *image, const struct elf_file *file,
-			const char *names, size_t size)
+/* What is done with a section that lists marks.  Returns 0 to go on. */
+typedef int each_list(const struct source *source, const Elf64_Shdr *section,
+		      void *argument);
+
+static int visit_named(const struct elf_file *file, const char *names,
+		       size_t size, each_list *each, void *argument)
 {
 	int r = 0;
 
@@ -188,13 +195,13 @@ static int search_named(struct source_image *image, const struct elf_file *file,
 			continue;
 		source = source_of_section(names + section->sh_name);
 		if (source)
-			r = source->find(image, section, add_mark);
+			r = each(source, section, argument);
 	}
 	return r;
 }
 
-static int search_sections(struct source_image *image,
-			   const struct elf_file *file)
+static int visit_lists(const struct elf_file *file, each_list *each,
+		       void *argument)
 {
 	size_t size;
 	const char *names = elf_names(file, &size);
@@ -202,13 +209,19 @@ static int search_sections(struct source_image *image,
 	int r;
 
 	if (names)
-		return search_named(image, file, names, size);
+		return visit_named(file, names, size, each, argument);
 	r = elf_load_section(file, file->names, &memory, &size);
 	if (r < 0)
 		return r;
-	r = search_named(image, file, memory, size);
+	r = visit_named(file, memory, size, each, argument);
 	sys_unmap(memory, size + 1);
 	return r;
+}
+
+static int search_list(const struct source *source, const Elf64_Shdr *section,
+		       void *image)
+{
+	return source->find(image, section, add_mark);
 }
 
 static int search_file(struct source_image *image)
@@ -224,7 +237,7 @@ static int search_file(struct source_image *image)
 	image_unpin();
 	if (r < 0)
 		return r;
-	r = search_sections(image, &file);
+	r = visit_lists(&file, search_list, image);
 	elf_close(&file);
 	return r;
 }
@@ -246,11 +259,48 @@ int marks_find(struct source_image *image)
 	image->is_searched = !elf_is_refused(r);
 	sort(image);
 	remove_overlaps(image);
+	if (r == 0 && mcount_find(image, add_mark) == 0)
+		sort(image);
 	if (r == 0 && unmarked_find(image, add_mark) == 0)
 		sort(image);
 	image->changed = 0;
 	image->changed_end = image->count;
 	return r == -ENOENT || r == -ENOEXEC ? 0 : r;
+}
+
+static int stop_at_list(const struct source *source, const Elf64_Shdr *section,
+			void *unused)
+{
+	(void)source;
+	(void)section;
+	(void)unused;
+	return 1;
+}
+
+static bool search_mapped_file(const struct map *map, void *argument)
+{
+	int *result = argument;
+	struct elf_file file;
+
+	if (map->path[0] != '/')
+		return true;
+	*result = elf_open_path(map->path, &file);
+	if (*result < 0)
+		return false;
+	*result = visit_lists(&file, stop_at_list, NULL);
+	elf_close(&file);
+	return false;
+}
+
+bool marks_may_be_in(uintptr_t start, uintptr_t end)
+{
+	int result = 0;
+
+	ASSERT_LOCKED();
+	/* Without the kernel's help, a scan finds out. */
+	if (maps_read_range(start, end, search_mapped_file, &result) < 0)
+		return true;
+	return result > 0 || elf_is_refused(result);
 }
 
 void marks_drop(struct source_image *image)

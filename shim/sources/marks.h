@@ -10,6 +10,10 @@
  * descriptors, the next call tries again. */
 int marks_find(struct source_image *image);
 
+/* Whether the object at [@start, @end), which no scan has found yet, may have marks: false if
+ * its file lists none.  State lock held. */
+bool marks_may_be_in(uintptr_t start, uintptr_t end);
+
 /* The mark whose call returns to @address, or NULL. */
 struct source_mark *marks_find_return(const struct source_image *image,
 				      uintptr_t address);

@@ -28,9 +28,13 @@
 void shim_entry(void);
 void shim_returned(void);
 void returns_enter_kept(void);
+void returns_enter_mcount(void);
+void returns_enter_fentry(void);
 void returns_nothing(shim_function function, const void *site, uintptr_t frame);
 void returns_plan_enter(shim_function function, const void *site,
 			uintptr_t frame);
+void returns_plan_mcount(shim_function function, const void *site,
+			 uintptr_t frame);
 void returns_plan_leave(shim_function function, const void *site,
 			uintptr_t frame);
 void returns_plan_tailcall(shim_function function, const void *site,
@@ -39,6 +43,9 @@ void returns_plan_tailcall(shim_function function, const void *site,
 /* The hooks of enter, leave and tail call. */
 HIDDEN shim_frame_hook returns_hooks[3] = { returns_nothing, returns_nothing,
 					    returns_nothing };
+
+/* The hook of enter at a call of mcount. */
+HIDDEN shim_frame_hook returns_hook_of_mcount = returns_nothing;
 
 /* What arch_returned jumps to. */
 HIDDEN void (*returns_leave)(void) = shim_returned;
@@ -149,6 +156,12 @@ enum returns_answer returns_open(uintptr_t slot)
 	return RETURNS_REPLACE;
 }
 
+/* An enter at a call of mcount, behind the code that makes the frame (recipe.c asks whether
+ * that has changed argument registers). */
+#define RETURNS_MCOUNT 3
+/* Below the hook's frame, returns_plan_mcount has pushed the function's frame pointer. */
+#define MCOUNT_FRAME_POINTER (-12)
+
 /* arch/.../returns.S calls it for a plan. */
 HIDDEN void returns_run(shim_function function, const void *site,
 			uintptr_t frame, uint32_t event,
@@ -190,7 +203,10 @@ void returns_run(shim_function function, const void *site, uintptr_t frame,
 		struct arch_exit exit;
 	} values;
 	struct plan_call call;
+	bool is_mcount = event == RETURNS_MCOUNT;
 
+	if (is_mcount)
+		event = PLAN_ENTER;
 	registers.entry = NULL; /* tells signal handlers: not in a hook yet */
 	registers.event = (uint16_t)event;
 	registers.has_registers = 0;
@@ -198,6 +214,10 @@ void returns_run(shim_function function, const void *site, uintptr_t frame,
 			    event == PLAN_TAILCALL ? NULL : &values);
 	if (event == PLAN_ENTER)
 		read_entry(&values.entry, frame, vectors, step);
+	if (is_mcount)
+		values.entry.stack =
+			((const uintptr_t *)frame)[MCOUNT_FRAME_POINTER] +
+			2 * sizeof(uintptr_t);
 	else if (event == PLAN_LEAVE)
 		read_exit(&values.exit, frame, vectors, step);
 	registers.function = function;
@@ -232,6 +252,11 @@ void returns_route(const struct plan_route *route)
 				 route->enter  ? direct[event] :
 						 plan[event],
 				 __ATOMIC_RELEASE);
+	__atomic_store_n(&returns_hook_of_mcount,
+			 !route->is_on ? returns_nothing :
+			 route->enter  ? route->enter :
+					 returns_plan_mcount,
+			 __ATOMIC_RELEASE);
 	/* Hooks that are reached directly do not keep r11, which callers of functions
 	 * without marks may use (returns.S). */
 	__atomic_store_n(&returns_leave,
@@ -249,6 +274,16 @@ void (*returns_entry(const struct plan_route *route))(void)
 uintptr_t returns_entry_kept(void)
 {
 	return (uintptr_t)returns_enter_kept;
+}
+
+uintptr_t returns_entry_mcount(void)
+{
+	return (uintptr_t)returns_enter_mcount;
+}
+
+uintptr_t returns_entry_fentry(void)
+{
+	return (uintptr_t)returns_enter_fentry;
 }
 
 #else
@@ -281,6 +316,16 @@ void (*returns_entry(const struct plan_route *route))(void)
 }
 
 uintptr_t returns_entry_kept(void)
+{
+	return 0;
+}
+
+uintptr_t returns_entry_mcount(void)
+{
+	return 0;
+}
+
+uintptr_t returns_entry_fentry(void)
 {
 	return 0;
 }

@@ -44,5 +44,9 @@ void returns_route(const struct plan_route *route);
 void (*returns_entry(const struct plan_route *route))(void);
 /* The code that thunks of entries jump to that no compiler has marked. */
 uintptr_t returns_entry_kept(void);
+/* The code that thunks of calls of mcount jump to. */
+uintptr_t returns_entry_mcount(void);
+/* ... and of __fentry__. */
+uintptr_t returns_entry_fentry(void);
 
 #endif

@@ -10,8 +10,6 @@
 #include "sources/returns.h"
 
 #include <shim/builtin.h>
-#include <sys/mman.h>
-
 #include <shim/banned.h>
 
 #define PAGE	  4096u
@@ -109,10 +107,11 @@ static uintptr_t make_part(const struct source_image *image)
 	uintptr_t at = part_count < PARTS_MAX ? near_map(image->start, SIZE) :
 						0;
 
-	if (!at || !near_reaches(at, SIZE, image->start, image->end))
+	if (!at)
 		return 0;
 	/* Private: a fork child has other plans. */
-	if (sys_map_over((void *)at, SIZE) < 0) {
+	if (!near_reaches(at, SIZE, image->start, image->end) ||
+	    sys_map_over((void *)at, SIZE) < 0) {
 		sys_unmap((void *)at, SIZE);
 		return 0;
 	}
@@ -120,7 +119,7 @@ static uintptr_t make_part(const struct source_image *image)
 		veneer_put((unsigned char *)at + event * VENEER_SIZE,
 			   &slots_of(at)[event]);
 	fill_slots(at);
-	if (sys_protect((void *)at, PAGE, PROT_READ | PROT_EXEC) < 0) {
+	if (sys_make_code((void *)at, PAGE) < 0) {
 		sys_unmap((void *)at, SIZE);
 		return 0;
 	}

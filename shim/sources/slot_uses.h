@@ -10,7 +10,8 @@
 
 struct slot_place {
 	uintptr_t slot;
-	bool is_called, is_read;
+	bool is_called; /* also by a register that is used for nothing else */
+	bool is_read;
 };
 
 /* Fills the answers of @count places, which are sorted by slot, from the code of the image

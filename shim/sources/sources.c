@@ -6,6 +6,8 @@
 
 #include "arch.h"
 #include "dispatch/call_sites.h"
+#include "dispatch/callspec.h"
+#include "dispatch/hook_table.h"
 #include "dispatch/plan.h"
 #include "image/image.h"
 #include "image/image_facts.h"
@@ -14,10 +16,12 @@
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "os/tasks.h"
+#include "runtime/config.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 #include "sources/libcalls.h"
 #include "sources/marks.h"
+#include "sources/mcount.h"
 #include "sources/route.h"
 #include "sources/switch_marks.h"
 #include "sources/thunks.h"
@@ -96,6 +100,11 @@ static void search(struct source_image *image)
 {
 	if (image->is_searched || unmarked_is_waiting())
 		return;
+	/* The image may go, or be shim's, which is not known while shim opens it. */
+	if (image->may_go && image_is_closing()) {
+		unsettled = true;
+		return;
+	}
 	if (marks_find(image) < 0) {
 		log_image(image, "marks of functions cannot be read: its calls "
 				 "are not recorded");
@@ -114,8 +123,9 @@ static void search(struct source_image *image)
 	}
 	image->stubs = route_near(image);
 	if (!image->stubs || (needs_thunks(image) && !thunks_make(image))) {
-		give_up(image, "no executable memory near it: calls of its "
-			       "marked functions are not recorded");
+		give_up(image, "no executable memory near it, or the system "
+			       "refuses it: calls of its marked functions are "
+			       "not recorded");
 		return;
 	}
 	set_has_hooks(image);
@@ -148,14 +158,9 @@ static bool is_before_main(void)
 	return !state_main_started() && !lookup_was_attached();
 }
 
-static bool has_unmarked(const struct source_image *image)
-{
-	return image->thunk_size == PATCHED_SIZE;
-}
-
 static void say_not_quiet(struct source_image *image)
 {
-	bool is_late = has_unmarked(image) ? !image->is_fresh :
+	bool is_late = image->has_unmarked ? !image->is_fresh :
 					     !image->is_quiet;
 
 	if (is_late && !image->is_told && image->on == 0)
@@ -177,7 +182,7 @@ static void find_quiet(void)
 
 		if (!image->thunks)
 			continue;
-		if (!is_known && (!image->is_new || has_unmarked(image))) {
+		if (!is_known && (!image->is_new || image->has_unmarked)) {
 			is_alone = tasks_are_one();
 			is_known = true;
 		}
@@ -325,6 +330,37 @@ bool sources_are_on(void)
 	return __atomic_load_n(&is_on, __ATOMIC_ACQUIRE);
 }
 
+bool sources_want_each(void)
+{
+	return sources_are_on() && (config.patch[0] || config.libcalls[0] ||
+				    hook_table_has_mcount());
+}
+
+static void change_libcalls(void)
+{
+	libcalls_restart();
+	settle();
+	NOTIFY(call_sites_switched);
+}
+
+SUBSCRIBE(libcalls_changed, change_libcalls);
+
+static int search_objects(void *argument)
+{
+	const struct image_objects *added = argument;
+	bool may_have = false;
+
+	for (uint32_t i = 0; i < added->count && !may_have; i++)
+		may_have = marks_may_be_in(added->objects[i].start,
+					   added->objects[i].end);
+	return may_have;
+}
+
+bool sources_may_have_marks(const struct image_objects *added)
+{
+	return state_call_locked(search_objects, (void *)added) != 0;
+}
+
 static int settle_plain(void *unused)
 {
 	(void)unused;
@@ -338,8 +374,7 @@ void sources_begin_plain(void)
 {
 	if (!unmarked_is_waiting() && !libcalls_are_waiting())
 		return;
-	if (unmarked_is_waiting())
-		code_start();
+	code_start();
 	state_call_locked(settle_plain, NULL);
 }
 
@@ -444,6 +479,8 @@ static void find_moved(struct moved_code *moved)
 					   NULL;
 
 	ASSERT_LOCKED();
+	moved->is_late = mark && mark->source == SHIM_SOURCE_MCOUNT &&
+			 !mcount_is_entry(image, mark);
 	if (mark && mark->source == SHIM_SOURCE_UNMARKED &&
 	    thunk_of(image, mark))
 		moved->code = thunk_of(image, mark) + PATCHED_MOVED;

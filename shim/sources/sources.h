@@ -47,10 +47,11 @@ struct source_image {
 	bool is_confirmed; /* a forked child has it, too */
 	bool is_new;	   /* just loaded: no other thread runs its code */
 	bool is_told;
-	bool is_quiet;	  /* no other thread runs its code now */
-	bool is_fresh;	  /* and none has run it before */
-	uintptr_t stubs;  /* code near it that jumps to stubs; 0: none yet */
-	uintptr_t thunks; /* thunks.h; 0: none */
+	bool is_quiet;	   /* no other thread runs its code now */
+	bool is_fresh;	   /* and none has run it before */
+	bool has_unmarked; /* its thunks have moved instructions */
+	uintptr_t stubs;   /* code near it that jumps to stubs; 0: none yet */
+	uintptr_t thunks;  /* thunks.h; 0: none */
 	uint32_t thunk_size;
 	struct thunk_data *thunk_data; /* of each mark; or NULL */
 	struct source_mark *marks;     /* sorted by offset */
@@ -127,8 +128,15 @@ static inline uintptr_t source_stub(const struct source_image *image,
 }
 
 /* Whether marks are to be switched on.  Objects that the program opens are then searched at
- * once.  Async; without the lock. */
+ * once, if they may have marks.  Async; without the lock. */
 bool sources_are_on(void);
+/* Whether every object is searched then, for functions or calls that no compiler has
+ * marked. */
+bool sources_want_each(void);
+/* Whether one of these objects, which the loader has just loaded, may have marks: false if
+ * none has.  Without the lock. */
+struct image_objects;
+bool sources_may_have_marks(const struct image_objects *added);
 
 /* Functions and calls that no compiler has marked: opens the decoder, and changes functions
  * that SHIM_PATCH chooses, and slots that SHIM_LIBCALLS chooses.  Called once, before main,

@@ -6,15 +6,17 @@
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
+#include "sources/mcount.h"
 #include "sources/moved.h"
 #include "sources/route.h"
 #include "sources/unmarked.h"
 
-#include <sys/mman.h>
-
 #include <shim/banned.h>
 
 #define PAGE 4096u
+
+/* Behind the data of all thunks are the words that those with a switch jump through. */
+enum { WORD_UNMARKED, WORD_MCOUNT, WORD_FENTRY, WORDS };
 
 static size_t round_up(size_t size)
 {
@@ -31,12 +33,16 @@ static size_t size_of(const struct source_image *image)
 	size_t size = code_size(image);
 
 	if (image->thunk_size == PATCHED_SIZE)
-		size += round_up((image->count + 1ull) *
+		size += round_up(((size_t)image->count + WORDS) *
 				 sizeof(struct thunk_data));
 	return size;
 }
 
-/* Behind the data of all thunks is the word that those with a switch jump through. */
+static uintptr_t *word_of(const struct source_image *image, unsigned number)
+{
+	return &image->thunk_data[image->count + number].word;
+}
+
 static void put_thunks(const struct source_image *image)
 {
 	for (uint32_t i = 0; i < image->count; i++) {
@@ -45,7 +51,12 @@ static void put_thunks(const struct source_image *image)
 
 		if (mark->source == SHIM_SOURCE_UNMARKED)
 			unmarked_put(image, mark, thunk,
-				     &image->thunk_data[image->count].word);
+				     word_of(image, WORD_UNMARKED));
+		else if (mark->source == SHIM_SOURCE_MCOUNT)
+			mcount_put(image, mark, thunk,
+				   word_of(image, mcount_is_entry(image, mark) ?
+							  WORD_FENTRY :
+							  WORD_MCOUNT));
 		else
 			thunk_put(thunk, route_entry(image),
 				  mark_function(image, mark),
@@ -53,10 +64,11 @@ static void put_thunks(const struct source_image *image)
 	}
 }
 
-static bool has_unmarked(const struct source_image *image)
+static bool has_marks_of(const struct source_image *image,
+			 enum shim_source source)
 {
 	for (uint32_t i = 0; i < image->count; i++)
-		if (image->marks[i].source == SHIM_SOURCE_UNMARKED)
+		if (image->marks[i].source == source)
 			return true;
 	return false;
 }
@@ -67,7 +79,12 @@ bool thunks_make(struct source_image *image)
 	size_t size;
 
 	ASSERT_LOCKED();
-	image->thunk_size = has_unmarked(image) ? PATCHED_SIZE : THUNK_SIZE;
+	image->has_unmarked = has_marks_of(image, SHIM_SOURCE_UNMARKED);
+	image->thunk_size = image->has_unmarked ||
+					    has_marks_of(image,
+							 SHIM_SOURCE_MCOUNT) ?
+				    PATCHED_SIZE :
+				    THUNK_SIZE;
 	size = size_of(image);
 	at = near_map(image->start, size);
 	if (!at)
@@ -82,11 +99,13 @@ bool thunks_make(struct source_image *image)
 	if (image->thunk_size == PATCHED_SIZE)
 		image->thunk_data = (struct thunk_data *)(at +
 							  code_size(image));
-	if (image->thunk_data)
-		image->thunk_data[image->count].word = returns_entry_kept();
+	if (image->thunk_data) {
+		*word_of(image, WORD_UNMARKED) = returns_entry_kept();
+		*word_of(image, WORD_MCOUNT) = returns_entry_mcount();
+		*word_of(image, WORD_FENTRY) = returns_entry_fentry();
+	}
 	put_thunks(image);
-	if (sys_protect((void *)at, code_size(image), PROT_READ | PROT_EXEC) <
-	    0) {
+	if (sys_make_code((void *)at, code_size(image)) < 0) {
 		thunks_drop(image);
 		return false;
 	}

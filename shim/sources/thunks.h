@@ -1,7 +1,8 @@
 /*
  * Code near an image, a thunk for each of its marks that are only at entries: it tells
  * arch/.../returns.S the function.  For entries that no compiler has marked, a thunk also
- * has the moved instructions, and a switch: a word in the pages behind the thunks.
+ * has the moved instructions, and a switch: a word in the pages behind the thunks.  For
+ * calls of mcount, it has a switch.
  */
 #ifndef SHIM_THUNKS_H
 #define SHIM_THUNKS_H
@@ -28,7 +29,7 @@ struct thunk_data {
 	/* The switch: PATCHED_ON or PATCHED_MOVED bytes behind the thunk; 0: the
 	 * instructions could not be moved. */
 	uintptr_t word;
-	uintptr_t address; /* of the first instruction, before it was moved */
+	uintptr_t address; /* of the first instruction that the jump replaces */
 	/* For each byte that the jump replaces: the place of the instruction that begins
 	 * there, behind PATCHED_MOVED, plus 1; 0: none does. */
 	uint8_t places[ENTRY_SIZE];
@@ -36,12 +37,19 @@ struct thunk_data {
 	uint8_t size;	/* of the copy, without the jump back */
 };
 
-/* NULL without thunks of entries that no compiler has marked. */
+/* NULL without thunks that have a switch. */
 static inline struct thunk_data *thunk_data(const struct source_image *image,
 					    const struct source_mark *mark)
 {
 	return image->thunk_data ? image->thunk_data + (mark - image->marks) :
 				   NULL;
 }
+
+/* The functions of struct source for marks that jump to a thunk with a switch. */
+enum mark_state thunk_state(const struct source_image *image,
+			    const struct source_mark *mark,
+			    const unsigned char *code);
+void thunk_switch(const struct source_image *image,
+		  const struct source_mark *mark, unsigned char *code, bool on);
 
 #endif

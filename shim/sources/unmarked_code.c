@@ -99,32 +99,6 @@ void unmarked_put(const struct source_image *image,
 
 /* --- the marks --- */
 
-static bool is_original(const unsigned char *code, uintptr_t thunk)
-{
-	const unsigned char *original = (const unsigned char *)thunk +
-					PATCHED_ORIGINAL;
-
-	for (unsigned i = 0; i < ENTRY_SIZE; i++)
-		if (code[i] != original[i])
-			return false;
-	return true;
-}
-
-static enum mark_state state(const struct source_image *image,
-			     const struct source_mark *mark,
-			     const unsigned char *code)
-{
-	uintptr_t thunk = thunk_of(image, mark);
-
-	if (!thunk)
-		return MARK_OFF;
-	if (patched_is_jump(code, mark_address(image, mark), thunk))
-		return thunk_data(image, mark)->word == thunk + PATCHED_ON ?
-			       MARK_ON :
-			       MARK_OFF;
-	return is_original(code, thunk) ? MARK_OFF : MARK_OTHER;
-}
-
 static uint8_t end(const struct source_mark *mark)
 {
 	return mark->length;
@@ -142,23 +116,12 @@ static bool prepare(const struct source_image *image,
 	       (image->is_fresh && patched_jump(code, address, thunk));
 }
 
-static void change(const struct source_image *image,
-		   const struct source_mark *mark, unsigned char *code, bool on)
-{
-	uintptr_t thunk = thunk_of(image, mark);
-
-	(void)code;
-	__atomic_store_n(&thunk_data(image, mark)->word,
-			 thunk + (on ? PATCHED_ON : PATCHED_MOVED),
-			 __ATOMIC_RELEASE);
-}
-
 const struct source source_unmarked = {
 	.kind = SHIM_SOURCE_UNMARKED,
 	.size = ENTRY_SIZE,
 	.has_thunks = true,
-	.state = state,
+	.state = thunk_state,
 	.end = end,
 	.prepare = prepare,
-	.change = change,
+	.change = thunk_switch,
 };

@@ -10,6 +10,7 @@
 #include "os/text.h"
 #include "runtime/config.h"
 #include "runtime/log.h"
+#include "sources/left_out.h"
 
 #include <fcntl.h>
 #include <shim/format.h>
@@ -42,9 +43,8 @@ static void say(const struct image_entry *image,
 		const struct decode_entries *question)
 {
 	uint32_t counts[DECODE_ENTRY_REASONS] = { 0 }, candidates = 0;
-	char line[900];
+	char numbers[64];
 	struct text text;
-	bool any = false;
 
 	for (uint32_t i = 0; i < question->count; i++) {
 		counts[question->entries[i].reason]++;
@@ -52,24 +52,16 @@ static void say(const struct image_entry *image,
 	}
 	if (candidates == 0)
 		return;
-	text_init(&text, line, sizeof(line));
-	text_add(&text, "--patch: ");
+	text_init(&text, numbers, sizeof(numbers));
 	text_add_number(&text, counts[DECODE_ENTRY_MOVABLE]);
 	text_add(&text, " of ");
 	text_add_number(&text, candidates);
-	text_add(&text, " functions of ");
-	text_add(&text, image->path);
-	for (unsigned reason = 1; reason < DECODE_ENTRY_REASONS; reason++) {
-		if (counts[reason] == 0 || !is_candidate(reason))
-			continue;
-		text_add(&text, any ? ", " : " (left: ");
-		text_add_number(&text, counts[reason]);
-		text_add(&text, " ");
-		text_add(&text, reasons[reason]);
-		any = true;
-	}
-	text_add(&text, any ? ")" : "");
-	log_line("%s", line);
+	log_line("--patch: %s functions of %s", numbers, image->path);
+	for (unsigned reason = 0; reason < DECODE_ENTRY_REASONS; reason++)
+		if (reason == DECODE_ENTRY_MOVABLE || !is_candidate(reason))
+			counts[reason] = 0;
+	left_out_say("--patch", image->path, reasons, counts,
+		     DECODE_ENTRY_REASONS);
 }
 
 /* --- the file --- */

@@ -197,7 +197,8 @@ struct arch_call {
 #define ARCH_RELOC_IRELATIVE 1032
 
 /* The largest size of a PLT entry: [bti c] adrp x16, page; ldr x17, [x16, offset]. */
-#define ARCH_PLT_SIZE 16
+#define ARCH_PLT_SIZE		16
+#define arch_plt_distance(code) ((void)(code), 0u)
 
 static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
 				 uintptr_t *slot)

@@ -179,7 +179,8 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 #define ARCH_RELOC_IRELATIVE 0xffffffffu
 
 /* PLT entries are not decoded. */
-#define ARCH_PLT_SIZE 1
+#define ARCH_PLT_SIZE		1
+#define arch_plt_distance(code) ((void)(code), 0u)
 #define arch_plt_slot(code, address, slot) \
 	((void)(code), (void)(address), (void)(slot), false)
 

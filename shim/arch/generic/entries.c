@@ -59,6 +59,31 @@ void patched_put(unsigned char *thunk, const struct patched_code *code)
 	(void)thunk, (void)code;
 }
 
+void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
+			void (*counter)(void))
+{
+	(void)thunk, (void)code, (void)counter;
+}
+
+void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
+			void (*counter)(void))
+{
+	(void)thunk, (void)code, (void)counter;
+}
+
+bool entry_has_frame(const unsigned char *code)
+{
+	(void)code;
+	return false;
+}
+
+bool entry_reads_stack(const unsigned char *code, size_t size,
+		       struct stack_read *read)
+{
+	(void)code, (void)size, (void)read;
+	return false;
+}
+
 bool patched_is_jump(const unsigned char *code, uintptr_t address,
 		     uintptr_t thunk)
 {

@@ -312,7 +312,8 @@ static inline long arch_number_before(const uint8_t *code, int size)
  * Whether a signal interrupted a system call: the context is after a call that returned
  * EINTR, after a call that may have done part of its work, or before a call that the
  * kernel is about to restart.  @read(from, to, size) copies code and may fail.  The
- * kernel leaves the return address of the call in rcx.
+ * kernel leaves the return address of the call in rcx.  The number of a call that has failed
+ * is -1 if the code does not tell it.
  */
 static inline bool arch_find_call(const long long *registers,
 				  struct arch_call *call,
@@ -343,7 +344,7 @@ static inline bool arch_find_call(const long long *registers,
 		call->number = arch_number_before(code + sizeof(code) - 8, 6);
 	else
 		call->number = arch_number_before(code, sizeof(code) - 2);
-	return call->number >= 0;
+	return call->number >= 0 || call->failed;
 }
 
 #define ARCH_FIND_CALL(context, call, read) \
@@ -403,20 +404,28 @@ static inline uint32_t arch_get_registers(const long long *from, uintptr_t *to)
 /* The largest size of a PLT entry: [endbr64] [bnd] jmp *slot(%rip). */
 #define ARCH_PLT_SIZE 16
 
-static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
-				 uintptr_t *slot)
+/* Where such an entry has the distance of its slot; 0: it has none that one store changes. */
+static inline unsigned arch_plt_distance(const unsigned char *code)
 {
 	unsigned at = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e &&
 				      code[3] == 0xfa ?
 			      4 :
 			      0;
-	uint32_t offset;
 
 	at += code[at] == 0xf2;
-	if (code[at] != 0xff || code[at + 1] != 0x25)
+	return code[at] == 0xff && code[at + 1] == 0x25 ? at + 2 : 0;
+}
+
+static inline bool arch_plt_slot(const unsigned char *code, uintptr_t address,
+				 uintptr_t *slot)
+{
+	unsigned at = arch_plt_distance(code);
+	uint32_t offset;
+
+	if (at == 0)
 		return false;
-	__builtin_memcpy(&offset, code + at + 2, sizeof(offset));
-	*slot = address + at + 6 + (uintptr_t)(intptr_t)(int32_t)offset;
+	__builtin_memcpy(&offset, code + at, sizeof(offset));
+	*slot = address + at + 4 + (uintptr_t)(intptr_t)(int32_t)offset;
 	return true;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "arguments.inc"
 
-#include <cet.h>	/* _CET_ENDBR: a landing pad for indirect branches */
+#include "shim/mark_hooks.inc"	/* MIRROR; _CET_ENDBR: a landing pad for indirect branches */
 
 	.text
 
@@ -135,6 +135,45 @@ start_main:
 	FORWARD	backtrace, edge_traces_back
 	FORWARD	_Unwind_Backtrace, edge_walks_back
 	FORWARD	thrd_exit, edge_c11_thread_exits
+
+/*
+ * edge_walk_from(registers, walk, each, argument): calls walk(each, argument).  Unwinders
+ * take the frame for that of a signal handler that has interrupted the code which the
+ * registers say: they are in the order of their numbers in DWARF, and rbx points to them.
+ */
+	.p2align 4
+	.globl	edge_walk_from
+	.hidden	edge_walk_from
+	.type	edge_walk_from, @function
+edge_walk_from:
+	.cfi_startproc
+	_CET_ENDBR
+	push	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	mov	%rdi, %rbx
+	.cfi_endproc
+	.cfi_startproc
+	.cfi_signal_frame
+	/* DW_CFA_def_cfa_expression: the stack pointer, *(rbx+56); DW_CFA_expression of
+	 * each other register: rbx+8*number */
+	.cfi_escape 0x0f, 3, 0x73, 56, 0x06
+	.irp	number, 0, 1, 2, 3, 4, 5, 6
+	.cfi_escape 0x10, \number, 2, 0x73, 8*\number
+	.endr
+	.irp	number, 8, 9, 10, 11, 12, 13, 14, 15, 16
+	.cfi_escape 0x10, \number, 3, 0x73, 8*\number & 0x7f | 0x80, 8*\number >> 7
+	.endr
+	mov	%rsi, %rax
+	mov	%rdx, %rdi
+	mov	%rcx, %rsi
+	call	*%rax
+	pop	%rbx
+	.cfi_endproc
+	.cfi_startproc
+	ret
+	.cfi_endproc
+	.size	edge_walk_from, .-edge_walk_from
 
 /*
  * The start of a new thread, instead of the program's function:
@@ -301,10 +340,7 @@ arch_syscall_returns:
  *     mcount       rbp: its frame, whose return address is at 8(rbp)
  *     __fentry__   at its first instruction: the return address is at 8(rsp)
  */
-	.macro	COUNT_ARC from, offset, number
-	.cfi_startproc
-	_CET_ENDBR
-	ELSE_NEXT \number
+	.macro	COUNT_ARC from, offset
 	cmpb	$0, monitor_counts_arcs(%rip)
 	jne	2f
 	ret
@@ -314,9 +350,15 @@ arch_syscall_returns:
 	.cfi_adjust_cfa_offset 8
 	.endr
 	.cfi_rel_offset rbx, 0
-	mov	\offset(%\from), %rdi
-	mov	72(%rsp), %rsi
-	mov	%rsp, %rbx
+	lea	\offset(%\from), %rcx
+	mov	(%rcx), %rdi
+	mov	%r11, %rsi
+	lea	arch_returned(%rip), %rax
+	cmp	%rax, %rdi
+	jne	3f
+	MIRROR	rcx			/* the function returns to shim first */
+	mov	(%rcx), %rdi
+3:	mov	%rsp, %rbx
 	.cfi_def_cfa_register rbx
 	and	$-16, %rsp
 	call	monitor_count_arc
@@ -337,12 +379,35 @@ arch_syscall_returns:
 	.type	__fentry__, @function
 mcount:
 _mcount:
-	COUNT_ARC rbp, 8, 3
+	.cfi_startproc
+	_CET_ENDBR
+	ELSE_NEXT 3
+	mov	(%rsp), %r11
+	.p2align 4
+	.globl	edge_count_call
+	.hidden	edge_count_call
+	.type	edge_count_call, @function
+edge_count_call:			/* r11: what would be mcount's return address */
+	COUNT_ARC rbp, 8
+	.size	edge_count_call, .-edge_count_call
 	.size	mcount, .-mcount
 	.size	_mcount, .-_mcount
 	.p2align 4
 __fentry__:
-	COUNT_ARC rsp, 80, 4
+	.cfi_startproc
+	_CET_ENDBR
+	ELSE_NEXT 4
+	mov	(%rsp), %r11
+	COUNT_ARC rsp, 80
 	.size	__fentry__, .-__fentry__
+	.p2align 4
+	.globl	edge_count_entry
+	.hidden	edge_count_entry
+	.type	edge_count_entry, @function
+edge_count_entry:			/* r11: as above; the return address is at 24(rsp) */
+	.cfi_startproc
+	_CET_ENDBR
+	COUNT_ARC rsp, 96
+	.size	edge_count_entry, .-edge_count_entry
 
 	.section .note.GNU-stack, "", @progbits

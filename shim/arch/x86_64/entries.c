@@ -177,6 +177,105 @@ void patched_put(unsigned char *thunk, const struct patched_code *code)
 		thunk[PATCHED_ORIGINAL + i] = code->original[i];
 }
 
+/*
+ * In the place of 48 and what follows:
+ *
+ *     48 pop 8(%rbp)        the address to return to, which shim_entry_replace has pushed
+ *     51 jmp 66
+ *     53 mov (32), %r11     PATCHED_MOVED: the mark is off
+ *     60 call *(72)
+ *     66 jmp *(32)
+ *     72 counter
+ */
+void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
+			void (*counter)(void))
+{
+	static const unsigned char rest[24] = {
+		0x8f, 0x45, 0x08, 0xeb, 0x0d, 0x4c, 0x8b, 0x1d, 0, 0, 0, 0,
+		0xff, 0x15, 0,	  0,	0,    0,    0xff, 0x25, 0, 0, 0, 0
+	};
+
+	patched_put(thunk, code);
+	for (unsigned i = 0; i < sizeof(rest); i++)
+		thunk[48 + i] = rest[i];
+	put_distance(thunk + 56, thunk + 32);
+	put_distance(thunk + 62, thunk + 72);
+	put_distance(thunk + 68, thunk + 32);
+	__builtin_memcpy(thunk + 72, &counter, sizeof(counter));
+}
+
+/*
+ *     48 jmp 76
+ *     53 lea -16(%rsp), %rsp     PATCHED_MOVED: the mark is off
+ *     58 mov (32), %r11
+ *     65 call *(82)
+ *     71 lea 16(%rsp), %rsp
+ *     76 jmp *(32)
+ *     82 counter
+ */
+void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
+			void (*counter)(void))
+{
+	static const unsigned char rest[34] = {
+		0xeb, 0x1a, 0xcc, 0xcc, 0xcc, 0x48, 0x8d, 0x64, 0x24,
+		0xf0, 0x4c, 0x8b, 0x1d, 0,    0,    0,	  0,	0xff,
+		0x15, 0,    0,	  0,	0,    0x48, 0x8d, 0x64, 0x24,
+		0x10, 0xff, 0x25, 0,	0,    0,    0,
+	};
+
+	patched_put(thunk, code);
+	for (unsigned i = 0; i < sizeof(rest); i++)
+		thunk[48 + i] = rest[i];
+	put_distance(thunk + 61, thunk + 32);
+	put_distance(thunk + 67, thunk + 82);
+	put_distance(thunk + 78, thunk + 32);
+	__builtin_memcpy(thunk + 82, &counter, sizeof(counter));
+}
+
+/* push %rbp; mov %rsp, %rbp */
+bool entry_has_frame(const unsigned char *code)
+{
+	size_t size;
+
+	if (entry_is_landing(code, &size))
+		code += size;
+	return code[0] == 0x55 && code[1] == 0x48 &&
+	       ((code[2] == 0x89 && code[3] == 0xe5) ||
+		(code[2] == 0x8b && code[3] == 0xec));
+}
+
+/* mov, add, sub and cmp of a register and a word in memory.  The bytes of a push are often
+ * those of a call and the jump behind it. */
+static bool reads_word(const unsigned char *code)
+{
+	return (code[0] & 0xfb) == 0x48 &&
+	       (code[1] == 0x8b || code[1] == 0x03 || code[1] == 0x2b ||
+		code[1] == 0x3b || code[1] == 0x39);
+}
+
+bool entry_reads_stack(const unsigned char *code, size_t size,
+		       struct stack_read *read)
+{
+	unsigned mode, base;
+	size_t at = 2;
+
+	if (size < ENTRY_READ_SIZE / 2 || !reads_word(code))
+		return false;
+	mode = code[at] >> 6;
+	base = code[at] & 7;
+	at++;
+	if ((base != 4 && base != 5) || mode == 3 || (base == 5 && mode == 0) ||
+	    (base == 4 && code[at++] != 0x24) ||
+	    at + (mode == 2 ? 4 : mode) > size)
+		return false;
+	read->is_stack_pointer = base == 4;
+	read->offset = mode == 1 ? (int8_t)code[at] : 0;
+	if (mode == 2)
+		__builtin_memcpy(&read->offset, code + at,
+				 sizeof(read->offset));
+	return true;
+}
+
 bool patched_is_jump(const unsigned char *code, uintptr_t address,
 		     uintptr_t thunk)
 {

@@ -38,7 +38,8 @@ void libcall_put(unsigned char *thunk, const void *entry,
 	put_distance(thunk + 13, (uintptr_t)entry);
 }
 
-/* call *slot(%rip) and jmp *slot(%rip); or any instruction that ends with the distance. */
+/* call *slot(%rip) and jmp *slot(%rip); mov slot(%rip), a register; or any instruction that
+ * ends with the distance. */
 enum slot_use slot_use_at(const unsigned char *code, uintptr_t address,
 			  uintptr_t *slot)
 {
@@ -46,7 +47,10 @@ enum slot_use slot_use_at(const unsigned char *code, uintptr_t address,
 
 	__builtin_memcpy(&distance, code, sizeof(distance));
 	*slot = address + sizeof(distance) + (uintptr_t)(intptr_t)distance;
-	return code[-2] == 0xff && (code[-1] == 0x15 || code[-1] == 0x25) ?
-		       SLOT_CALLED :
+	if (code[-2] == 0xff && (code[-1] == 0x15 || code[-1] == 0x25))
+		return SLOT_CALLED;
+	return (code[-3] & 0xfb) == 0x48 && code[-2] == 0x8b &&
+			       (code[-1] & 0xc7) == 0x05 ?
+		       SLOT_LOADED :
 		       SLOT_READ;
 }

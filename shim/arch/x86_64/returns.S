@@ -185,6 +185,92 @@ shim_returned:
 	ENTER_OTHERWISE 1
 	MARK_END returns_enter_kept
 
+/* A call of __fentry__: the same after its work. */
+	MARK_BEGIN returns_enter_fentry, 4, ".cfi_startproc; .cfi_def_cfa_offset 16"
+	MARK_PUSH r11
+	mov	24(%r11), %r11
+	call	*mcount_entry_counter(%rip)
+	MARK_POP r11
+	jmp	returns_enter_kept
+	MARK_END returns_enter_fentry
+
+/*
+ * A call of mcount, in a function whose frame is complete: the slot of its return address is
+ * above the word that rbp points to.  The thunk has pushed r11, which is free.  The frame that
+ * hooks get is above that word, as for a call of a hook here:
+ *
+ *     (rsp+80)  the hook's frame
+ *     (rsp+72)  the word below it, which takes the code behind the call of mcount
+ *     (rsp)     the thunk
+ */
+	MARK_BEGIN returns_enter_mcount, 6, .cfi_startproc
+	push	24(%r11)
+	.cfi_adjust_cfa_offset 8
+	pop	(%rsp)
+	.cfi_adjust_cfa_offset -8
+	MARK_PUSH rcx, rdx, rsi, rdi, r8, r9, rax, r10, r11
+	mov	24(%r11), %r11
+	call	*mcount_counter(%rip)
+	mov	(%rsp), %r11
+	mov	returns_window@gottpoff(%rip), %rax
+	lea	8(%rbp), %rcx
+	mov	%rcx, %r8
+	xor	%fs:(%rax), %r8
+	shr	$20, %r8
+	jnz	4f			/* another part of the stack */
+1:	mov	8(%rbp), %rsi
+	mov	16(%r11), %rdi
+	lea	80(%rsp), %rdx
+	lea	arch_returned(%rip), %rax
+	MIRROR	rcx
+	cmp	%rax, %rsi
+	je	3f
+	mov	%rsi, (%rcx)
+	mov	%rdi, 8(%rcx)
+	call	*returns_hook_of_mcount(%rip)
+	.cfi_remember_state
+	MARK_POP r11, r10, rax, r9, r8, rdi, rsi, rdx, rcx
+	lea	8(%r11), %r11
+	jmp	shim_entry_replace
+	.cfi_restore_state
+
+	/* A tail call, as for an entry. */
+3:	mov	(%rcx), %rsi
+	mov	8(%rcx), %r8
+	mov	%rdi, 8(%rcx)
+	mov	%r8, %rdi
+	mov	%rsi, 72(%rsp)
+	call	*returns_hooks+16(%rip)
+	mov	(%rsp), %r11
+	lea	8(%rbp), %rcx
+	MIRROR	rcx
+	mov	24(%r11), %rax
+	mov	(%rcx), %rsi
+	mov	%rax, 72(%rsp)
+	mov	16(%r11), %rdi
+	lea	80(%rsp), %rdx
+	call	*returns_hook_of_mcount(%rip)
+2:	.cfi_remember_state
+	MARK_POP r11, r10, rax, r9, r8, rdi, rsi, rdx, rcx
+	lea	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	notrack	jmp *24(%r11)
+	.cfi_restore_state
+
+4:	mov	%rcx, %rdi
+	call	returns_open
+	mov	(%rsp), %r11
+	lea	8(%rbp), %rcx
+	cmp	$1, %eax
+	je	1b
+	jb	2b			/* not recorded, and counted */
+	mov	8(%rbp), %rsi
+	mov	16(%r11), %rdi
+	lea	80(%rsp), %rdx
+	call	*returns_hook_of_mcount(%rip)	/* without its end */
+	jmp	2b
+	MARK_END returns_enter_mcount
+
 /* The hook if no profiler wants calls. */
 	MARK_BEGIN returns_nothing, 4, .cfi_startproc
 	ret
@@ -251,6 +337,7 @@ shim_returned:
 	.endm
 
 	PLAN	returns_plan_enter, 0
+	PLAN	returns_plan_mcount, 3	/* RETURNS_MCOUNT */
 	PLAN	returns_plan_leave, 1
 	PLAN	returns_plan_tailcall, 2
 

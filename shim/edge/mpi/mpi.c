@@ -8,10 +8,16 @@
  * or int.  The wrappers pass the registers and the stack slots on as they are, so they
  * need no header of MPI, and serve both.  If a profiler records messages, the notes below
  * tell it about them; only messages.c looks at what the arguments mean.
+ *
+ * Fortran's functions call those of C: MPI_Send in MPICH, PMPI_Send in OpenMPI and in half of
+ * MPICH's module mpi_f08.  So the PMPI_ functions of this file are wrappers, too, but only
+ * for callers in the libraries for Fortran.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "edge/mpi/messages.h"
 
@@ -68,6 +74,51 @@ OUR void *mpi_find(const char *name)
 OUR void *mpi_find_object(const char *name)
 {
 	return find(RTLD_DEFAULT, name);
+}
+
+/* --- Fortran --- */
+
+static uintptr_t fortran_begin, fortran_size;
+
+static OUR int has_fortran(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	return strncmp(name, "libmpi_mpifh", 12) == 0 || /* also -gfortran */
+	       strncmp(name, "libmpichfort.so", 15) == 0;
+}
+
+static OUR int take_fortran(struct dl_phdr_info *object, size_t size,
+			    void *unused)
+{
+	uintptr_t end = 0;
+
+	(void)size;
+	(void)unused;
+	if (!has_fortran(object->dlpi_name))
+		return 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD)
+			end = segment->p_vaddr + segment->p_memsz;
+	}
+	fortran_begin = object->dlpi_addr;
+	__atomic_store_n(&fortran_size, end, __ATOMIC_RELEASE);
+	return 1;
+}
+
+/* A program that is linked to the library has it before its first call of MPI. */
+static __attribute__((constructor)) OUR void find_fortran(void)
+{
+	dl_iterate_phdr(take_fortran, NULL);
+}
+
+static inline OUR int is_fortran(const void *caller)
+{
+	return (uintptr_t)caller - fortran_begin <
+	       __atomic_load_n(&fortran_size, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -293,13 +344,26 @@ union kept {
 		__atomic_store_n(&real, call, __ATOMIC_RELAXED); \
 	}
 
+#define FOR_FORTRAN(name, count) \
+	int own_##name(PARAMETERS##count) \
+		__attribute__((alias("MPI_" #name), visibility("hidden"))); \
+	EXPORT int PMPI_##name(PARAMETERS##count); \
+	EXPORT OUR int PMPI_##name(PARAMETERS##count) \
+	{ \
+		FIND(name, count) \
+		if (is_fortran(__builtin_return_address(0))) \
+			return own_##name(ARGUMENTS##count); \
+		return call ? call(ARGUMENTS##count) : FAILED; \
+	}
+
 #define MPI(name, count) \
 	EXPORT int MPI_##name(PARAMETERS##count); \
 	EXPORT int MPI_##name(PARAMETERS##count) \
 	{ \
 		FIND(name, count) \
 		return call ? call(ARGUMENTS##count) : FAILED; \
-	}
+	} \
+	FOR_FORTRAN(name, count)
 
 #define NOTED_AS(kind, name, count, note) \
 	EXPORT int MPI_##name(PARAMETERS##count); \
@@ -323,7 +387,8 @@ union kept {
 			AFTER_##note \
 		} \
 		return r; \
-	}
+	} \
+	FOR_FORTRAN(name, count)
 
 #define NOTED(name, count, note) \
 	NOTED_AS(SHIM_MESSAGE_COLLECTIVE, name, count, note)

@@ -1,0 +1,135 @@
+/*
+ * Finds calls of mcount and __fentry__ by the slots that they go through.  Only functions that
+ * begin with the usual frame can be marks of mcount: gcc makes a copy of the return address in
+ * functions whose stack it aligns to more than 16 bytes.
+ */
+#include "sources/mcount.h"
+
+#include "dispatch/find_sites.h"
+#include "dispatch/hook_table.h"
+#include "dispatch/plan.h"
+#include "dispatch/scan.h"
+#include "image/image.h"
+#include "os/lookup.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/log.h"
+#include "sources/entry_code.h"
+#include "sources/marks.h"
+#include "sources/own_return.h"
+
+#include <shim/banned.h>
+
+#define BEGIN_SIZE 8 /* of the code that entry_has_frame reads */
+
+struct search {
+	struct source_image *image;
+	source_add *add;
+	struct source_image before; /* with the marks that were found before */
+	uintptr_t last;		    /* the function of the last mark */
+	bool is_entry;		    /* of __fentry__ */
+	uint32_t refused;
+	uint32_t use_return;
+	int result;
+};
+
+static bool is_usual(const struct search *search, uintptr_t address,
+		     uintptr_t function)
+{
+	unsigned char begin[BEGIN_SIZE];
+
+	if (search->is_entry)
+		return address - function <= 4;
+	return sys_peek((const void *)function, begin, sizeof(begin)) == 0 &&
+	       entry_has_frame(begin);
+}
+
+static bool take_call(void *argument, uintptr_t address, uint32_t size,
+		      uintptr_t function)
+{
+	struct search *search = argument;
+
+	search->before.marks = search->image->marks;
+	if (function == search->last ||
+	    marks_find_function(&search->before, function))
+		return true;
+	if (!is_usual(search, address, function)) {
+		search->refused++;
+		return true;
+	}
+	search->last = function;
+	if (own_return_is_read(function)) {
+		search->use_return++;
+		return true;
+	}
+	search->result = search->add(
+		search->image,
+		&(struct found_mark){ SHIM_SOURCE_MCOUNT, PLAN_ENTER, address,
+				      function, (uint8_t)size });
+	return search->result == 0;
+}
+
+static void say_refused(const struct search *search,
+			const struct image_entry *entry)
+{
+	char number[24];
+	struct text text;
+
+	if (search->refused == 0)
+		return;
+	text_init(&text, number, sizeof(number));
+	text_add_number(&text, search->refused);
+	log_line("%s: %s functions that call mcount have no frame pointer at "
+		 "their beginning, and are not recorded (compile with -pg "
+		 "-mfentry)",
+		 entry->path, number);
+}
+
+/* Calls may reach another definition: the program's, or after an attach libc's. */
+static bool calls_reach_shim(void)
+{
+	return !lookup_was_attached() &&
+	       image_is_ours((uintptr_t)lookup_first("mcount")) &&
+	       image_is_ours((uintptr_t)lookup_first("_mcount")) &&
+	       image_is_ours((uintptr_t)lookup_first("__fentry__"));
+}
+
+static int find_calls(struct source_image *image,
+		      const struct image_entry *entry, bool is_entry,
+		      source_add *add)
+{
+	struct search search = { .image = image,
+				 .add = add,
+				 .before = *image,
+				 .is_entry = is_entry };
+	struct call_sites_image memory = { .start = image->start,
+					   .end = image->end,
+					   .frames = entry->frames,
+					   .may_go = image->may_go };
+	uintptr_t slots[SCAN_SLOTS_MAX];
+	unsigned count = hook_table_mcount_slots(
+		image->start, image->end, is_entry, slots, SCAN_SLOTS_MAX);
+	int r;
+
+	if (count == 0 || !calls_reach_shim())
+		return 0;
+	r = sites_search(&memory, slots, count, take_call, &search);
+	say_refused(&search, entry);
+	own_return_say(image, search.use_return);
+	return r < 0 ? r : search.result;
+}
+
+int mcount_find(struct source_image *image, source_add *add)
+{
+	struct image_entry *entry;
+	int r = 0;
+
+	if (!entry_is_known() || !mcount_counter)
+		return 0;
+	image_pin();
+	entry = image_find(image->start);
+	for (unsigned is_entry = 0; entry && r == 0 && is_entry < 2; is_entry++)
+		r = find_calls(image, entry, is_entry, add);
+	image_unpin();
+	return r;
+}
