@@ -70,6 +70,13 @@ Test(config, what_is_no_setting_is_logged, .init = clear)
 	cr_assert(strstr(log_text(), "SHIMMER") == NULL);
 }
 
+Test(config, a_relative_directory_is_logged, .init = clear)
+{
+	setenv("SHIM_DIR", "./x", 1);
+	config_read();
+	cr_assert(strstr(log_text(), "SHIM_DIR is no absolute path") != NULL);
+}
+
 Test(config, a_setting_is_no_unknown_one, .init = clear)
 {
 	setenv("SHIM_PROFILE", "calltree", 1);

@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void switch_steps(void)
 }
 
 /* This was seen to fail without the count next to the head of the list. */
-Test(context_buffers, a_signal_never_makes_one_buffer_two, .timeout = 60)
+Test(context_buffers, a_signal_never_makes_one_buffer_two, .timeout = 300)
 {
 	struct sigaction action = { .sa_handler = on_step };
 	char *buffers[8];

@@ -204,7 +204,7 @@ Test(faults, a_run_without_any_records_all, .init = set_up)
 static void fail_each(unsigned turn, bool for_good)
 {
 	static char names[sizeof(outcome->names)];
-	unsigned calls, peeks = 0, stride;
+	unsigned calls, count[256] = { 0 }, stride;
 	unsigned errors_count = COUNT(errors) - for_good;
 
 	run_apart(0, 0, false, profiles[0]);
@@ -213,11 +213,14 @@ static void fail_each(unsigned turn, bool for_good)
 	memcpy(names, outcome->names, sizeof(names));
 	cr_assert(lt(uint, calls, sizeof(names)));
 	for (unsigned n = 1; n <= calls; n++)
-		peeks += names[n] == 'p';
-	/* There are thousands of similar calls of peek: 50 are enough. */
-	stride = peeks / 50 + 1;
+		count[(unsigned char)names[n]]++;
 	for (unsigned n = 1; n <= calls; n++) {
-		if (names[n] == 'p' && (n + turn) % stride != 0)
+		/* There are thousands of similar calls of peek, and hundreds of
+		 * time_ns: 50 are enough. */
+		stride = strchr("pt", names[n]) ?
+				 count[(unsigned char)names[n]] / 50 + 1 :
+				 1;
+		if ((n + turn) % stride != 0)
 			continue;
 		expect_nothing_missing(n, errors[(n / 3 + turn) % errors_count],
 				       for_good,

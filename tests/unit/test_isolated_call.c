@@ -144,7 +144,7 @@ static int spin(void *unused)
 	return 0;
 }
 
-Test(apart, what_never_ends_is_ended, .timeout = 60)
+Test(apart, what_never_ends_is_ended, .timeout = 300)
 {
 	int result;
 

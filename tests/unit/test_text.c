@@ -174,3 +174,27 @@ Test(characters, are_decoded_within_the_bytes_there_are)
 		cr_expect(eq(u32, character, all[i].character));
 	}
 }
+
+/* Controls, and what reverses text or has no width. */
+Test(characters, harmful_ones_are_those_of_seven_ranges)
+{
+	static const struct {
+		uint32_t first, last;
+	} harmful[] = {
+		{ 0, 0x1f },	    { 0x7f, 0x9f },	{ 0x61c, 0x61c },
+		{ 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 },
+		{ 0xfeff, 0xfeff },
+	};
+	unsigned range = 0;
+
+	for (uint32_t c = 0; c <= 0x10ffff; c++) {
+		bool is_in = range < sizeof(harmful) / sizeof(*harmful) &&
+			     c >= harmful[range].first;
+
+		if (character_is_harmless(c) == is_in)
+			cr_fail("%#x is taken for %s", c,
+				is_in ? "harmless" : "harmful");
+		range += is_in && c == harmful[range].last;
+	}
+	cr_expect(eq(uint, range, sizeof(harmful) / sizeof(*harmful)));
+}
