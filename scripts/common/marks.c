@@ -54,10 +54,11 @@ static void copy_build_id(struct marks *marks, struct piece note)
 	memcpy(marks->build_id, note.start + head, marks->build_id_size);
 }
 
-/* Whether the file refers to the hooks.  libc defines them. */
-static bool has_undefined(struct piece symbols, struct piece names)
+/* Whether the file refers to @name, which libc defines. */
+static bool has_undefined(struct piece symbols, struct piece names,
+			  const char *name)
 {
-	static const char hook[] = "__cyg_profile_func_enter";
+	size_t size = strlen(name) + 1;
 	Elf64_Sym symbol;
 
 	for (size_t at = 0; at + sizeof(symbol) <= symbols.size;
@@ -65,9 +66,8 @@ static bool has_undefined(struct piece symbols, struct piece names)
 		memcpy(&symbol, symbols.start + at, sizeof(symbol));
 		if (symbol.st_shndx == SHN_UNDEF &&
 		    symbol.st_name < names.size &&
-		    names.size - symbol.st_name >= sizeof(hook) &&
-		    memcmp(names.start + symbol.st_name, hook, sizeof(hook)) ==
-			    0)
+		    names.size - symbol.st_name >= size &&
+		    memcmp(names.start + symbol.st_name, name, size) == 0)
 			return true;
 	}
 	return false;
@@ -125,7 +125,12 @@ static bool read_sections(struct marks *marks, struct piece file)
 			look_at(marks, &dynamic, names.start + section.sh_name,
 				piece);
 	}
-	marks->calls_hooks = has_undefined(dynamic.symbols, dynamic.names);
+	marks->calls_hooks = has_undefined(dynamic.symbols, dynamic.names,
+					   "__cyg_profile_func_enter");
+	marks->calls_mcount =
+		has_undefined(dynamic.symbols, dynamic.names, "mcount") ||
+		has_undefined(dynamic.symbols, dynamic.names, "_mcount") ||
+		has_undefined(dynamic.symbols, dynamic.names, "__fentry__");
 	return true;
 }
 
@@ -163,7 +168,8 @@ bool marks_any(const struct marks *marks)
 {
 	return marks->calls_hooks ||
 	       (marks->is_usable &&
-		(marks->functions > 0 || marks->entries > 0));
+		(marks->functions > 0 || marks->entries > 0 ||
+		 marks->calls_mcount));
 }
 
 const char *marks_text(const struct marks *marks, char *text, size_t size)
@@ -180,8 +186,12 @@ const char *marks_text(const struct marks *marks, char *text, size_t size)
 					   "XRay: %u functions, %u sleds",
 					   marks->functions, marks->sleds);
 	if (marks->entries && length < size)
-		snprintf(text + length, size - length,
-			 "%s%u entries with no-ops or __fentry__",
-			 length > 0 ? ", " : "", marks->entries);
+		length += (size_t)snprintf(
+			text + length, size - length,
+			"%s%u entries with no-ops or __fentry__",
+			length > 0 ? ", " : "", marks->entries);
+	if (marks->calls_mcount && length < size)
+		snprintf(text + length, size - length, "%s-pg",
+			 length > 0 ? ", " : "");
 	return text;
 }

@@ -14,6 +14,7 @@ struct marks {
 	uint32_t sleds; /* of these functions: entries, returns, tail calls */
 	/* No-ops of -fpatchable-function-entry, or what -mrecord-mcount lists. */
 	uint32_t entries;
+	bool calls_mcount; /* -pg: uncounted */
 	size_t build_id_size;
 	unsigned char build_id[64];
 };

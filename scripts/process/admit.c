@@ -109,6 +109,7 @@ static void find_code(struct attach *attach)
 		.syscall = remote_symbol(remote, libc, "syscall"),
 	};
 	attach->remote.code = &attach->code;
+	attach->fork_lock = attach_fork_lock(attach);
 }
 
 /* Finds libc, and dies if the process has another one, or none. */

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "common/running.h"
 #include "process/attach.h"
+#include "process/remote_symbols.h"
 #include "process/steps.h"
 
 #define CONTROL_S 5 /* for the socket of `profrun ctl` */
@@ -49,6 +50,8 @@ static size_t put_settings(const struct attach *attach,
 		fprintf(out, "SHIM_PROFILE=%s%c", options->profile, 0);
 	if (options->filter)
 		fprintf(out, "SHIM_FILTER=%s%c", options->filter, 0);
+	if (options->libcalls)
+		fprintf(out, "SHIM_LIBCALLS=%s%c", options->libcalls, 0);
 	if (options->has_control)
 		fprintf(out, "SHIM_CONTROL=1%c", 0);
 	fputc(0, out);
@@ -61,16 +64,56 @@ static size_t put_settings(const struct attach *attach,
 static void say_done(const struct attach *attach, bool is_quiet,
 		     const char *what)
 {
-	char time[SHORT_TEXT], threads[64] = "one of its threads was";
+	char time[SHORT_TEXT], others[64] = "";
+	const char *shown = human_ns(time, (double)attach->others.stopped_ns);
 
 	if (is_quiet)
 		return;
-	if (attach->stopped_threads > 1)
-		snprintf(threads, sizeof(threads), "%u of its threads were",
-			 attach->stopped_threads);
-	fprintf(stderr, "profrun: %s process %d (%s); %s stopped for %s\n",
-		what, (int)attach->target.pid, attach->target.name, threads,
-		human_ns(time, (double)attach->stopped_ns));
+	if (attach->stopped_threads > 0)
+		snprintf(others, sizeof(others), ", %u other%s for %s",
+			 attach->stopped_threads,
+			 attach->stopped_threads == 1 ? "" : "s", shown);
+	fprintf(stderr,
+		"profrun: %s process %d (%s); one of its threads was stopped "
+		"for %s%s\n",
+		what, (int)attach->target.pid, attach->target.name,
+		human_ns(time, (double)attach->stopped_ns), others);
+}
+
+/* Whether `profrun ctl` reaches the process. */
+static bool has_control(const struct attach *attach)
+{
+	char directory[PATH_MAX];
+
+	return running_recording(attach->target.pid, directory) &&
+	       access(keep_format("%s/control", directory), F_OK) == 0;
+}
+
+/* What a detach leaves: threads may be in it. */
+static void say_stays(struct attach *attach, uint64_t shim)
+{
+	uint64_t at = remote_symbol(&attach->remote, shim,
+				    "profrun_attach_mapped");
+	const struct space *space = &attach->memory.space;
+	uint64_t bytes = 0;
+	char text[SHORT_TEXT];
+	uint32_t i, count = 0;
+	bool changed;
+
+	/* The process may end now. */
+	if (!at || !remote_read(&attach->remote, at, &bytes, sizeof(bytes)) ||
+	    !process_memory_read(&attach->memory, &changed))
+		return;
+	fprintf(stderr, "profrun: mapped in it stay ");
+	for (i = 0; i < space->module_count; i++)
+		if (!strncmp(space->modules[i].name, "libshim", 7))
+			fprintf(stderr, "%s%s", count++ ? ", " : "",
+				space->modules[i].name);
+	fprintf(stderr, "%s and %s of recordings and tables%s\n",
+		count > 1 ? "," : "", human_bytes(text, bytes),
+		has_control(attach) ?
+			"; two threads serve `profrun ctl`, on stacks of their own" :
+			"");
 }
 
 /* Continues after a detach. */
@@ -80,9 +123,11 @@ static void go_on(struct attach *attach, uint64_t shim,
 	char directory[PATH_MAX], *slash;
 	int32_t result;
 
-	if (options->has_control || options->profile || options->filter)
+	if (options->has_control || options->profile || options->filter ||
+	    options->libcalls)
 		die("process %d (%s) was recorded before: without -o it continues "
-		    "that recording, with its profilers, filter and control",
+		    "that recording, with its profilers, filter, library calls "
+		    "and control",
 		    (int)attach->target.pid, attach->target.name);
 	if (!running_recording(attach->target.pid, directory))
 		die("process %d (%s): it has no recording that can go on: "
@@ -93,8 +138,10 @@ static void go_on(struct attach *attach, uint64_t shim,
 	strcpy(attach->directory, directory);
 	attach_stop(attach);
 	attach_map_stack(attach, 1);
+	attach_send_call(attach, shim);
 	result = attach_call_shim(attach, shim, "profrun_attach_start",
-				  attach->stack + ATTACH_STACK_SIZE);
+				  attach->stack + ATTACH_STACK_SIZE,
+				  "it records");
 	attach_finish(attach);
 	if (result < 0)
 		die("process %d (%s): shim does not start again (%#x)",
@@ -134,8 +181,14 @@ static void begin(struct attach *attach, const struct attach_options *options,
 		die("process %d (%s): the library is not where it was loaded",
 		    (int)attach->target.pid, attach->target.name);
 	}
+	if (!loaded)
+		attach_await_forks(attach);
+	attach_note_unused(NULL);
+	attach_send_call(attach, shim);
 	result = attach_call_shim(attach, shim, "profrun_attach_start",
-				  attach->stack + ATTACH_STACK_SIZE);
+				  attach->stack + ATTACH_STACK_SIZE,
+				  "it records");
+	attach_note_unused(attach);
 	if (result == (int32_t)SHIM_E_INVALIDARG)
 		remote_read(&attach->remote, attach->stack + ATTACH_STACK_SIZE,
 			    reason, sizeof(reason));
@@ -153,15 +206,6 @@ static void begin(struct attach *attach, const struct attach_options *options,
 		    (unsigned)result);
 	}
 	attach_note_unused(NULL);
-}
-
-/* Whether `profrun ctl` reaches the process. */
-static bool has_control(const struct attach *attach)
-{
-	char directory[PATH_MAX];
-
-	return running_recording(attach->target.pid, directory) &&
-	       access(keep_format("%s/control", directory), F_OK) == 0;
 }
 
 /* The process makes the socket again in another recording, within a second. */
@@ -196,6 +240,7 @@ int attach_begin(const struct attach_options *options, int pid,
 	static struct attach attach;
 	uint64_t shim;
 
+	attach.wait_ns = options->wait_ns;
 	attach_open(&attach, pid, options->is_forced);
 	shim = attach_find_shim(&attach);
 	if (!shim) {
@@ -225,12 +270,13 @@ int attach_begin(const struct attach_options *options, int pid,
 	return 0;
 }
 
-int attach_end(int pid, bool is_quiet)
+int attach_end(int pid, bool is_quiet, uint64_t wait_ns)
 {
 	static struct attach attach;
 	uint64_t shim;
 	int32_t result;
 
+	attach.wait_ns = wait_ns;
 	attach_open(&attach, pid, true);
 	shim = attach_find_shim(&attach);
 	if (!shim || attach_read_state(&attach, shim) != SHIM_ATTACH_RECORDS)
@@ -238,14 +284,17 @@ int attach_end(int pid, bool is_quiet)
 		    attach.target.name);
 	attach_stop(&attach);
 	attach_map_stack(&attach, 1);
-	result = attach_call_shim(&attach, shim, "profrun_attach_stop", 0);
+	result = attach_call_shim(&attach, shim, "profrun_attach_stop", 0,
+				  "the recording is whole");
 	attach_finish(&attach);
 	/* The thread of a profrun that was killed may have been faster. */
 	if (result < 0 &&
 	    attach_read_state(&attach, shim) != SHIM_ATTACH_DETACHED)
 		die("process %d (%s): shim does not stop (%#x)", pid,
 		    attach.target.name, (unsigned)result);
-	attach_close(&attach);
 	say_done(&attach, is_quiet, "detached from");
+	if (!is_quiet)
+		say_stays(&attach, shim);
+	attach_close(&attach);
 	return 0;
 }

@@ -20,6 +20,12 @@ _Noreturn void attach_call_failed(struct attach *attach,
 		die("process %d (%s): the thread's stack has no room for the "
 		    "call (try again)",
 		    pid, attach->target.name);
+	if (result == REMOTE_SLOW)
+		die("process %d (%s): a thread waits for a lock that the "
+		    "program holds, more than %.0f s.  It goes on alone; "
+		    "then %s (--wait TIME for more)",
+		    pid, attach->target.name, (double)attach->wait_ns * 1e-9,
+		    attach->then);
 	if (result == REMOTE_LATE)
 		die("process %d (%s): profrun got no processor for a second, so "
 		    "the thread went on (try again)",
@@ -27,6 +33,22 @@ _Noreturn void attach_call_failed(struct attach *attach,
 	die("process %d (%s) ended, or executed another program, while shim was "
 	    "attached",
 	    pid, attach->target.name);
+}
+
+static uint64_t make_call(struct attach *attach,
+			  const struct remote_function *function)
+{
+	uint64_t result = 0;
+	enum remote_result done = REMOTE_GONE;
+
+	attach_share(attach);
+	attach->remote.limit_ns = attach->then ? attach->wait_ns : 0;
+	if (function->address)
+		done = remote_call(&attach->remote, function, &result);
+	if (done != REMOTE_DONE)
+		attach_call_failed(attach, done);
+	attach->then = NULL;
+	return result;
 }
 
 static uint64_t call(struct attach *attach, const char *name, uint64_t first,
@@ -39,14 +61,8 @@ static uint64_t call(struct attach *attach, const char *name, uint64_t first,
 		.arguments = { first, second, third, fourth, fifth },
 		.stack = attach->stack ? attach->stack + ATTACH_STACK_SIZE : 0,
 	};
-	uint64_t result = 0;
-	enum remote_result done = REMOTE_GONE;
 
-	if (function.address)
-		done = remote_call(&attach->remote, &function, &result);
-	if (done != REMOTE_DONE)
-		attach_call_failed(attach, done);
-	return result;
+	return make_call(attach, &function);
 }
 
 void attach_finish(struct attach *attach)
@@ -54,6 +70,7 @@ void attach_finish(struct attach *attach)
 	uint64_t stack = attach->stack;
 
 	attach->stack = 0;
+	others_release(&attach->others, attach->target.pid);
 	if (stack)
 		call(attach, "munmap", stack, attach->stack_size, 0, 0, 0);
 	remote_write(&attach->remote, attach->errno_at, &attach->thread_errno,
@@ -108,25 +125,34 @@ uint32_t attach_read_state(struct attach *attach, uint64_t shim)
 	return state;
 }
 
+void attach_send_call(struct attach *attach, uint64_t shim)
+{
+	const struct user_regs_struct *now = &attach->remote.registers;
+	struct shim_attach_call call = {
+		.arguments = { now->rdi, now->rsi, now->rdx, now->r10, now->r8,
+			       now->r9 },
+		.stack_pointer = now->rsp,
+	};
+	uint64_t at = remote_symbol(&attach->remote, shim,
+				    "profrun_attach_call");
+
+	if (remote_open_call(&attach->remote, &call.number, &call.next))
+		call.tid = (uint64_t)attach->remote.tid;
+	if (at)
+		remote_write(&attach->remote, at, &call, sizeof(call));
+}
+
 int32_t attach_call_shim(struct attach *attach, uint64_t shim, const char *name,
-			 uint64_t argument)
+			 uint64_t argument, const char *then)
 {
 	const struct remote_function function = {
 		.address = remote_symbol(&attach->remote, shim, name),
 		.arguments = { argument },
 		.stack = attach->stack + ATTACH_STACK_SIZE,
 	};
-	uint64_t result = 0;
-	enum remote_result done = REMOTE_GONE;
 
-	/* Until it is done, all threads would wait for shim's lock again and again. */
-	if (attach->stopped_threads > 0)
-		attach_stop_others(attach);
-	if (function.address)
-		done = remote_call(&attach->remote, &function, &result);
-	if (done != REMOTE_DONE)
-		attach_call_failed(attach, done);
-	return (int32_t)result;
+	attach->then = then;
+	return (int32_t)make_call(attach, &function);
 }
 
 /* Reads the text that dlerror returns in the process. */
@@ -146,8 +172,11 @@ void attach_load(struct attach *attach)
 	const char *path = attach_library(attach);
 	char reason[256];
 
-	if (!remote_write(&attach->remote, attach->stack + ATTACH_STACK_SIZE,
-			  path, strlen(path) + 1) ||
+	if (remote_write(&attach->remote, attach->stack + ATTACH_STACK_SIZE,
+			 path, strlen(path) + 1))
+		attach->then =
+			"shim is loaded, and records nothing: attach again";
+	if (!attach->then ||
 	    call(attach, "dlopen", attach->stack + ATTACH_STACK_SIZE,
 		 RTLD_NOW | RTLD_LOCAL, 0, 0, 0) != 0)
 		return;

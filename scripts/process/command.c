@@ -174,9 +174,12 @@ static const char attach_help[] =
 	"  -p, --profile NAME[:ARGS]  what to record (repeat it); default: calltree\n"
 	"  -o, --output DIR           default: profrun.NAME.PID; %p %n %h as for profrun\n"
 	"  -F, --filter SPEC          which functions\n"
+	"      --libcalls[=LIST]      record the program's calls of libraries' functions, or\n"
+	"                             those that LIST chooses\n"
 	"      --control              `profrun ctl PID` works\n"
 	"      --force                also if the process filters its system calls\n"
 	"      --for TIME             with record --pid: 1.5s, 20ms\n"
+	"      --wait TIME            the longest wait for the process's locks (30s)\n"
 	"  -q, --quiet                no messages\n"
 	"  -h, --help                 show this text\n";
 
@@ -184,15 +187,18 @@ static const char detach_help[] =
 	"Usage: profrun detach PID\n\n"
 	"Ends the recording of a process that `profrun attach` has begun.  Returns when it\n"
 	"is complete.  The program goes on, and can be attached to again.\n\n"
-	"  -q, --quiet   no messages\n"
-	"  -h, --help    show this text\n";
+	"      --wait TIME  the longest wait for the process's locks (30s)\n"
+	"  -q, --quiet      no messages\n"
+	"  -h, --help       show this text\n";
 
 enum {
 	OPTION_PID = 512,
 	OPTION_FOR,
+	OPTION_WAIT,
 	OPTION_CONTROL,
 	OPTION_FORCE,
-	OPTION_LIBRARY
+	OPTION_LIBRARY,
+	OPTION_LIBCALLS
 };
 
 static volatile sig_atomic_t is_interrupted;
@@ -251,7 +257,7 @@ static int record_for(const struct attach_options *options, int pid, double ns)
 	wait_for(ns, pid);
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return 0;
-	return attach_end(pid, options->is_quiet);
+	return attach_end(pid, options->is_quiet, options->wait_ns);
 }
 
 static int attach(int argc, char **argv)
@@ -262,15 +268,17 @@ static int attach(int argc, char **argv)
 		{ "filter", required_argument, NULL, 'F' },
 		{ "pid", required_argument, NULL, OPTION_PID },
 		{ "for", required_argument, NULL, OPTION_FOR },
+		{ "wait", required_argument, NULL, OPTION_WAIT },
 		{ "control", no_argument, NULL, OPTION_CONTROL },
 		{ "force", no_argument, NULL, OPTION_FORCE },
 		{ "library", required_argument, NULL, OPTION_LIBRARY },
+		{ "libcalls", optional_argument, NULL, OPTION_LIBCALLS },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	bool is_record = !strcmp(argv[0], "record");
-	struct attach_options options = { .is_quiet = false };
+	struct attach_options options = { .wait_ns = ATTACH_WAIT_NS };
 	const char *process = NULL, *directory;
 	char *items = NULL;
 	double ns = 0;
@@ -286,9 +294,16 @@ static int attach(int argc, char **argv)
 		case 'q': options.is_quiet = true; break;
 		case OPTION_PID: process = optarg; break;
 		case OPTION_FOR: ns = parse_period("for", optarg); break;
+		case OPTION_WAIT:
+			options.wait_ns = (uint64_t)parse_period("wait",
+								 optarg);
+			break;
 		case OPTION_CONTROL: options.has_control = true; break;
 		case OPTION_FORCE: options.is_forced = true; break;
 		case OPTION_LIBRARY: options.library = optarg; break;
+		case OPTION_LIBCALLS:
+			options.libcalls = optarg ? optarg : "program";
+			break;
 		case 'h': print_help(attach_help); break;
 		case ':':
 			die_usage("%s: %s: needs a value", argv[0],
@@ -310,6 +325,8 @@ static int attach(int argc, char **argv)
 		die_usage("%s: '%s' is not a process id", argv[0], process);
 	if (options.output && !options.output[0])
 		die_usage("%s: -o needs a name", argv[0]);
+	if (options.libcalls && !options.libcalls[0])
+		die_usage("%s: --libcalls= needs a list", argv[0]);
 	options.profile = items;
 	return is_record ? record_for(&options, pid, ns) :
 			   attach_begin(&options, pid, &directory);
@@ -318,11 +335,13 @@ static int attach(int argc, char **argv)
 static int detach(int argc, char **argv)
 {
 	static const struct option long_options[] = {
+		{ "wait", required_argument, NULL, OPTION_WAIT },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "library", required_argument, NULL, OPTION_LIBRARY },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
+	uint64_t wait_ns = ATTACH_WAIT_NS;
 	bool is_quiet = false;
 	int option, pid;
 
@@ -331,6 +350,9 @@ static int detach(int argc, char **argv)
 	       -1)
 		switch (option) {
 		case 'q': is_quiet = true; break;
+		case OPTION_WAIT:
+			wait_ns = (uint64_t)parse_period("wait", optarg);
+			break;
 		case OPTION_LIBRARY: break;
 		case 'h': print_help(detach_help); break;
 		default:
@@ -342,7 +364,7 @@ static int detach(int argc, char **argv)
 	pid = parse_pid(argv[optind]);
 	if (!pid)
 		die_usage("detach: '%s' is not a process id", argv[optind]);
-	return attach_end(pid, is_quiet);
+	return attach_end(pid, is_quiet, wait_ns);
 }
 
 static int do_verb(int argc, char **argv)

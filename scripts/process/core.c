@@ -242,6 +242,9 @@ static void add_part(struct core *core, const Elf64_Phdr *header)
 	    header->p_vaddr + header->p_memsz < header->p_vaddr)
 		return;
 	GROW(core->parts, core->part_count, core->part_room);
+	if (header->p_filesz <= UINT64_MAX - header->p_offset &&
+	    header->p_offset + header->p_filesz > core->whole_size)
+		core->whole_size = header->p_offset + header->p_filesz;
 	core->parts[core->part_count++] = (struct core_part){
 		.start = header->p_vaddr,
 		.end = header->p_vaddr + header->p_memsz,
@@ -356,6 +359,11 @@ void core_open(struct core *core, const char *path)
 		    read_at(core->fd, elf.e_phoff + i * sizeof(header), &header,
 			    sizeof(header)))
 			add_part(core, &header);
+	if (core->thread_count && core->size < core->whole_size)
+		warn("%s: is cut off: it has %" PRIu64 " of %" PRIu64
+		     " bytes, so frames may be missing (`ulimit -c unlimited`, or "
+		     "more space on the disk)",
+		     path, core->size, core->whole_size);
 	if (!core->thread_count)
 		die("%s: has no threads: it is truncated or damaged", path);
 	add_missing_parts(core);

@@ -30,8 +30,9 @@ struct core {
 	struct space space; /* first */
 	const char *path;
 	int fd;
-	uint64_t size;
-	char name[64]; /* of the program */
+	uint64_t size,
+		whole_size; /* of the file as it is, and was meant to be */
+	char name[64];	    /* of the program */
 	pid_t pid;
 	int signal;		     /* that ended it; 0: unknown */
 	struct core_thread *threads; /* the thread that died is first */

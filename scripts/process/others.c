@@ -12,13 +12,14 @@
 #include "process/others.h"
 #include "process/stop_wait.h"
 
-#define STOP_NS	 50000000u /* for all of them to stop */
+#define STOP_NS	 1000000u /* for those on a processor to stop */
 #define PAUSE_NS 50000
 
 struct other {
 	pid_t tid;
 	bool is_seized, is_stopped;
-	int status; /* of that stop */
+	bool was_examined; /* by others_release_some() */
+	int status;	   /* of that stop */
 };
 
 void others_add(struct others *others, pid_t tid)
@@ -97,26 +98,40 @@ static bool has_signal(const struct other *other)
 	return other->status >> 16 == 0;
 }
 
-bool others_have(const struct others *others, pid_t tid)
+static struct other *find(const struct others *others, pid_t tid)
 {
 	uint32_t i;
 
 	for (i = 0; i < others->count; i++)
 		if (others->list[i].tid == tid)
-			return others->list[i].is_stopped &&
-			       !has_signal(&others->list[i]);
-	return false;
+			return &others->list[i];
+	return NULL;
+}
+
+bool others_have(const struct others *others, pid_t tid)
+{
+	return find(others, tid) != NULL;
 }
 
 void others_remove(struct others *others, pid_t tid)
 {
-	uint32_t i;
+	struct other *other = find(others, tid);
 
-	for (i = 0; i < others->count; i++)
-		if (others->list[i].tid == tid) {
-			drop(others, i);
-			return;
+	if (other)
+		drop(others, (uint32_t)(other - others->list));
+}
+
+bool others_await(struct others *others, pid_t tid)
+{
+	struct other *other = find(others, tid);
+
+	if (!other->is_stopped)
+		switch (stop_wait(tid, &other->status)) {
+		case STOP_DONE: other->is_stopped = true; break;
+		case STOP_STUCK: break;
+		default: others_remove(others, tid); return false;
 		}
+	return other->is_stopped && !has_signal(other);
 }
 
 /* Lets the thread begin a system call again that the stop has ended. */
@@ -153,10 +168,13 @@ void others_release_some(struct others *others, pid_t pid,
 	struct iovec registers = { &now, sizeof(now) };
 	uint32_t i = 0;
 
+	look(others);
 	while (i < others->count) {
-		const struct other *other = &others->list[i];
+		struct other *other = &others->list[i];
+		bool is_new = other->is_stopped && !other->was_examined;
 
-		if (other->is_stopped &&
+		other->was_examined |= is_new;
+		if (is_new &&
 		    ptrace(PTRACE_GETREGSET, other->tid,
 			   (void *)(intptr_t)NT_PRSTATUS, &registers) == 0 &&
 		    holds_lock(now.rip, argument)) {
@@ -168,9 +186,14 @@ void others_release_some(struct others *others, pid_t pid,
 	}
 }
 
+uint64_t others_stopped_ns(const struct others *others)
+{
+	return others->stopped_ns +
+	       (others->since ? ns_of(CLOCK_MONOTONIC) - others->since : 0);
+}
+
 void others_release(struct others *others, pid_t pid)
 {
-	bool had_any = false;
 	uint32_t i = 0;
 
 	look(others);
@@ -178,12 +201,10 @@ void others_release(struct others *others, pid_t pid)
 		if (others->list[i].is_stopped) {
 			let_go(&others->list[i], pid);
 			drop(others, i);
-			had_any = true;
 		} else {
 			i++;
 		}
-	if (had_any)
-		others->stopped_ns += ns_of(CLOCK_MONOTONIC) - others->since;
+	others->stopped_ns = others_stopped_ns(others);
 	others->since = 0;
 }
 

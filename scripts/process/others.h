@@ -16,15 +16,25 @@ struct others {
 	struct other *list;
 	uint32_t count, room;
 	uint64_t since; /* the time of the first stop; 0: none was stopped */
-	uint64_t stopped_ns; /* how long they were stopped, in sum */
+	uint64_t stopped_ns; /* others_stopped_ns() up to the last release */
 };
 
 /* Adds a thread to those that others_stop() stops. */
 void others_add(struct others *others, pid_t tid);
-/* Stops them.  Those that sleep in the kernel now are not waited for. */
+/*
+ * others_stop - stops them
+ *
+ * Does not wait for those that sleep in the kernel, or that wait for a processor: these
+ * stop before their next instruction.
+ */
 void others_stop(struct others *others);
-/* Whether @tid is stopped, and no signal waits for it. */
+/* How long they were stopped, in sum. */
+uint64_t others_stopped_ns(const struct others *others);
+/* Whether @tid was added. */
 bool others_have(const struct others *others, pid_t tid);
+/* Waits until @tid, which was added, is stopped.  False if it is not, or if a signal waits
+ * for it. */
+bool others_await(struct others *others, pid_t tid);
 /* The caller lets @tid go on. */
 void others_remove(struct others *others, pid_t tid);
 /* Lets those go on whose instruction @holds_lock says to be in code that may hold a lock. */

@@ -39,6 +39,7 @@
 #include "process/remote.h"
 #include "process/stop_wait.h"
 
+#define SYSCALL_SIZE	  2
 #define RED_ZONE	  128
 #define RESULT_ROOM	  64
 #define RESULT_UNSET	  0x6d6968732d746f6eull /* no address, no status */
@@ -229,6 +230,20 @@ static uint64_t number_of_call(const struct remote *remote)
 	return number;
 }
 
+/* Whether the kernel continues a system call, or begins it again. */
+static bool is_interrupted(const struct user_regs_struct *now)
+{
+	if ((long)now->orig_rax < 0)
+		return false;
+	switch (-(long)now->rax) {
+	case ERESTARTSYS_:
+	case ERESTARTNOINTR_:
+	case ERESTARTNOHAND_:
+	case ERESTART_RESTARTBLOCK_: return true;
+	default: return false;
+	}
+}
+
 /* The stop has interrupted a system call: the thread begins it again.  (With ptrace, the
  * kernel continues it.) */
 static void begin_call_again(const struct remote *remote, uint64_t *rip,
@@ -238,14 +253,20 @@ static void begin_call_again(const struct remote *remote, uint64_t *rip,
 
 	*rip = now->rip;
 	*rax = now->rax;
-	if ((long)now->orig_rax < 0)
-		return;
-	switch (-(long)now->rax) {
-	case ERESTARTSYS_:
-	case ERESTARTNOINTR_:
-	case ERESTARTNOHAND_:
-	case ERESTART_RESTARTBLOCK_: *rip -= 2; *rax = number_of_call(remote);
+	if (is_interrupted(now)) {
+		*rip -= SYSCALL_SIZE;
+		*rax = number_of_call(remote);
 	}
+}
+
+bool remote_open_call(const struct remote *remote, uint64_t *number,
+		      uint64_t *next)
+{
+	const struct user_regs_struct *now = &remote->registers;
+
+	*number = remote->repeats ? now->rax : now->orig_rax;
+	*next = remote->repeats ? now->rip + SYSCALL_SIZE : now->rip;
+	return remote->repeats || is_interrupted(now);
 }
 
 static void fill_context(const struct remote *remote, uint64_t fpstate,
@@ -381,12 +402,15 @@ static enum remote_result run_to_result(struct remote *remote, uint64_t at,
 					uint64_t *result, uint64_t *since)
 {
 	static const struct timespec pause = { 0, LOOK_NS };
+	uint64_t begin = ns_of(CLOCK_MONOTONIC);
 	int status;
 
 	if (ptrace(PTRACE_CONT, remote->tid, 0, 0) < 0)
 		return REMOTE_GONE;
 	for (;;) {
 		*since = ns_of(CLOCK_MONOTONIC);
+		if (remote->limit_ns && *since - begin > remote->limit_ns)
+			return REMOTE_SLOW;
 		if (!remote_read(remote, at, result, sizeof(*result)))
 			return REMOTE_GONE;
 		if (*result != RESULT_UNSET)
@@ -412,6 +436,8 @@ static enum remote_result run_to_wait(struct remote *remote,
 	enum remote_result done;
 
 	done = run_to_result(remote, places->result, result, &since);
+	if (done == REMOTE_SLOW && interrupt(remote) == REMOTE_DONE)
+		ptrace(PTRACE_DETACH, remote->tid, 0, 0);
 	if (done == REMOTE_DONE)
 		do
 			done = interrupt(remote);

@@ -33,6 +33,7 @@ struct remote {
 	/* Called again and again while a function runs; NULL: none. */
 	void (*look)(void *argument);
 	void *argument;
+	uint64_t limit_ns; /* of a call; 0: none */
 	/* The thread at the stop. */
 	struct user_regs_struct registers;
 	unsigned char xstate[REMOTE_XSTATE_MAX];
@@ -49,8 +50,14 @@ enum remote_result {
 	REMOTE_STUCK,	/* it does not stop: it waits in the kernel */
 	REMOTE_REFUSED, /* errno has the reason */
 	REMOTE_NO_ROOM, /* its stack has no room */
+	REMOTE_SLOW, /* it is not done in limit_ns; the thread goes on with it */
 	REMOTE_LATE, /* it has gone on, because profrun got no processor in time */
 };
+
+/* The system call that the stopped thread is in, and in which it goes on; *@next: the
+ * instruction after it.  False if there is none. */
+bool remote_open_call(const struct remote *remote, uint64_t *number,
+		      uint64_t *next);
 
 /* Stops @tid and reads its registers.  The thread stays stopped. */
 enum remote_result remote_stop(struct remote *remote, pid_t tid);

@@ -116,22 +116,51 @@ static const unsigned char repeating[] = { 0x4c, 0x8b, 0x4b, 0x30,
 					   0x0f, 0x05, 0x5b, 0xc3 };
 #define REPEATING_CALL 4 /* offset of the system call */
 
+/* The system call in which the thread is, or that it makes again. */
+static long number_of_call(const struct remote *remote)
+{
+	return (long)(remote->repeats ? remote->registers.rax :
+					remote->registers.orig_rax);
+}
+
+/* The waits that shim makes again with a mask in their arguments, and never for itself. */
+static bool is_masked_wait(long number)
+{
+	switch (number) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_pause:
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_rt_sigsuspend: return true;
+	default: return false;
+	}
+}
+
+static bool is_repeating_code(const struct remote *remote)
+{
+	uint64_t at = remote->registers.rip - REPEATING_CALL;
+	unsigned char code[sizeof(repeating)];
+
+	if (!remote->repeats)
+		at -= 2; /* the system call's size */
+	return remote_read(remote, at, code, sizeof(code)) &&
+	       memcmp(code, repeating, sizeof(code)) == 0;
+}
+
 /* The number of frames of shim's signal handler, while it makes the system call again that
  * the signal has interrupted; otherwise 0. */
 static uint32_t repeating_frames(struct safe *safe, const struct remote *remote,
 				 uint32_t count)
 {
-	uint64_t at = remote->registers.rip - REPEATING_CALL;
 	const struct module *module = space_module(safe->space,
 						   remote->registers.rip);
 	uint64_t shim = module ? module->start : 0;
-	unsigned char code[sizeof(repeating)];
 	uint32_t i;
 
-	if (!remote->repeats)
-		at -= 2; /* the system call's size */
-	if (!remote_read(remote, at, code, sizeof(code)) ||
-	    memcmp(code, repeating, sizeof(code)) != 0)
+	if (!is_masked_wait(number_of_call(remote)) &&
+	    !is_repeating_code(remote))
 		return 0;
 	for (i = 0; i < count; i++) {
 		module = space_module(safe->space,
@@ -149,11 +178,9 @@ static uint32_t repeating_frames(struct safe *safe, const struct remote *remote,
 static bool waits_harmlessly(const struct safe *safe,
 			     const struct remote *remote, uint64_t outermost)
 {
-	long number = (long)remote->registers.orig_rax;
+	long number = number_of_call(remote);
 	char name[64];
 
-	if (remote->repeats)
-		number = (long)remote->registers.rax;
 	if (is_harmless_wait(number))
 		return true;
 	return number == SYS_futex &&

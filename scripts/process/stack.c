@@ -1,5 +1,5 @@
 /*
- * The verb stack.  Stops each thread alone, while its registers and its stack are
+ * The verb stack.  Stops each thread only while its registers and its stack are
  * copied.  So the stacks of different threads come from slightly different moments.
  */
 #include <errno.h>
@@ -24,6 +24,7 @@
 #include "process/open_calls.h"
 #include "process/process_memory.h"
 #include "process/stack.h"
+#include "process/stop_copies.h"
 #include "process/target.h"
 #include "process/unwind.h"
 
@@ -34,13 +35,13 @@ struct thread {
 	enum stop_result result;
 	uint64_t *frames; /* innermost first */
 	uint32_t count;
+	uint64_t stopped_ns; /* that it was stopped, at most */
 };
 
 /* All threads at (almost) one moment. */
 struct round {
 	struct thread *threads;
 	uint32_t count, room;
-	uint64_t longest_ns; /* that a thread was stopped */
 };
 
 /* The different stacks of all rounds as folded text, with their counts. */
@@ -72,6 +73,17 @@ static struct thread *add_thread(struct round *round)
 	GROW(round->threads, round->count, round->room);
 	round->threads[round->count] = (struct thread){ .tid = 0 };
 	return &round->threads[round->count++];
+}
+
+static uint64_t longest_ns(const struct round *round)
+{
+	uint64_t longest = 0;
+	uint32_t i;
+
+	for (i = 0; i < round->count; i++)
+		if (round->threads[i].stopped_ns > longest)
+			longest = round->threads[i].stopped_ns;
+	return longest;
 }
 
 /* --- text --- */
@@ -188,7 +200,7 @@ static void print_head(FILE *out, const struct target *target,
 	put_text(out, target->name);
 	fprintf(out, ": %" PRIu32 " thread%s, stopped for %s at most",
 		round->count, round->count == 1 ? "" : "s",
-		human_ns(text, (double)round->longest_ns));
+		human_ns(text, (double)longest_ns(round)));
 	if (calls->recording) {
 		fputs(" (recording: ", out);
 		put_text(out, calls->recording);
@@ -248,6 +260,7 @@ static void put_thread(struct json *json, const struct thread *thread,
 		      thread->result == STOP_DONE ?
 			      NULL :
 			      no_stack_text(thread->result));
+	json_key_count(json, "stopped_ns", thread->stopped_ns);
 	json_key_array(json, "frames");
 	for (i = 0; i < thread->count; i++) {
 		const struct chain chain = naming_get(thread->frames[i]);
@@ -272,7 +285,7 @@ static void put_round(FILE *out, int pid, const char *name,
 	json_key_integer(&json, "pid", pid);
 	json_key_text(&json, "name", name);
 	json_key_text(&json, "recording", calls ? calls->recording : NULL);
-	json_key_count(&json, "longest_stop_ns", round->longest_ns);
+	json_key_count(&json, "longest_stop_ns", longest_ns(round));
 	json_key_array(&json, "threads");
 	for (i = 0; i < round->count; i++)
 		put_thread(&json, &round->threads[i], calls);
@@ -354,8 +367,7 @@ struct stack_reader {
 	struct target target;
 	struct process_memory memory;
 	struct unwinder *unwinder;
-	uint64_t *frames;     /* UNWIND_DEPTH_MAX */
-	unsigned char *bytes; /* STACK_COPY_MAX */
+	uint64_t *frames; /* UNWIND_DEPTH_MAX */
 };
 
 /* Whether the thread sleeps in the kernel, and cannot be stopped.  Most such threads
@@ -376,37 +388,80 @@ static bool sleeps_in_the_kernel(const struct stack_reader *reader, pid_t tid,
 	return *state == 'D';
 }
 
-static void read_thread(struct stack_reader *reader, struct round *round,
-			pid_t tid)
+/* Lists the threads that are to be shown.  *@count is the number of those that can be
+ * stopped. */
+static struct stopped *choose_threads(struct stack_reader *reader,
+				      struct round *round, uint32_t *count)
 {
-	struct stopped stopped = { .bytes = reader->bytes };
-	struct unwind_from from;
+	uint32_t all, i;
+	pid_t *tids = target_threads(&reader->target, &all);
+	struct stopped *chosen = allocate(all, sizeof(*chosen));
 	struct thread *thread;
 	char name[64], state;
 
-	if (!target_thread(&reader->target, tid, name, &state) ||
-	    (reader->options->only_running && state != 'R' && state != 'D'))
-		return;
-	thread = add_thread(round);
-	thread->tid = tid;
-	thread->state = state;
-	thread->result = STOP_STUCK;
-	memcpy(thread->name, name, sizeof(name));
-	if (!sleeps_in_the_kernel(reader, tid, &state))
-		thread->result = process_memory_stop(&reader->memory, tid,
-						     &stopped);
-	if (thread->result == STOP_REFUSED)
-		target_refused(&reader->target, errno);
-	if (thread->result == STOP_GONE)
-		round->count--;
-	if (thread->result != STOP_DONE)
-		return;
-	if (stopped.stopped_ns > round->longest_ns)
-		round->longest_ns = stopped.stopped_ns;
-	from = (struct unwind_from){ &stopped.registers, stopped.stack,
-				     stopped.stack_size, stopped.bytes };
-	store_frames(thread, reader->frames,
-		     unwinder_frames(reader->unwinder, &from, reader->frames));
+	*count = 0;
+	for (i = 0; i < all; i++) {
+		if (!target_thread(&reader->target, tids[i], name, &state) ||
+		    (reader->options->only_running && state != 'R' &&
+		     state != 'D'))
+			continue;
+		thread = add_thread(round);
+		thread->tid = tids[i];
+		thread->state = state;
+		thread->result = STOP_STUCK;
+		memcpy(thread->name, name, sizeof(name));
+		if (!sleeps_in_the_kernel(reader, tids[i], &state))
+			chosen[(*count)++] = (struct stopped){ .tid = tids[i] };
+	}
+	free(tids);
+	return chosen;
+}
+
+static void store_stack(struct stack_reader *reader, struct thread *thread,
+			struct stopped *stopped)
+{
+	const struct unwind_from from = { &stopped->registers, stopped->stack,
+					  stopped->stack_size, stopped->bytes };
+
+	thread->result = stopped->result;
+	thread->stopped_ns = stopped->stopped_ns;
+	if (stopped->result == STOP_REFUSED)
+		target_refused(&reader->target, stopped->error);
+	if (stopped->result == STOP_DONE)
+		store_frames(thread, reader->frames,
+			     unwinder_frames(reader->unwinder, &from,
+					     reader->frames));
+	free(stopped->bytes);
+}
+
+/* Leaves out threads that have ended meanwhile. */
+static void drop_ended(struct round *round)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < round->count; i++)
+		if (round->threads[i].result != STOP_GONE)
+			round->threads[kept++] = round->threads[i];
+	round->count = kept;
+}
+
+static void read_threads(struct stack_reader *reader, struct round *round)
+{
+	uint32_t count, done = 0, part, i, at = 0;
+	struct stopped *chosen = choose_threads(reader, round, &count);
+
+	while (done < count) {
+		part = stop_copies(&reader->memory, chosen + done,
+				   count - done);
+		for (i = done; i < done + part; i++) {
+			while (round->threads[at].tid != chosen[i].tid)
+				at++;
+			store_stack(reader, &round->threads[at], &chosen[i]);
+		}
+		done += part;
+	}
+	free(chosen);
+	drop_ended(round);
 }
 
 static void name_round(struct space *space, const struct round *round,
@@ -426,8 +481,6 @@ static void name_round(struct space *space, const struct round *round,
 /* False if the process has ended. */
 static bool read_round(struct stack_reader *reader, struct round *round)
 {
-	uint32_t count, i;
-	pid_t *threads;
 	bool changed;
 
 	if (!process_memory_read(&reader->memory, &changed)) {
@@ -439,10 +492,7 @@ static bool read_round(struct stack_reader *reader, struct round *round)
 		unwinder_forget(reader->unwinder);
 		naming_forget();
 	}
-	threads = target_threads(&reader->target, &count);
-	for (i = 0; i < count; i++)
-		read_thread(reader, round, threads[i]);
-	free(threads);
+	read_threads(reader, round);
 	return target_is_alive(&reader->target);
 }
 
@@ -503,7 +553,6 @@ int stack_process(const struct stack_options *options, int pid)
 	reader.memory.is_repeated = options->every_ns > 0;
 	reader.unwinder = unwinder_open(&reader.memory.space);
 	reader.frames = allocate(UNWIND_DEPTH_MAX, sizeof(*reader.frames));
-	reader.bytes = allocate(1, STACK_COPY_MAX);
 	out = output_open(options->output);
 	if (options->every_ns > 0) {
 		sigaction(SIGINT, &action, NULL);

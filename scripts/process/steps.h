@@ -21,6 +21,10 @@ struct attach {
 	struct process_memory memory;
 	struct remote remote;
 	struct others others;
+	struct others queue; /* threads that wait for @fork_lock */
+	uint64_t fork_lock;  /* its address; 0: unknown */
+	uint64_t wait_ns;    /* for locks of the process; --wait */
+	const char *then;    /* what a call will have done that takes longer */
 	struct safe safe;
 	struct module libc; /* a copy: mappings are read again */
 	struct libc_code code;
@@ -30,13 +34,12 @@ struct attach {
 	uint64_t errno_at;	    /* errno of the stopped thread */
 	int thread_errno;	    /* its value at the stop */
 	uint64_t since;		    /* the thread was asked to stop */
-	uint64_t stopped_ns;	    /* the longest time of a thread */
-	unsigned stopped_threads;
-	/* While the thread runs: when it fell asleep, and when others went on because of
-	 * that; 0: it runs, they do not. */
-	uint64_t sleeps_since, freed_at;
-	uint64_t time_before; /* its processor time at the stop */
-	bool has_spun;	      /* it uses too much: the others stay free */
+	uint64_t stopped_ns;	    /* the time of that thread */
+	unsigned stopped_threads;   /* the most of the others at a time */
+	uint64_t
+		sleeps_since; /* it makes a call, and fell asleep; 0: it runs */
+	uint64_t runs_since;  /* it runs beside others; 0: they are stopped */
+	bool has_shared;      /* the others were stopped long enough */
 };
 
 /* --- admit.c: the process, and why it is refused --- */
@@ -57,10 +60,10 @@ bool attach_is_same_program(const struct attach *attach);
 
 /* --- stop_safely.c --- */
 
-/* Stops a thread at a safe place, and all that would compete with it for processors. */
+/* Stops a thread at a safe place. */
 void attach_stop(struct attach *attach);
-/* Stops the latter again, if they had to go on. */
-void attach_stop_others(struct attach *attach);
+/* A call begins: the others run, until it takes long. */
+void attach_share(struct attach *attach);
 /* Lets all threads go on. */
 void attach_release(struct attach *attach);
 
@@ -80,9 +83,19 @@ void attach_load(struct attach *attach);
 uint64_t attach_find_shim(struct attach *attach);
 /* What shim is there, of enum shim_attach_state. */
 uint32_t attach_read_state(struct attach *attach, uint64_t shim);
-/* Calls a function of <shim/attach.h>, and returns its result. */
+/* Tells shim the system call of the thread. */
+void attach_send_call(struct attach *attach, uint64_t shim);
+/* Calls a function of <shim/attach.h>, and returns its result.  @then: what it will have
+ * done if it takes too long. */
 int32_t attach_call_shim(struct attach *attach, uint64_t shim, const char *name,
-			 uint64_t argument);
+			 uint64_t argument, const char *then);
+
+/* --- fork_lock.c --- */
+
+/* The address of libc's lock that each fork holds; 0: not found. */
+uint64_t attach_fork_lock(const struct attach *attach);
+/* Waits until no fork holds it. */
+void attach_await_forks(struct attach *attach);
 
 /* --- directory.c: of the recording --- */
 

@@ -1,8 +1,8 @@
 /*
  * Finds a thread at a safe place.
  *
- * A thread that runs needs a processor to make calls, and shares it with the others that
- * run.  If these are as many as there are processors, all of them are stopped first.  One of
+ * It needs a processor for the calls, and shares it with the others that run.  If these are
+ * very many, or if a call takes long, all of them are stopped.  One of
  * them may hold a lock that a call needs.  So if the thread sleeps in a call, those go on
  * that are in code with such locks; if that does not help, all.
  */
@@ -24,8 +24,12 @@
 /* The thread sleeps in a call: the time after which some of the others go on, or all. */
 #define SLEEP_SOME_NS 200000
 #define SLEEP_ALL_NS  300000000
-#define AGAIN_NS      5000000 /* after it, they are stopped again */
-#define SPIN_NS	      300000000 /* of processor time: it may wait for a spin lock */
+#define COMPETE_NS    2000000 /* they are stopped, or again, if it runs so long */
+#define MANY	      16 /* threads for a processor: each call would take long */
+/* For so long they may be stopped: on a busy machine they would not be what it waits for, or
+ * one of them may have a spin lock that it wants. */
+#define STOPPED_NS	  10000000
+#define STOPPED_THREAD_NS 300000 /* more, for each */
 
 /* A thread and its state when the search began, of /proc. */
 struct candidate {
@@ -57,16 +61,16 @@ static bool is_later(const struct others *others, uint64_t ns)
 	return others->since && ns_of(CLOCK_MONOTONIC) - others->since > ns;
 }
 
-/* Stops the threads that run, unless there is a processor for each and one more. */
+/* Stops the threads that run, if they are at least @least for each processor. */
 static void stop_running(struct attach *attach, const struct candidate *list,
-			 uint32_t count)
+			 uint32_t count, uint32_t least)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	uint32_t i, running = 0;
 
 	for (i = 0; i < count; i++)
 		running += list[i].state == 'R';
-	if ((long)running < processors)
+	if (running < least * (uint32_t)processors)
 		return;
 	for (i = 0; i < count; i++)
 		if (list[i].state == 'R' &&
@@ -78,13 +82,13 @@ static void stop_running(struct attach *attach, const struct candidate *list,
 		attach->stopped_threads = attach->others.count;
 }
 
-void attach_stop_others(struct attach *attach)
+static void stop_others(struct attach *attach)
 {
 	struct candidate *list;
 	uint32_t count;
 
 	list = list_threads(attach, &count);
-	stop_running(attach, list, count);
+	stop_running(attach, list, count, 1);
 	free(list);
 }
 
@@ -100,39 +104,19 @@ static bool may_hold_lock(uint64_t instruction, void *argument)
 			  !strncmp(module->name, "libshim", 7));
 }
 
-/* The processor time that the thread has had. */
-static uint64_t time_of(const struct attach *attach)
-{
-	unsigned long long ns = 0;
-	char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat",
-		 (int)attach->target.pid, (int)attach->remote.tid);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%llu", &ns) != 1)
-		ns = 0;
-	if (file)
-		fclose(file);
-	return ns;
-}
-
 /* The thread sleeps: one of the others may have what it waits for. */
 static void let_others_go(struct attach *attach)
 {
 	uint64_t now = ns_of(CLOCK_MONOTONIC);
 
-	if (!attach->sleeps_since) {
+	if (!attach->sleeps_since)
 		attach->sleeps_since = now;
-	} else if (now - attach->sleeps_since > SLEEP_ALL_NS) {
+	if (now - attach->sleeps_since > SLEEP_ALL_NS)
 		others_release(&attach->others, attach->target.pid);
-		attach->freed_at = now;
-	} else if (now - attach->sleeps_since > SLEEP_SOME_NS &&
-		   attach->freed_at < attach->sleeps_since) {
+	else if (now - attach->sleeps_since > SLEEP_SOME_NS)
 		others_release_some(&attach->others, attach->target.pid,
 				    may_hold_lock, attach);
-		attach->freed_at = now;
-	}
+	attach->runs_since = now;
 }
 
 /* Called while the thread runs. */
@@ -141,23 +125,35 @@ static void look(void *argument)
 	struct attach *attach = argument;
 	char name[64], state;
 
-	if (attach->stopped_threads == 0 || attach->has_spun ||
-	    !target_thread(&attach->target, attach->remote.tid, name, &state))
+	if (!target_thread(&attach->target, attach->remote.tid, name, &state))
 		return;
+	attach->has_shared |= others_stopped_ns(&attach->others) >
+			      STOPPED_NS + STOPPED_THREAD_NS *
+						   attach->stopped_threads;
+	if (attach->has_shared) {
+		others_release(&attach->others, attach->target.pid);
+		return;
+	}
 	if (state == 'S') {
 		let_others_go(attach);
 		return;
 	}
+	/* In the kernel, for example until all processors have passed a barrier: it leaves
+	 * the processors to the others. */
+	if (state == 'D' && attach->runs_since)
+		attach->runs_since = ns_of(CLOCK_MONOTONIC);
 	attach->sleeps_since = 0;
-	if (attach->freed_at &&
-	    ns_of(CLOCK_MONOTONIC) - attach->freed_at > AGAIN_NS) {
-		attach->freed_at = 0;
-		attach_stop_others(attach);
+	if (attach->runs_since &&
+	    ns_of(CLOCK_MONOTONIC) - attach->runs_since > COMPETE_NS) {
+		attach->runs_since = 0;
+		stop_others(attach);
 	}
-	if (time_of(attach) - attach->time_before > SPIN_NS) {
-		attach->has_spun = true;
-		others_release(&attach->others, attach->target.pid);
-	}
+}
+
+void attach_share(struct attach *attach)
+{
+	attach->runs_since = ns_of(CLOCK_MONOTONIC);
+	attach->sleeps_since = 0;
 }
 
 /* Stops the thread, unless it is already. */
@@ -165,6 +161,8 @@ static enum remote_result stop_thread(struct attach *attach, pid_t tid)
 {
 	if (!others_have(&attach->others, tid))
 		return remote_stop(&attach->remote, tid);
+	if (!others_await(&attach->others, tid))
+		return REMOTE_STUCK;
 	return remote_take(&attach->remote, tid) ? REMOTE_DONE : REMOTE_GONE;
 }
 
@@ -184,10 +182,11 @@ static bool stop_if_safe(struct attach *attach, pid_t tid, const char **reason)
 	}
 	if (result != REMOTE_DONE)
 		return false;
+	/* Until now it slept, or ran. */
+	attach->since = ns_of(CLOCK_MONOTONIC);
 	unsafe = safe_reason(&attach->safe, &attach->remote);
 	if (!unsafe) {
 		others_remove(&attach->others, tid);
-		attach->time_before = time_of(attach);
 		return true;
 	}
 	*reason = unsafe;
@@ -210,7 +209,6 @@ static bool stop_one(struct attach *attach, const struct candidate *list,
 			*reason = "waiting in the kernel";
 		if (list[i].state != state)
 			continue;
-		attach->since = ns_of(CLOCK_MONOTONIC);
 		if (stop_if_safe(attach, list[i].tid, reason))
 			return true;
 	}
@@ -226,8 +224,7 @@ void attach_stop(struct attach *attach)
 
 	attach->remote.look = look;
 	attach->remote.argument = attach;
-	attach->sleeps_since = attach->freed_at = 0;
-	attach->has_spun = false;
+	attach->has_shared = false;
 	for (;;) {
 		uint32_t count;
 		struct candidate *list = list_threads(attach, &count);
@@ -235,10 +232,16 @@ void attach_stop(struct attach *attach)
 		if (!count || !attach_is_same_program(attach))
 			attach_call_failed(attach, REMOTE_GONE);
 		attach_read_mappings(attach);
-		stop_running(attach, list, count);
-		/* A thread that sleeps loses the least by a stop. */
-		is_stopped = stop_one(attach, list, count, 'S', &reason) ||
-			     stop_one(attach, list, count, 'R', &reason);
+		/* A thread that sleeps loses the least by a stop, and those that run
+		 * need none. */
+		is_stopped = stop_one(attach, list, count, 'S', &reason);
+		if (is_stopped) {
+			stop_running(attach, list, count, MANY);
+		} else {
+			stop_running(attach, list, count, 1);
+			is_stopped = stop_one(attach, list, count, 'R',
+					      &reason);
+		}
 		free(list);
 		if (is_stopped)
 			return;
@@ -254,9 +257,9 @@ void attach_stop(struct attach *attach)
 
 void attach_release(struct attach *attach)
 {
+	others_release(&attach->others, attach->target.pid);
 	remote_release(&attach->remote);
+	others_finish(&attach->queue, attach->target.pid);
 	attach->stopped_ns = ns_of(CLOCK_MONOTONIC) - attach->since;
 	others_finish(&attach->others, attach->target.pid);
-	if (attach->others.stopped_ns > attach->stopped_ns)
-		attach->stopped_ns = attach->others.stopped_ns;
 }

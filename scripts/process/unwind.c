@@ -32,6 +32,7 @@ struct unwinder {
 	unw_addr_space_t libunwind;
 	struct space *space;
 	const struct unwind_from *source;
+	const struct user_regs_struct *registers; /* where libunwind begins */
 };
 
 static int find_proc_info(unw_addr_space_t libunwind, unw_word_t ip,
@@ -103,7 +104,7 @@ static int access_register(unw_addr_space_t libunwind, unw_regnum_t number,
 			   unw_word_t *value, int is_write, void *context)
 {
 	const struct unwinder *unwinder = context;
-	const struct user_regs_struct *has = unwinder->source->registers;
+	const struct user_regs_struct *has = unwinder->registers;
 
 	(void)libunwind;
 	if (is_write)
@@ -190,18 +191,70 @@ void unwinder_forget(struct unwinder *unwinder)
 	unw_flush_cache(unwinder->libunwind, 0, 0);
 }
 
+/* Whether a call ends at @address. */
+static bool is_after_call(struct unwinder *unwinder, uint64_t address)
+{
+	unsigned char bytes[7];
+	unsigned size;
+
+	if (!space_read(unwinder->space, address - sizeof(bytes), bytes,
+			sizeof(bytes)))
+		return false;
+	if (bytes[2] == 0xe8)
+		return true;
+	/* ff /2 with its operand */
+	for (size = 2; size <= sizeof(bytes); size++)
+		if (bytes[7 - size] == 0xff && (bytes[8 - size] & 0x38) == 0x10)
+			return true;
+	return false;
+}
+
+/*
+ * Assembly code may have no table: libc's clone3() around its system call, stubs of linkers.
+ * libunwind takes it for code with a frame pointer.  If it has pushed nothing, the stack
+ * pointer points to its return address: then stores the registers of its caller.
+ */
+static bool leave_without_table(struct unwinder *unwinder,
+				struct user_regs_struct *registers)
+{
+	const struct module *module = space_module(unwinder->space,
+						   registers->rip);
+	const struct mapping *mapping;
+	unw_word_t address;
+	unw_proc_info_t info;
+
+	/* (In a module without any table, functions may have frame pointers.) */
+	if (!module || !module->unwind ||
+	    find_proc_info(unwinder->libunwind, registers->rip, &info, 0,
+			   unwinder) == 0 ||
+	    access_memory(unwinder->libunwind, registers->rsp, &address, 0,
+			  unwinder) != 0)
+		return false;
+	mapping = space_mapping(unwinder->space, address);
+	if (!mapping || mapping->is_writable ||
+	    !is_after_call(unwinder, address))
+		return false;
+	registers->rip = address;
+	registers->rsp += sizeof(address);
+	return true;
+}
+
 uint32_t unwinder_frames(struct unwinder *unwinder,
 			 const struct unwind_from *source, uint64_t *addresses)
 {
+	struct user_regs_struct registers = *source->registers;
 	unw_word_t ip, sp, last_sp = 0;
 	bool was_signal;
 	unw_cursor_t cursor;
 	uint32_t count = 0;
 
 	unwinder->source = source;
+	unwinder->registers = &registers;
+	if (leave_without_table(unwinder, &registers))
+		addresses[count++] = source->registers->rip;
 	if (unw_init_remote(&cursor, unwinder->libunwind, unwinder) != 0) {
 		addresses[0] = source->registers->rip;
-		return 1;
+		return count ? count : 1;
 	}
 	while (count < UNWIND_DEPTH_MAX) {
 		if (unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0 ||
