@@ -97,6 +97,31 @@ Test(table, colour_is_on_the_cells_and_for_a_terminal_only, .init = begin)
 		     "      2 \033[31m3     \033[m      red\n"));
 }
 
+static void expect_ends(const char *whole, size_t most, const char *wanted)
+{
+	char *cut = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&cut, &length);
+
+	put_text_ends(out, whole, most);
+	fclose(out);
+	cr_assert(eq(str, cut, (char *)wanted));
+	cr_assert(le(sz, text_columns(cut), most));
+	free(cut);
+}
+
+Test(text, both_ends_of_a_long_text_are_printed)
+{
+	expect_ends("/a/long/path: is not there", 26,
+		    "/a/long/path: is not there");
+	expect_ends("/a/long/path: is not there", 24,
+		    "/a/lo\u2026path: is not there");
+	expect_ends("abcdef", 4, "\u2026def");
+	expect_ends("abcdef", 3, "ab\u2026");
+	expect_ends("\u6df1\u6df1\u6df1\u6df1", 7, "\u2026\u6df1\u6df1\u6df1");
+	expect_ends("\xff\xff\xff", 9, "\u2026\\xff");
+}
+
 Test(text, half_of_a_wide_character_is_never_printed)
 {
 	char *cut = NULL;

@@ -145,6 +145,26 @@ void put_text_cut(FILE *out, const char *text, size_t columns)
 	}
 }
 
+void put_text_ends(FILE *out, const char *text, size_t columns)
+{
+	size_t left = text_columns(text), width, length;
+	bool plain;
+
+	if (left > columns && columns < 4) {
+		put_text_cut(out, text, columns);
+		return;
+	}
+	if (left > columns) {
+		put_text_cut(out, text, columns / 4);
+		columns -= columns / 4;
+	}
+	for (; left > columns; text += length) {
+		length = step(text, &width, &plain);
+		left -= width;
+	}
+	put_text(out, text);
+}
+
 /* A spreadsheet takes such a text for a formula, and may run it.  A plain
  * number is safe. */
 static bool is_formula(const char *text)

@@ -12,10 +12,12 @@
 /*
  * Prints text from outside (names, paths, logs) so that a terminal cannot
  * interpret it: control characters, bytes that are not UTF-8 and marks that
- * reorder text become \xNN. put_text_cut() stops at @columns with an ellipsis.
+ * reorder text become \xNN. put_text_cut() stops at @columns with an ellipsis;
+ * put_text_ends() has the ellipsis in the middle, a quarter of @columns before it.
  */
 void put_text(FILE *out, const char *text);
 void put_text_cut(FILE *out, const char *text, size_t columns);
+void put_text_ends(FILE *out, const char *text, size_t columns);
 void make_harmless(char *text); /* the same with ? in place of \xNN */
 size_t text_columns(const char *text);
 void put_csv(FILE *out, const char *text);

@@ -317,7 +317,10 @@ static int reduce(const struct options *options, const char *path)
 	struct recording recording;
 
 	recording_open_heads(&recording, path ? path : recording_find());
-	reduce_write(&recording, options->host);
+	if (!reduce_write(&recording, options->host) && !options->node_files)
+		die("%s: a rank has more than calls (samples, memory...), "
+		    "which reports read from the rank itself",
+		    recording.path);
 	if (options->node_files)
 		pack_ranks(&recording);
 	return 0;
@@ -428,7 +431,6 @@ static int do_verb(int argc, char **argv)
 		.max_paths = 1000000,
 		.max_calls = 1000000,
 		.context = 5,
-		.delay = 1,
 		.database = "profrun-history.db",
 	};
 	const char *verb = argc > 1 ? argv[1] : "";

@@ -97,6 +97,8 @@ static void put_meta(struct json *json, const struct process *process)
 	       known && process_tick(process));
 	put_ns(json, "waited_ns", process_ns(process, meta->waited),
 	       known && meta->is_cpu);
+	put_ns(json, "cpu_ns", process_cpu_ns(process),
+	       process_has_cpu(process));
 	json_key_object(json, "cost_ns");
 	put_cost(json, process, "coarse", &meta->cost_coarse);
 	put_cost(json, process, "exact", &meta->cost_exact);

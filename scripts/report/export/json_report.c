@@ -166,6 +166,8 @@ static void put_process(struct json *json, const struct process *process)
 								      "wall");
 	put_ns(json, "waited_ns", process_ns(process, meta->waited),
 	       known && meta->is_cpu);
+	put_ns(json, "cpu_ns", process_cpu_ns(process),
+	       process_has_cpu(process));
 	json_key_count(json, "threads",
 		       process->file_count + process->reduced_count);
 	json_close_object(json);
@@ -494,7 +496,7 @@ static void put_snapshots(struct json *json, const struct model *model)
 	json_close_array(json);
 }
 
-static void put_warnings(struct json *json)
+void json_put_warnings(struct json *json)
 {
 	size_t i;
 
@@ -606,7 +608,7 @@ void json_report_print(FILE *out, struct model *model,
 		put_paths(&json, model, places);
 	if (with_paths && model->has_memory)
 		put_snapshots(&json, model);
-	put_warnings(&json);
+	json_put_warnings(&json);
 	json_close_object(&json);
 	json_end(&json);
 	free(order);

@@ -1,6 +1,9 @@
 /*
  * Writes messages as MPI records.  OTF2 wants all communicators and their members;
  * every process tells its rank in each of its own.
+ *
+ * OTF2 3.0 has a definition for communicators that join two groups, which python3-otf2 3.0
+ * cannot read.  So they are communicators of all members, those of the first side first.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,8 +42,10 @@ void otf2_messages_end(struct otf2_messages *messages)
 {
 	uint32_t i;
 
-	for (i = 0; i < messages->count; i++)
-		free(messages->all[i].processes);
+	for (i = 0; i < messages->count; i++) {
+		free(messages->all[i].sides[0].processes);
+		free(messages->all[i].sides[1].processes);
+	}
 	free(messages->all);
 	free(messages->location);
 	map_free(&messages->of_id);
@@ -53,30 +58,50 @@ static uint32_t communicator_of(struct otf2_messages *messages,
 {
 	uint32_t number = map_add(&messages->of_id, message->communicator,
 				  messages->count);
-	struct otf2_communicator *communicator;
-	uint32_t i;
 
 	if (number < messages->count)
 		return number;
 	GROW(messages->all, messages->count, messages->room);
-	communicator = &messages->all[messages->count++];
-	*communicator = (struct otf2_communicator){
+	messages->all[messages->count++] = (struct otf2_communicator){
 		.id = message->communicator,
-		.size = message->size,
-		.processes = allocate(message->size,
-				      sizeof(*communicator->processes)),
+		.is_joined = message->side != 0,
 	};
-	for (i = 0; i < message->size; i++)
-		communicator->processes[i] = NONE;
 	return number;
+}
+
+static void enlarge(struct otf2_members *members, uint32_t size)
+{
+	uint32_t *processes = allocate(size, sizeof(*processes));
+	uint32_t i;
+
+	for (i = 0; i < size; i++)
+		processes[i] = i < members->size ? members->processes[i] : NONE;
+	free(members->processes);
+	*members = (struct otf2_members){ size, processes };
 }
 
 static bool is_valid(const struct shim_trace_message *message)
 {
-	return message->side == 0 && message->size > 0 &&
+	return message->side <= 2 && message->size > 0 &&
 	       message->size <= MEMBERS_MAX && message->rank < message->size &&
 	       message->kind >= SHIM_MESSAGE_MEMBER &&
 	       message->kind <= SHIM_MESSAGE_COLLECTIVE;
+}
+
+/* Whether @message has a partner that may be a member.  Members of the other side may have
+ * told nothing, so its size may not be known. */
+static bool has_partner(struct otf2_communicator *communicator,
+			const struct shim_trace_message *message)
+{
+	struct otf2_members *other =
+		&communicator
+			 ->sides[communicator->is_joined && message->side == 1];
+	uint32_t peer = (uint32_t)message->peer;
+
+	if (communicator->is_joined && peer >= other->size &&
+	    peer < MEMBERS_MAX)
+		enlarge(other, peer + 1);
+	return peer < other->size;
 }
 
 bool otf2_messages_take(struct otf2_messages *messages,
@@ -85,20 +110,28 @@ bool otf2_messages_take(struct otf2_messages *messages,
 	const struct shim_trace_message *message = event->message;
 	uint32_t process = messages->trace->threads[event->thread].process;
 	struct otf2_communicator *communicator;
+	struct otf2_members *own;
 	uint32_t number;
 
 	if (!is_valid(message))
 		return false;
 	number = communicator_of(messages, message);
 	communicator = &messages->all[number];
-	if (communicator->size != message->size)
+	if (communicator->is_joined != (message->side != 0))
 		return false;
-	communicator->processes[message->rank] = process;
+	own = &communicator->sides[message->side == 2];
+	if (own->size < message->size &&
+	    (own->size == 0 || communicator->is_joined))
+		enlarge(own, message->size);
+	if (own->size < message->size ||
+	    (own->size > message->size && !communicator->is_joined))
+		return false;
+	own->processes[message->rank] = process;
 	if (messages->location[process] == NONE)
 		messages->location[process] = location;
 	return message->kind != SHIM_MESSAGE_MEMBER &&
 	       (message->kind == SHIM_MESSAGE_COLLECTIVE ||
-		(uint32_t)message->peer < message->size);
+		has_partner(communicator, message));
 }
 
 /* --- records --- */
@@ -137,17 +170,19 @@ void otf2_messages_put(struct otf2_messages *messages, OTF2_EvtWriter *writer,
 {
 	const struct shim_trace_message *message = event->message;
 	OTF2_CommRef communicator = communicator_of(messages, message);
+	/* The partner is on the other side. */
+	uint32_t peer = (uint32_t)message->peer +
+			(message->side == 1 ? message->size : 0);
 	OTF2_ErrorCode code;
 
 	if (message->kind == SHIM_MESSAGE_SEND)
 		code = OTF2_EvtWriter_MpiSend(
-			writer, NULL, time, (uint32_t)message->peer,
-			communicator, (uint32_t)message->tag, message->sent);
+			writer, NULL, time, peer, communicator,
+			(uint32_t)message->tag, message->sent);
 	else if (message->kind == SHIM_MESSAGE_RECEIVE)
 		code = OTF2_EvtWriter_MpiRecv(
-			writer, NULL, time, (uint32_t)message->peer,
-			communicator, (uint32_t)message->tag,
-			message->received);
+			writer, NULL, time, peer, communicator,
+			(uint32_t)message->tag, message->received);
 	else
 		code = OTF2_EvtWriter_MpiCollectiveEnd(
 			writer, NULL, time, operation_of(message->tag),
@@ -160,14 +195,24 @@ void otf2_messages_put(struct otf2_messages *messages, OTF2_EvtWriter *writer,
 
 /* --- definitions --- */
 
-bool otf2_messages_need_nobody(const struct otf2_messages *messages)
+static bool lacks_members(const struct otf2_members *members)
 {
-	uint32_t i, rank;
+	uint32_t rank;
+
+	for (rank = 0; rank < members->size; rank++)
+		if (members->processes[rank] == NONE)
+			return true;
+	return false;
+}
+
+bool otf2_messages_need_unseen(const struct otf2_messages *messages)
+{
+	uint32_t i;
 
 	for (i = 0; i < messages->count; i++)
-		for (rank = 0; rank < messages->all[i].size; rank++)
-			if (messages->all[i].processes[rank] == NONE)
-				return true;
+		if (lacks_members(&messages->all[i].sides[0]) ||
+		    lacks_members(&messages->all[i].sides[1]))
+			return true;
 	return false;
 }
 
@@ -183,24 +228,47 @@ static void define_group(struct otf2_messages *messages, OTF2_GroupRef group,
 			   members));
 }
 
-/* @place: by process, its place among the locations; the last of all is nobody's. */
-static void define_communicator(struct otf2_messages *messages, uint32_t number,
-				const uint32_t *place, uint32_t nobody)
+/* Stores the places of @known among the locations; @place has them by process. */
+static void take_places(uint64_t *members, const struct otf2_members *known,
+			const uint32_t *place, uint32_t unseen)
 {
-	const struct otf2_communicator *communicator = &messages->all[number];
-	uint64_t *members = allocate(communicator->size, sizeof(*members));
-	const char *name = keep_format(
-		number ? "communicator %u of %u processes" : "MPI_COMM_WORLD",
-		number, communicator->size);
 	uint32_t rank;
 
-	for (rank = 0; rank < communicator->size; rank++) {
-		uint32_t process = communicator->processes[rank];
+	for (rank = 0; rank < known->size; rank++) {
+		uint32_t process = known->processes[rank];
 
-		members[rank] = process == NONE ? nobody : place[process];
+		members[rank] = process == NONE ? unseen : place[process];
 	}
+}
+
+static const char *name_of(const struct otf2_communicator *communicator,
+			   uint32_t number)
+{
+	uint32_t first = communicator->sides[0].size;
+	uint32_t second = communicator->sides[1].size;
+
+	if (communicator->is_joined)
+		return keep_format("communicator %u of %u and %u processes",
+				   number, first, second);
+	return number ? keep_format("communicator %u of %u processes", number,
+				    first) :
+			"MPI_COMM_WORLD";
+}
+
+/* @place: by process, its place among the locations; the last of all is that of unseen ranks. */
+static void define_communicator(struct otf2_messages *messages, uint32_t number,
+				const uint32_t *place, uint32_t unseen)
+{
+	const struct otf2_communicator *communicator = &messages->all[number];
+	const struct otf2_members *sides = communicator->sides;
+	uint32_t size = sides[0].size + sides[1].size;
+	uint64_t *members = allocate(size, sizeof(*members));
+	const char *name = name_of(communicator, number);
+
+	take_places(members, &sides[0], place, unseen);
+	take_places(members + sides[0].size, &sides[1], place, unseen);
 	define_group(messages, GROUPS + number, name,
-		     OTF2_GROUP_TYPE_COMM_GROUP, members, communicator->size);
+		     OTF2_GROUP_TYPE_COMM_GROUP, members, size);
 	otf2_check(messages->archive,
 		   OTF2_GlobalDefWriter_WriteComm(
 			   messages->archive->definitions, number,
@@ -210,7 +278,7 @@ static void define_communicator(struct otf2_messages *messages, uint32_t number,
 }
 
 void otf2_messages_define(struct otf2_messages *messages, const uint32_t *order,
-			  uint32_t count, uint32_t nobody)
+			  uint32_t count, uint32_t unseen)
 {
 	uint64_t *locations = allocate(count + 1, sizeof(*locations));
 	uint32_t *place = allocate(messages->trace->recording->process_count,
@@ -228,8 +296,8 @@ void otf2_messages_define(struct otf2_messages *messages, const uint32_t *order,
 			locations[used++] = messages->location[order[i]];
 		}
 	others = used;
-	if (nobody != NONE)
-		locations[used++] = nobody;
+	if (unseen != NONE)
+		locations[used++] = unseen;
 	otf2_check(messages->archive,
 		   OTF2_GlobalDefWriter_WriteParadigm(
 			   messages->archive->definitions, OTF2_PARADIGM_MPI,

@@ -10,11 +10,17 @@
 #include "export/otf2_archive.h"
 #include "trace/trace.h"
 
-/* A communicator, whose members are learned from their own messages. */
-struct otf2_communicator {
-	uint64_t id;
+struct otf2_members {
 	uint32_t size;
 	uint32_t *processes; /* by rank, or NONE */
+};
+
+/* A communicator, whose members are learned from their own messages.  One that joins two
+ * groups has two sides. */
+struct otf2_communicator {
+	uint64_t id;
+	bool is_joined;
+	struct otf2_members sides[2];
 };
 
 struct otf2_messages {
@@ -41,12 +47,12 @@ void otf2_messages_put(struct otf2_messages *messages, OTF2_EvtWriter *writer,
 		       const struct trace_event *event, OTF2_TimeStamp time);
 /*
  * Writes the definitions.  Processes whose number @order has are in its order.
- * @nobody is a location that stands for members which have told nothing; it is
- * used if otf2_messages_need_nobody().
+ * @unseen is a location that stands for members which have told nothing; it is
+ * used if otf2_messages_need_unseen().
  */
-bool otf2_messages_need_nobody(const struct otf2_messages *messages);
+bool otf2_messages_need_unseen(const struct otf2_messages *messages);
 void otf2_messages_define(struct otf2_messages *messages, const uint32_t *order,
-			  uint32_t count, uint32_t nobody);
+			  uint32_t count, uint32_t unseen);
 void otf2_messages_end(struct otf2_messages *messages);
 
 #endif

@@ -657,10 +657,11 @@ static void comment_losses(struct writing *writing, struct comments *comments)
 				model->open == 1 ? "call was" : "calls were"));
 	if (model->older)
 		comment(writing, comments,
-			keep_format("%" PRIu64
-				    " calls were open before the attach: not "
-				    "counted, and timed from there on",
-				    model->older));
+			keep_format(
+				"%" PRIu64 " %s open before the attach: not "
+				"counted, and timed from there on",
+				model->older,
+				model->older == 1 ? "call was" : "calls were"));
 	if (model->unwound || model->orphans)
 		comment(writing, comments,
 			keep_format("%" PRIu64

@@ -28,6 +28,7 @@
 #define LEVEL	    0.01
 #define LEAST_SHARE 0.005 /* functions with less of the time are not searched */
 #define LEAST	    0.01  /* smaller changes are not shown */
+#define RUNS_NEEDED 5	  /* on each side: one order in 252 is as good */
 #define POINTS_MAX  64
 
 struct series {
@@ -270,6 +271,20 @@ static void print_changed(FILE *out, const struct history *history)
 	}
 }
 
+/* An empty column does not tell whether there was enough to look at. */
+static void print_nothing_found(FILE *out, const struct history *history)
+{
+	if (history->shown.count || history->changed_count)
+		return;
+	if (history->runs.count < 2 * RUNS_NEEDED)
+		fprintf(out,
+			"\nno change can be told from noise: that takes "
+			"%d runs before and after it\n",
+			RUNS_NEEDED);
+	else
+		fputs("\nno change stands out from the noise\n", out);
+}
+
 static void print_text(FILE *out, const struct history *history)
 {
 	put_text(out, history->runs.program);
@@ -288,6 +303,7 @@ static void print_text(FILE *out, const struct history *history)
 	fputs(")\n\n", out);
 	print_versions(out, history);
 	print_changed(out, history);
+	print_nothing_found(out, history);
 }
 
 /* --- JSON --- */
@@ -370,7 +386,10 @@ static bool has_grown(const struct history *history,
 		return false;
 	fprintf(stderr, "profrun: ");
 	put_text(stderr, name);
-	fprintf(stderr, ": %+.1f %% with ", growth(last));
+	if (isinf(growth(last)))
+		fprintf(stderr, ": new with ");
+	else
+		fprintf(stderr, ": %+.1f %% with ", growth(last));
 	put_text(stderr, version_at(history, last->at)->name);
 	fprintf(stderr, ", more than %g %%\n", history->options->fail_above);
 	return true;

@@ -145,7 +145,11 @@ static const char *program_of(const struct model *model)
 	const char *program = process_string(&model->recording->processes[0],
 					     "program");
 
-	return program ? base_name(program) : "unknown program";
+	/* Runs of all programs would be added to a history of none. */
+	if (!program)
+		die("%s: its program is not known, because its meta is damaged",
+		    model->recording->path);
+	return base_name(program);
 }
 
 static void check_program(const struct store *store, const struct model *model)

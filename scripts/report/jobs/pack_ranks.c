@@ -105,7 +105,16 @@ static bool is_entry(const char *name)
 	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* False if there is more than directories and files. */
+/* Files that reports read in pieces, because they may be larger than the memory. */
+static bool is_read_in_pieces(const char *name)
+{
+	size_t size = strlen(name);
+
+	return strcmp(name, "gaps") == 0 || strcmp(name, "counters") == 0 ||
+	       (size > 6 && strcmp(name + size - 6, ".trace") == 0);
+}
+
+/* False if there is more than directories and files that an archive may have. */
 static bool measure(int directory, const char *name, int depth,
 		    struct space *extent)
 {
@@ -117,7 +126,7 @@ static bool measure(int directory, const char *name, int depth,
 
 	extent->entries++;
 	extent->size += 200 + 2 * strlen(name);
-	if (is_good && S_ISREG(info.st_mode)) {
+	if (is_good && S_ISREG(info.st_mode) && !is_read_in_pieces(name)) {
 		extent->size += compressBound((uLong)info.st_size);
 	} else if (is_good && S_ISDIR(info.st_mode) && depth > 0) {
 		names = list_names(fd, is_entry, &count);

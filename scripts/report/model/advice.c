@@ -160,6 +160,25 @@ bool advice_is_short(const struct model *model)
 	       !model->has_extras && time > 0 && time < SHORT_NS;
 }
 
+double advice_waiting(const struct model *model)
+{
+	const struct recording *recording = model->recording;
+	double waited = model->time_raw;
+	uint32_t i;
+
+	if (!model->has_times || model->is_sampled || model->budget)
+		return 0;
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+
+		if (!process_has_cpu(process) || process->meta.is_cpu ||
+		    budget_is_calibrated(process))
+			return 0;
+		waited -= process_cpu_ns(process);
+	}
+	return waited > model->time_raw / 3 && waited > SHORT_NS ? waited : 0;
+}
+
 /* The calls of @function that took less than TRIVIAL_NS.  If only the mean is
  * known, preemption may hide some of them. */
 static uint64_t trivial_calls(const struct model *model,

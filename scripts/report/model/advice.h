@@ -44,6 +44,10 @@ double advice_budget_time(const struct model *model);
 /* Whether the run was too short for meaningful ticks or samples. */
 bool advice_is_short(const struct model *model);
 
+/* The time in ns in which threads waited, for a processor or asleep, at least.  0 if it is
+ * unknown, or less than a third of the time of the calls, or shown in a column. */
+double advice_waiting(const struct model *model);
+
 /* Whether most calls take less time than their recording. */
 bool advice_has_trivial_calls(const struct model *model);
 

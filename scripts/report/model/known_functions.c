@@ -18,11 +18,17 @@ static struct names objects;
 static struct map numbers;
 static struct known_function *functions;
 static uint32_t count, room;
+static uint32_t looks;
 static bool is_kept;
 
 void known_functions_begin(void)
 {
 	is_kept = true;
+}
+
+void known_functions_look_again(void)
+{
+	looks++;
 }
 
 static bool key_of(uint32_t object, uint64_t address, uint64_t *key)
@@ -57,6 +63,7 @@ void known_functions_add(const struct known_function *function)
 
 	if (known) {
 		*known = *function;
+		known->look = looks;
 		return;
 	}
 	if (!key_of(names_add(&objects, function->object), function->address,
@@ -64,7 +71,8 @@ void known_functions_add(const struct known_function *function)
 		return;
 	GROW(functions, count, room);
 	map_set(&numbers, key, count);
-	functions[count++] = *function;
+	functions[count] = *function;
+	functions[count++].look = looks;
 }
 
 void known_functions_add_line(struct known_function *known, const char *file,
@@ -73,6 +81,14 @@ void known_functions_add_line(struct known_function *known, const char *file,
 	known->has_line = known->is_new = true;
 	known->file = file;
 	known->line = line;
+}
+
+/* Files come and go: names that were not found are looked for again, ever less often. */
+static bool is_due(const struct known_function *known)
+{
+	uint32_t age = looks - known->look;
+
+	return !known->name && age > 0 && (age & (age - 1)) == 0;
 }
 
 void known_functions_find_symbols(struct object *object, struct symbol *symbols,
@@ -90,7 +106,7 @@ void known_functions_find_symbols(struct object *object, struct symbol *symbols,
 		const struct known_function *known = known_functions_find(
 			object, symbols[i].address);
 
-		if (known) {
+		if (known && !is_due(known)) {
 			symbols[i].name = known->name;
 			symbols[i].source_name = known->source_name;
 		} else {
@@ -111,10 +127,14 @@ void known_functions_keep(const struct model *model)
 
 	for (i = 0; is_kept && i < model->function_count; i++) {
 		const struct function *function = &model->functions[i];
+		const struct known_function *known;
 
 		if (!function->object || function->group ||
-		    function->is_inlined ||
-		    known_functions_find(function->object, function->address))
+		    function->is_inlined)
+			continue;
+		known = known_functions_find(function->object,
+					     function->address);
+		if (known && (known->name || !function->is_named))
 			continue;
 		known_functions_add(&(struct known_function){
 			.object = function->object->key,

@@ -13,9 +13,10 @@ struct object;
 struct symbol;
 
 struct known_function {
-	const char *object; /* the key of its struct object */
-	uint64_t address;   /* in the object's file */
-	const char *name, *source_name;
+	const char *object;		/* the key of its struct object */
+	uint64_t address;		/* in the object's file */
+	const char *name, *source_name; /* NULL: not found */
+	uint32_t look;	  /* the one that found it, or found no name */
 	bool has_line;	  /* the line was looked up */
 	const char *file; /* NULL: unknown */
 	int line;
@@ -24,6 +25,9 @@ struct known_function {
 
 /* From here on names are kept.  Without this call nothing is known. */
 void known_functions_begin(void);
+
+/* Another look begins, which may find names that were not found before. */
+void known_functions_look_again(void);
 
 /* Like symbols_find(): looks up only names that are not known.  A known name is not in
  * doubt, because it was chosen among all. */

@@ -100,10 +100,10 @@ struct options {
 	bool lines;   /* --lines: show them */
 	bool code;    /* show instructions */
 	const char *output;
-	double delay;	      /* of top: seconds between two looks */
-	bool source;	      /* of html: with source lines */
-	bool embed;	      /* of html: as a part of another page */
-	bool if_any;	      /* finish: nothing to write is no error */
+	double delay; /* of top: seconds between two looks; 0: top chooses */
+	bool source;  /* of html: with source lines */
+	bool embed;   /* of html: as a part of another page */
+	bool if_any;  /* finish: nothing to write is no error */
 	const char *database; /* of history */
 	const char
 		*version; /* of history: of the added runs; NULL: their names */

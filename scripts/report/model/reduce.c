@@ -302,7 +302,7 @@ static void skip_other_hosts(struct parts *parts, const char *host)
 	}
 }
 
-void reduce_write(const struct recording *recording, const char *host)
+bool reduce_write(const struct recording *recording, const char *host)
 {
 	const char *name = host ? keep_format("%s/%s.%s", recording->path,
 					      FILE_NAME, host) :
@@ -320,14 +320,16 @@ void reduce_write(const struct recording *recording, const char *host)
 		skip_other_hosts(&parts, host);
 	else
 		join_files(&all, &parts);
-	if (!add_rest(&all, &parts))
-		die("%s: a rank has more than calls (samples, memory...), "
-		    "which reports read from the rank itself",
-		    recording->path);
+	if (!add_rest(&all, &parts)) {
+		reduction_free(&all);
+		end_parts(&parts);
+		return false;
+	}
 	reduction_end(&all);
 	if (!reduction_write(&all, output_open(name)))
 		die("%s: %s", name, strerror(errno));
 	output_close();
 	reduction_free(&all);
 	end_parts(&parts);
+	return true;
 }

@@ -17,8 +17,9 @@ const struct reduction *reduce_for_report(const struct recording *recording);
  * reduce_write - add up the ranks, and write the file into the recording
  *
  * @host: only ranks of this host, as its reduced.HOST; NULL: all ranks, as
- * reduced.  Dies if that is impossible.
+ * reduced.  Returns false, with nothing written, if a rank has more than calls; dies of
+ * other errors.
  */
-void reduce_write(const struct recording *recording, const char *host);
+bool reduce_write(const struct recording *recording, const char *host);
 
 #endif

@@ -394,9 +394,11 @@ static bool is_possible(const struct reduction *reduction, uint32_t number)
 	const struct reduced_path *path = &reduction->paths[number];
 	const struct rank_spread *spread = &path->spread;
 
+	if (!has_flags(&path->path))
+		return false;
 	if (number == 0)
 		return path->path.function == NONE;
-	return has_flags(&path->path) && path->path.parent < number &&
+	return path->path.parent < number &&
 	       path->path.function < reduction->function_count &&
 	       spread->count <= reduction->rank_count &&
 	       (spread->count == 0 ||

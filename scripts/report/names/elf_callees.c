@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "names/elf_callees.h"
+#include "names/elf_dies.h"
 
 #ifndef DW_TAG_GNU_call_site
 #define DW_TAG_GNU_call_site 0x4109
@@ -20,6 +21,19 @@ static bool is_call(unsigned machine, uint64_t type)
 {
 	return (machine == EM_X86_64 && type == R_X86_64_JUMP_SLOT) ||
 	       (machine == EM_AARCH64 && type == R_AARCH64_JUMP_SLOT);
+}
+
+/* With -fno-plt, calls go through slots that are also for pointers. */
+static bool is_pointer(unsigned machine, uint64_t type)
+{
+	return (machine == EM_X86_64 && type == R_X86_64_GLOB_DAT) ||
+	       (machine == EM_AARCH64 && type == R_AARCH64_GLOB_DAT);
+}
+
+static bool is_of_function(const GElf_Sym *symbol)
+{
+	return symbol->st_shndx == SHN_UNDEF &&
+	       GELF_ST_TYPE(symbol->st_info) == STT_FUNC;
 }
 
 static void add_relocations(Elf *elf, unsigned machine, Elf_Scn *section,
@@ -37,9 +51,12 @@ static void add_relocations(Elf *elf, unsigned machine, Elf_Scn *section,
 	if (!data || !symbols || !gelf_getshdr(table, &table_header))
 		return;
 	for (i = 0; gelf_getrela(data, i, &rela); i++) {
-		if (!is_call(machine, GELF_R_TYPE(rela.r_info)) ||
-		    !gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info),
-				 &symbol))
+		uint64_t type = GELF_R_TYPE(rela.r_info);
+
+		if (!gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info),
+				 &symbol) ||
+		    !(is_call(machine, type) ||
+		      (is_pointer(machine, type) && is_of_function(&symbol))))
 			continue;
 		name = elf_strptr(elf, table_header.sh_link, symbol.st_name);
 		if (name && name[0])
@@ -85,27 +102,14 @@ static void add_site(Dwarf_Die *site, take_called *take)
 		take(name);
 }
 
-static void add_unit(Dwarf_Die *unit, take_called *take, uint64_t *steps)
+static bool visit_site(Dwarf_Die *die, void *take)
 {
-	Dwarf_Die stack[DEPTH_MAX + 1];
-	int depth = 0, tag;
+	int tag = dwarf_tag(die);
 
-	if (dwarf_child(unit, &stack[0]) != 0)
-		return;
-	while (depth >= 0 && *steps > 0) {
-		(*steps)--;
-		tag = dwarf_tag(&stack[depth]);
-		if (tag == DW_TAG_call_site || tag == DW_TAG_GNU_call_site)
-			add_site(&stack[depth], take);
-		else if (depth < DEPTH_MAX &&
-			 dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
-			depth++;
-			continue;
-		}
-		while (depth >= 0 &&
-		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
-			depth--;
-	}
+	if (tag != DW_TAG_call_site && tag != DW_TAG_GNU_call_site)
+		return true;
+	add_site(die, *(take_called **)take);
+	return false;
 }
 
 void called_by_sites(Dwarf *dwarf, take_called *take, uint64_t *steps)
@@ -117,7 +121,7 @@ void called_by_sites(Dwarf *dwarf, take_called *take, uint64_t *steps)
 	while (dwarf && *steps > 0 &&
 	       dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0) {
 		if (dwarf_offdie(dwarf, at + header, &unit))
-			add_unit(&unit, take, steps);
+			dies_walk(&unit, DEPTH_MAX, steps, visit_site, &take);
 		at = next;
 	}
 }

@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "names/elf_dies.h"
 #include "names/elf_frames.h"
 #include "names/elf_lines.h"
 #include "names/symbol_choice.h"
@@ -47,7 +48,7 @@ struct frames {
 	struct map starts; /* abstract function, to the number of its start */
 	uint64_t *start;
 	uint32_t start_count, start_room;
-	uint64_t steps;
+	uint64_t steps; /* that remain */
 };
 
 struct frames *frames_open(struct lines *lines, Dwarf *dwarf, Dwarf_Addr bias)
@@ -57,6 +58,7 @@ struct frames *frames_open(struct lines *lines, Dwarf *dwarf, Dwarf_Addr bias)
 	frames->lines = lines;
 	frames->dwarf = dwarf;
 	frames->bias = bias;
+	frames->steps = STEPS_MAX;
 	return frames;
 }
 
@@ -99,7 +101,8 @@ static void add_function(struct frames *frames, Dwarf_Die *die)
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
-	       frames->steps++ < STEPS_MAX) {
+	       frames->steps > 0) {
+		frames->steps--;
 		/* Code that the linker dropped stays in the tables with address
 		 * 0. */
 		if (begin == 0 || begin >= end)
@@ -119,25 +122,11 @@ static void add_function(struct frames *frames, Dwarf_Die *die)
 	frames->start[frames->start_count++] = start;
 }
 
-static void list_functions(struct frames *frames, Dwarf_Die *unit)
+static bool visit_function(Dwarf_Die *die, void *frames)
 {
-	Dwarf_Die stack[SCOPE_MAX + 1];
-	int depth = 0;
-
-	if (dwarf_child(unit, &stack[0]) != 0)
-		return;
-	while (depth >= 0 && frames->steps++ < STEPS_MAX) {
-		if (dwarf_tag(&stack[depth]) == DW_TAG_subprogram)
-			add_function(frames, &stack[depth]);
-		if (depth < SCOPE_MAX && lines_has_scope(&stack[depth]) &&
-		    dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
-			depth++;
-			continue;
-		}
-		while (depth >= 0 &&
-		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
-			depth--;
-	}
+	if (dwarf_tag(die) == DW_TAG_subprogram)
+		add_function(frames, die);
+	return die_is_scope(die);
 }
 
 static bool find_function(struct frames *frames, uint64_t address,
@@ -219,7 +208,7 @@ static bool is_around(struct frames *frames, Dwarf_Die *die, uint64_t address)
 	int tag = dwarf_tag(die);
 
 	/* The file decides how many ranges there are. */
-	frames->steps += 4;
+	frames->steps -= frames->steps < 4 ? frames->steps : 4;
 	return (tag == DW_TAG_inlined_subroutine ||
 		tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
 		tag == DW_TAG_catch_block) &&
@@ -237,7 +226,7 @@ static uint32_t go_down(struct frames *frames, Dwarf_Die *unit,
 		return count;
 	for (nesting = 0; nesting < NESTING_MAX; nesting++) {
 		while (!is_around(frames, &die, address))
-			if (frames->steps > STEPS_MAX ||
+			if (frames->steps == 0 ||
 			    dwarf_siblingof(&die, &die) != 0)
 				return count;
 		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine &&
@@ -259,7 +248,8 @@ void frames_list(struct frames *frames, uint64_t address)
 
 	if (lines_unit(frames->lines, &address, &unit) &&
 	    map_add(&frames->units, dwarf_dieoffset(&unit), next) == next)
-		list_functions(frames, &unit);
+		dies_walk(&unit, SCOPE_MAX, &frames->steps, visit_function,
+			  frames);
 }
 
 uint32_t frames_find(struct frames *frames, uint64_t address, bool wants_places,

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "names/elf_dies.h"
 #include "names/elf_lines.h"
 
 /* Limit for nested namespaces and classes; deeper ones are not searched. */
@@ -46,7 +47,7 @@ struct lines {
 	uint32_t range_count, range_room;
 	struct unit *units;
 	uint32_t unit_count, unit_room;
-	uint64_t steps;
+	uint64_t steps; /* that remain */
 };
 
 static int compare_ranges(const void *left, const void *right)
@@ -69,7 +70,8 @@ static void add_ranges(struct lines *lines, Dwarf_Die *die, uint32_t unit)
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &begin, &end)) > 0 &&
-	       lines->steps++ < STEPS_MAX) {
+	       lines->steps > 0) {
+		lines->steps--;
 		/* Code that the linker dropped stays in the tables with address
 		 * 0. */
 		if (begin == 0 || begin >= end)
@@ -90,10 +92,12 @@ struct lines *lines_open(Dwarf *dwarf, Dwarf_Addr bias)
 
 	lines->dwarf = dwarf;
 	lines->bias = bias;
+	lines->steps = STEPS_MAX;
 	if (!dwarf)
 		return lines;
 	while (dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0 &&
-	       lines->steps++ < STEPS_MAX) {
+	       lines->steps > 0) {
+		lines->steps--;
 		if (dwarf_offdie(dwarf, at + header, &die)) {
 			GROW(lines->units, lines->unit_count, lines->unit_room);
 			lines->units[lines->unit_count] = (struct unit){
@@ -140,38 +144,18 @@ static void add_declaration(struct unit *unit, Dwarf_Die *die)
 	};
 }
 
-bool lines_has_scope(Dwarf_Die *die)
+static bool visit_declaration(Dwarf_Die *die, void *unit)
 {
-	switch (dwarf_tag(die)) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type: return true;
-	default: return false;
-	}
+	if (dwarf_tag(die) == DW_TAG_subprogram)
+		add_declaration(unit, die);
+	return die_is_scope(die);
 }
 
 static void list_declarations(struct lines *lines, struct unit *unit)
 {
-	Dwarf_Die stack[DEPTH_MAX + 1];
-	int depth = 0;
-
 	unit->listed = true;
-	if (dwarf_child(&unit->die, &stack[0]) != 0)
-		return;
-	while (depth >= 0 && lines->steps++ < STEPS_MAX) {
-		if (dwarf_tag(&stack[depth]) == DW_TAG_subprogram)
-			add_declaration(unit, &stack[depth]);
-		if (depth < DEPTH_MAX && lines_has_scope(&stack[depth]) &&
-		    dwarf_child(&stack[depth], &stack[depth + 1]) == 0) {
-			depth++;
-			continue;
-		}
-		while (depth >= 0 &&
-		       dwarf_siblingof(&stack[depth], &stack[depth]) != 0)
-			depth--;
-	}
+	dies_walk(&unit->die, DEPTH_MAX, &lines->steps, visit_declaration,
+		  unit);
 	if (unit->count)
 		qsort(unit->declarations, unit->count,
 		      sizeof(*unit->declarations), compare_declarations);

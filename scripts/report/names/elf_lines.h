@@ -27,7 +27,5 @@ const char *lines_path(Dwarf_Die *unit, const char *file);
 /* Finds the declaration of the function @die of @unit. */
 bool lines_declared(Dwarf_Die *unit, Dwarf_Die *die, const char **file,
 		    int *line);
-/* Whether functions may be declared inside of @die. */
-bool lines_has_scope(Dwarf_Die *die);
 
 #endif

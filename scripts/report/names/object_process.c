@@ -5,10 +5,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include <shim/attach.h>
 
 #include "base/memory.h"
 #include "base/messages.h"
+#include "base/text.h"
 #include "names/object_file.h"
 #include "names/object_process.h"
 #include "names/symbols.h"
@@ -202,8 +206,11 @@ static void open_object(struct object *object)
 		object->files = files;
 		return;
 	}
-	/* Memory without a file has no symbols, so no warning is needed. */
-	if (!files->is_lost && object->path[0] == '/')
+	/* Memory without a file has no symbols.  shim's own library, whose name an attach
+	 * deletes, is no part of the program. */
+	if (!files->is_lost && object->path[0] == '/' &&
+	    strncmp(base_name(object->path), SHIM_ATTACH_NAME,
+		    strlen(SHIM_ATTACH_NAME)) != 0)
 		warn("%s: %s: its functions are shown by address", object->path,
 		     result == NAMES_IS_OTHER ?
 			     "not the file that was recorded (its build-id differs)" :

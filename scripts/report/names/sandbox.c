@@ -110,16 +110,16 @@ bool sandbox_take(int fd, void *bytes, size_t size, int *passed)
 
 /* --- restrictions of a child --- */
 
-static void limit(int what, uint64_t value)
+static void limit(pid_t pid, int what, uint64_t value)
 {
 	struct rlimit limit;
 
 	/* Sets the soft limit only: a lowered hard limit cannot be raised
 	 * again. */
-	if (getrlimit(what, &limit) != 0)
+	if (prlimit(pid, what, NULL, &limit) != 0)
 		return;
 	limit.rlim_cur = value < limit.rlim_max ? value : limit.rlim_max;
-	setrlimit(what, &limit);
+	prlimit(pid, what, &limit, NULL);
 }
 
 static uint64_t memory_now(void)
@@ -148,14 +148,15 @@ static uint64_t seconds_for(uint64_t bytes)
 
 static uint64_t memory_before; /* memory of each child at its start */
 
-static void set_limits(void)
+/* The parent sets them before it tells the pid, so that sandbox_allow() adds to them. */
+static void set_limits(pid_t pid)
 {
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_FSIZE, 0);
-	limit(RLIMIT_NOFILE, 64);
-	limit(RLIMIT_CPU, seconds_for(0));
+	limit(pid, RLIMIT_CORE, 0);
+	limit(pid, RLIMIT_FSIZE, 0);
+	limit(pid, RLIMIT_NOFILE, 64);
+	limit(pid, RLIMIT_CPU, seconds_for(0));
 	if (limits_memory)
-		limit(RLIMIT_AS, memory_before + memory_for(0));
+		limit(pid, RLIMIT_AS, memory_before + memory_for(0));
 }
 
 #if defined(__x86_64__)
@@ -244,7 +245,6 @@ static _Noreturn void become_one(int fd, pid_t parent)
 	if (getppid() != parent)
 		_exit(1);
 	close(to_first);
-	set_limits();
 	forbid_the_rest();
 	serve_one(fd);
 	_exit(0);
@@ -264,6 +264,8 @@ static void serve(int fd)
 				close(fd);
 				become_one(passed, self);
 			}
+			if (pid > 0)
+				set_limits(pid);
 			close(passed);
 			word = pid;
 		} else {

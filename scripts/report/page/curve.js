@@ -3,24 +3,12 @@
 const CURVE_HEIGHT = 130;
 
 class Curve extends Drawing {
-    // @on: point(i, event); i is -1, or the number of a point.
+    // @on(i, event): the number of a point, or -1.
     constructor(box, canvas, on) {
         super(box, canvas);
-        this.on = on;
         this.height = CURVE_HEIGHT;
-        this.pointed = -1;
-        canvas.addEventListener('pointermove', event =>
-            this.point(this.nearest(event.offsetX), event));
-        canvas.addEventListener('pointerleave', () => this.point(-1, null));
-        canvas.addEventListener('keydown', event => {
-            const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-
-            if (!step)
-                return;
-            this.point(Math.min(Math.max(this.pointed + step, 0),
-                this.picture.points.length - 1), null);
-            event.preventDefault();
-        });
+        this.follow(x => this.nearest(x), () => this.picture.points.length,
+            on);
     }
 
     // @picture: { points: [[ns, bytes]...], most, colours }
@@ -46,12 +34,6 @@ class Curve extends Drawing {
         const after = points.findIndex(([ns]) => this.x(ns) > x);
 
         return after < 0 ? points.length - 1 : Math.max(after - 1, 0);
-    }
-
-    point(i, event) {
-        this.pointed = i;
-        this.drawSoon();
-        this.on(i, event);
     }
 
     draw() {

@@ -39,6 +39,32 @@ class Drawing {
         canvas.addEventListener('blur', () => this.drawSoon());
     }
 
+    // Follows the pointer and the arrow keys from item to item of the picture.
+    // @at(x) is the number of the item at @x, @count() how many there are;
+    // @on(i, event) hears the number of the item, or -1.
+    follow(at, count, on) {
+        const { canvas } = this;
+
+        this.pointed = -1;
+        this.point = (i, event) => {
+            this.pointed = i;
+            this.drawSoon();
+            on(i, event);
+        };
+        canvas.addEventListener('pointermove', event =>
+            this.point(Math.min(at(event.offsetX), count() - 1), event));
+        canvas.addEventListener('pointerleave', () => this.point(-1, null));
+        canvas.addEventListener('keydown', event => {
+            const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+
+            if (!step)
+                return;
+            this.point(Math.min(Math.max(this.pointed + step, 0),
+                count() - 1), null);
+            event.preventDefault();
+        });
+    }
+
     resize() {
         if (!this.picture)
             return;

@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "export/json_exceptions.h"
 #include "export/json_locks.h"
+#include "export/json_report.h"
 #include "model/locks.h"
 #include "model/model.h"
 #include "model/options.h"
@@ -363,19 +364,6 @@ static void put_strings(struct json *json, const struct html *html)
 	json_close_array(json);
 }
 
-static void put_warnings(struct json *json)
-{
-	size_t i;
-
-	json_line(json, 0);
-	json_key_array(json, "warnings");
-	for (i = 0; i < warning_count(); i++) {
-		json_line(json, 0);
-		json_text(json, warning_text(i));
-	}
-	json_close_array(json);
-}
-
 static void put_text_of(struct json *json, const struct html *html)
 {
 	struct model *model = html->sources[0].model;
@@ -411,7 +399,7 @@ static void put_text_of(struct json *json, const struct html *html)
 	if (html->annotation)
 		listings_json(json, html);
 	put_strings(json, html);
-	put_warnings(json);
+	json_put_warnings(json);
 	json_close_object(json);
 }
 

@@ -159,6 +159,9 @@ function makeFlames() {
 
 function begin() {
     showHead();
+    // Hidden until here: the browser may paint a page that it has read in part, and the
+    // head's lines would move it down.
+    document.querySelector('main').hidden = false;
     fillMetrics();
     fillThreads();
     makeFlames();

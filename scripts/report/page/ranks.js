@@ -49,22 +49,10 @@ class Strip extends Drawing {
     // @on(i, event): the number of a rank, or -1.
     constructor(box, canvas, on) {
         super(box, canvas);
-        this.on = on;
         this.height = 2 * STRIP_ROW + 4;
-        this.pointed = -1;
-        canvas.addEventListener('pointermove', event => this.point(Math.min(
-            Math.floor(event.offsetX / this.width * this.picture.rows.length),
-            this.picture.rows.length - 1), event));
-        canvas.addEventListener('pointerleave', () => this.point(-1, null));
-        canvas.addEventListener('keydown', event => {
-            const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        const count = () => this.picture.rows.length;
 
-            if (!step)
-                return;
-            this.point(Math.min(Math.max(this.pointed + step, 0),
-                this.picture.rows.length - 1), null);
-            event.preventDefault();
-        });
+        this.follow(x => Math.floor(x / this.width * count()), count, on);
     }
 
     show(picture) {
@@ -73,39 +61,42 @@ class Strip extends Drawing {
         this.resize();
     }
 
-    point(i, event) {
-        this.pointed = i;
-        this.drawSoon();
-        this.on(i, event);
-    }
-
     draw() {
         const { context, picture } = this;
         const { rows } = picture;
-        const width = this.width / rows.length;
+        const count = Math.min(rows.length, Math.floor(this.width));
+        const width = this.width / count;
         const gap = width > 4 ? 1 : 0;
 
+        // A cell of several ranks has the largest value, so that one that differs
+        // is seen.  Cells begin at whole pixels: others would mix.
         ['all', 'own'].forEach((key, line) => {
-            const most = Math.max(...rows.map(row => row[key]));
+            const values = rows.map(row => row[key]);
+            const most = Math.max(...values);
 
-            rows.forEach((row, i) => {
+            for (let i = 0; i < count; i++) {
+                const of = x => Math.floor(x * rows.length / count);
+                const value = Math.max(...values.slice(of(i), of(i + 1)));
+                const left = Math.round(i * width);
+                const size = Math.round((i + 1) * width) - left - gap;
+
                 context.globalAlpha = 1;
                 context.fillStyle = picture.part;
-                context.fillRect(i * width, line * (STRIP_ROW + 2),
-                    width - gap, STRIP_ROW);
-                context.globalAlpha = most > 0 ? row[key] / most : 0;
+                context.fillRect(left, line * (STRIP_ROW + 2), size, STRIP_ROW);
+                context.globalAlpha = most > 0 ? value / most : 0;
                 context.fillStyle = picture.accent;
-                context.fillRect(i * width, line * (STRIP_ROW + 2),
-                    width - gap, STRIP_ROW);
-            });
+                context.fillRect(left, line * (STRIP_ROW + 2), size, STRIP_ROW);
+            }
         });
         context.globalAlpha = 1;
         if (this.pointed < 0)
             return;
         context.strokeStyle = picture.strong;
         context.lineWidth = 2;
-        context.strokeRect(this.pointed * width + 1, 1,
-            Math.max(width - gap - 2, 1), 2 * STRIP_ROW);
+        const left = this.pointed * this.width / rows.length;
+
+        context.strokeRect(left + 1, 1, Math.max(width - gap - 2, 1),
+            2 * STRIP_ROW);
     }
 }
 

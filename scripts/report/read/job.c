@@ -46,23 +46,25 @@ static uint32_t count_parts(const struct recording *recording)
 	return count;
 }
 
-/* The size of the job; a damaged number is not believed. */
-static uint32_t stated_count(const struct recording *recording)
+/* The size of its job; a damaged number is not believed. */
+static uint32_t stated_by(const struct process *process)
 {
-	const char *text;
-	unsigned long count;
-	uint32_t i;
+	const char *text = process_string(process, "ranks");
+	unsigned long count = text ? strtoul(text, NULL, 10) : 0;
 
-	for (i = 0; i < recording->process_count; i++) {
-		text = process_string(&recording->processes[i], "ranks");
-		count = text ? strtoul(text, NULL, 10) : 0;
-		if (count > 0 && count <= RANKS_MAX)
-			return (uint32_t)count;
-	}
-	return 0;
+	return count <= RANKS_MAX ? (uint32_t)count : 0;
 }
 
-/* The program of the first process of each part. */
+static uint32_t stated_count(const struct recording *recording)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < recording->process_count && count == 0; i++)
+		count = stated_by(&recording->processes[i]);
+	return count;
+}
+
+/* The job and the program of the first process of each part. */
 static void find_programs(struct job *job, const struct recording *recording)
 {
 	const char *program;
@@ -76,6 +78,7 @@ static void find_programs(struct job *job, const struct recording *recording)
 			continue;
 		program = process_string(process, "program");
 		job->ranks[rank].program = program ? base_name(program) : NULL;
+		job->ranks[rank].size = stated_by(process);
 	}
 }
 

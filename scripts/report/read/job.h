@@ -11,6 +11,7 @@
 struct job_rank {
 	uint32_t starts; /* 0: it has left no recording */
 	uint32_t part;	 /* in recording->parts */
+	uint32_t size; /* ranks of its job, as its process knows; 0: unknown */
 	const char *program;
 };
 

@@ -76,6 +76,19 @@ uint64_t process_tick(const struct process *process)
 	return meta->fine_tick ? meta->fine_tick : meta->tick;
 }
 
+bool process_has_cpu(const struct process *process)
+{
+	const struct shim_meta *meta = &process->meta;
+
+	return process->has_meta && meta->end_clock &&
+	       meta->last_cpu_ns > meta->first_cpu_ns;
+}
+
+double process_cpu_ns(const struct process *process)
+{
+	return (double)(process->meta.last_cpu_ns - process->meta.first_cpu_ns);
+}
+
 static void find_unit(struct process *process, const char *name)
 {
 	const struct shim_meta *meta = &process->meta;

@@ -66,6 +66,10 @@ double process_ns(const struct process *process, uint64_t clock);
 /* The length of the ticks that timed calls, in clock units; 0: there was no coarse clock.
  * (Lifetimes of blocks count the kernel's ticks, meta.tick.) */
 uint64_t process_tick(const struct process *process);
+/* Whether the process wrote how much processor time it took. */
+bool process_has_cpu(const struct process *process);
+/* That time, from the recording's begin to its end. */
+double process_cpu_ns(const struct process *process);
 /* The most events that one thread of the process can have recorded: an event takes longer
  * than a nanosecond.  2^58 if the length of the run is unknown. */
 uint64_t process_count_limit(const struct process *process);

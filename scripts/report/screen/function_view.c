@@ -98,9 +98,10 @@ static void add_numbers(struct page *page)
 					   sums->open == 1 ? "call was" :
 							     "calls were"));
 	if (sums->older)
-		add_text(page,
-			 keep_format("%s calls were open before the attach",
-				     human_count(text, sums->older)));
+		add_text(page, keep_format("%s %s open before the attach",
+					   human_count(text, sums->older),
+					   sums->older == 1 ? "call was" :
+							      "calls were"));
 	if (model->has_memory &&
 	    model->function_memory[page->function].allocations)
 		add_text(page,

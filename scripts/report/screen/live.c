@@ -17,7 +17,24 @@
 #include "screen/view.h"
 
 #define DELAY_LEAST 0.1
-#define DELAY_MOST  60
+
+/* What top takes of a processor, at most, and for which it looks less often. */
+#define SHARE_MOST    0.004
+#define DELAY_LONGEST 10
+
+double top_spent(const struct top *top)
+{
+	return seconds_of(CLOCK_PROCESS_CPUTIME_ID) + top->shot.cpu;
+}
+
+double top_delay(const struct top *top)
+{
+	/* A look is dear once when it finds new functions, whose names it reads. */
+	double cost = fmin(top->costs[0], top->costs[1]);
+
+	return top->delay > 0 ? top->delay :
+				fmin(fmax(1, cost / SHARE_MOST), DELAY_LONGEST);
+}
 
 bool top_has_rates(const struct top *top)
 {
@@ -43,10 +60,7 @@ static double own_share(const struct top *top)
 
 	if (begin == 0)
 		begin = now;
-	return now - begin < 1 ?
-		       0 :
-		       (seconds_of(CLOCK_PROCESS_CPUTIME_ID) + top->shot.cpu) /
-			       (now - begin);
+	return now - begin < 1 ? 0 : top_spent(top) / (now - begin);
 }
 
 void top_draw_title(const struct top *top, const char *name, struct row *row)
@@ -75,8 +89,8 @@ void top_draw_title(const struct top *top, const char *name, struct row *row)
 			 human_count(lost, now->lost));
 		row_text_as(row, text, LOOK_STRONG);
 	}
-	snprintf(text, sizeof(text), "; every %g s%s; top takes %.1f %%",
-		 top->delay,
+	snprintf(text, sizeof(text), "; every %.2g s%s; top takes %.1f %%",
+		 top_delay(top),
 		 top->has_ended ? ", ended" :
 		 top->is_paused ? ", paused" :
 				  "",
@@ -90,7 +104,8 @@ void top_draw_title(const struct top *top, const char *name, struct row *row)
 static bool control(struct screen *screen, const struct top *top,
 		    const char *verb, const char *argument)
 {
-	char pid[16], line[200] = "";
+	char pid[16], line[200] = "", start[40];
+	const char *answer = line;
 	int ends[2], status = 0;
 	ssize_t size;
 	pid_t child;
@@ -117,25 +132,31 @@ static bool control(struct screen *screen, const struct top *top,
 	close(ends[0]);
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
-	screen_say(screen, "%s %s: %s", verb, argument ? argument : "",
-		   line[0]		    ? line :
+	/* The last line of the screen is short. */
+	snprintf(start, sizeof(start), "profrun: ctl %s: ", pid);
+	if (!strncmp(line, start, strlen(start)))
+		answer += strlen(start);
+	screen_say(screen, "%s%s%s: %s", verb, argument ? " " : "",
+		   argument ? argument : "",
+		   line[0]		    ? answer :
 		   child > 0 && status == 0 ? "done" :
 					      "it failed");
 	return child > 0 && status == 0;
 }
 
-static void ask_budget(struct screen *screen, const struct top *top)
+static void ask(struct screen *screen, const struct top *top,
+		const char *question, const char *verb)
 {
-	char text[8] = "";
+	char text[200] = "";
 
-	if (terminal_ask(" budget, in per cent: ", text, sizeof(text)) &&
-	    text[0])
-		control(screen, top, "budget", text);
+	if (terminal_ask(question, text, sizeof(text)) && text[0])
+		control(screen, top, verb, text);
 }
 
 static void change_delay(struct top *top, double factor)
 {
-	top->delay = fmin(fmax(top->delay * factor, DELAY_LEAST), DELAY_MOST);
+	top->delay = fmin(fmax(top_delay(top) * factor, DELAY_LEAST),
+			  DELAY_MOST);
 }
 
 static void show(struct screen *screen, struct view *view)
@@ -156,7 +177,10 @@ bool top_key(struct screen *screen, struct top *top, int key)
 		break;
 	case '+': change_delay(top, 2); break;
 	case '-': change_delay(top, 0.5); break;
-	case 'B': ask_budget(screen, top); break;
+	case 'B': ask(screen, top, " budget, in per cent: ", "budget"); break;
+	case 'F':
+		ask(screen, top, " record (all, -M:f, ...): ", "filter");
+		break;
 	case 'r':
 		if (control(screen, top, top->is_stopped ? "start" : "stop",
 			    NULL))

@@ -354,6 +354,7 @@ bool shot_begin(struct shot *shot, const char *path,
 		close(shot->errors);
 		return false;
 	}
+	known_functions_look_again();
 	shot->pid = fork();
 	if (shot->pid == 0) {
 		close(ends[0]);
@@ -397,7 +398,7 @@ void shot_end(struct shot *shot)
 	shot->room = shot->size = 0;
 }
 
-/* The first line that the child wrote to standard error. */
+/* The first line that the child wrote to standard error, or "". */
 static void read_error(int fd, char *why, size_t size)
 {
 	ssize_t length;
@@ -406,8 +407,7 @@ static void read_error(int fd, char *why, size_t size)
 	length = read(fd, why, size - 1);
 	why[length > 0 ? length : 0] = '\0';
 	why[strcspn(why, "\n")] = '\0';
-	if (!why[0])
-		snprintf(why, size, "the recording cannot be read");
+	close(fd);
 }
 
 /* Finds the parts; false: the sizes do not agree. */
@@ -497,15 +497,15 @@ enum shot_state shot_read(struct shot *shot, struct snapshot *snapshot,
 	if (got < 0 && errno == EAGAIN)
 		return SHOT_GOES_ON;
 	status = reap(shot);
+	read_error(shot->errors, why, why_size);
 	if (status == 0 && divide(snapshot, shot->memory, shot->size)) {
 		shot->memory = NULL;
 		shot->room = 0;
-		close(shot->errors);
 		keep_names(snapshot);
 		return SHOT_DONE;
 	}
-	read_error(shot->errors, why, why_size);
-	close(shot->errors);
+	if (!why[0])
+		snprintf(why, why_size, "the recording cannot be read");
 	return SHOT_FAILED;
 }
 

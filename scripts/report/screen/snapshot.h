@@ -85,8 +85,8 @@ bool shot_begin(struct shot *shot, const char *path,
 
 enum shot_state { SHOT_GOES_ON, SHOT_DONE, SHOT_FAILED };
 
-/* Call it when the descriptor has data.  SHOT_DONE: the caller frees @snapshot.memory.
- * SHOT_FAILED: @why has the reason. */
+/* Call it when the descriptor has data.  SHOT_DONE: the caller frees @snapshot.memory;
+ * @why has the first warning, or "".  SHOT_FAILED: @why has the reason. */
 enum shot_state shot_read(struct shot *shot, struct snapshot *snapshot,
 			  char *why, size_t why_size);
 /* Gives up. */

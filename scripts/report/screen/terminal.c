@@ -160,8 +160,10 @@ static void make_ascii(char *text)
 	*to = '\0';
 }
 
+typedef void put_function(FILE *, const char *, size_t);
+
 /* The text as it can be drawn in @columns; the caller frees it. */
-static char *drawn(const char *text, int columns)
+static char *drawn(const char *text, int columns, put_function *put)
 {
 	char *made = NULL;
 	size_t size;
@@ -170,14 +172,15 @@ static char *drawn(const char *text, int columns)
 	if (!out)
 		die("no memory");
 	if (columns > 0)
-		put_text_cut(out, text, (size_t)columns);
+		put(out, text, (size_t)columns);
 	fclose(out);
 	if (!has_utf8)
 		make_ascii(made);
 	return made;
 }
 
-static void draw(struct row *row, const char *text, int columns, enum look look)
+static void draw_by(put_function *put, struct row *row, const char *text,
+		    int columns, enum look look)
 {
 	char *made;
 
@@ -185,12 +188,17 @@ static void draw(struct row *row, const char *text, int columns, enum look look)
 		columns = row_left(row);
 	if (columns <= 0 || row->y >= LINES)
 		return;
-	made = drawn(text, columns);
+	made = drawn(text, columns, put);
 	attrset((int)attributes_of(row->look == LOOK_CHOSEN ? row->look :
 							      look));
 	mvaddstr(row->y, row->x, made);
 	row->x += (int)(has_utf8 ? text_columns(made) : strlen(made));
 	free(made);
+}
+
+static void draw(struct row *row, const char *text, int columns, enum look look)
+{
+	draw_by(put_text_cut, row, text, columns, look);
 }
 
 void row_skip(struct row *row, int columns)
@@ -213,6 +221,13 @@ void row_cell(struct row *row, const char *text, int width)
 	draw(row, text, most, row->look);
 	if (width < 0)
 		row_skip(row, most - used);
+	row_skip(row, 1);
+}
+
+void row_ends(struct row *row, const char *text, int width)
+{
+	draw_by(put_text_ends, row, text, width, row->look);
+	row_skip(row, width - (int)text_columns(text));
 	row_skip(row, 1);
 }
 

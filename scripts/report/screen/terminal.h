@@ -43,6 +43,8 @@ int terminal_columns(void);
 struct row row_begin(int y, enum look look);
 /* A cell of @width columns and a blank; aligned left with @width < 0. */
 void row_cell(struct row *row, const char *text, int width);
+/* The same, aligned left; of a longer text both ends are drawn. */
+void row_ends(struct row *row, const char *text, int width);
 /* Draws text to the end of the row, which is cut by an ellipsis. */
 void row_text(struct row *row, const char *text);
 void row_text_as(struct row *row, const char *text, enum look look);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,9 +22,12 @@
 
 static void take(struct top *top, const struct snapshot *snapshot)
 {
-	double seconds = top->now.head.seconds;
+	double seconds = top->now.head.seconds, spent = top_spent(top);
 
 	top->generation++;
+	top->costs[1] = top->costs[0];
+	top->costs[0] = spent - top->spent;
+	top->spent = spent;
 	if (top->takes_again) {
 		/* The interval stays that of the last look. */
 		free(top->now.memory);
@@ -36,20 +40,35 @@ static void take(struct top *top, const struct snapshot *snapshot)
 	top->now = *snapshot;
 }
 
-static void read_shot(struct screen *screen, struct top *top)
+/* Looks warn of the same again and again. */
+static void warn_once(struct screen *screen, struct top *top,
+		      const char *warning)
+{
+	if (!warning[0] || !strcmp(warning, top->warning))
+		return;
+	snprintf(top->warning, sizeof(top->warning), "%s", warning);
+	screen_say(screen, "%s", warning);
+}
+
+/* Whether there is something new to draw. */
+static bool read_shot(struct screen *screen, struct top *top)
 {
 	struct snapshot snapshot = { .memory = NULL };
-	char why[160];
+	char why[sizeof(top->warning)];
 
 	switch (shot_read(&top->shot, &snapshot, why, sizeof(why))) {
-	case SHOT_DONE: take(top, &snapshot); break;
+	case SHOT_DONE:
+		take(top, &snapshot);
+		warn_once(screen, top, why);
+		break;
 	case SHOT_FAILED:
 		/* (Before the first call there may be nothing to read.) */
 		if (top->now.memory || top->has_ended)
 			screen_say(screen, "%s", why);
 		break;
-	default: break;
+	default: return false;
 	}
+	return true;
 }
 
 static bool is_running(const struct top *top)
@@ -84,27 +103,32 @@ static int wait_for(double until)
 
 static void run(struct screen *screen, struct top *top)
 {
-	bool is_wanted = false;
-	double next = 0;
+	bool is_wanted = false, is_new = true;
+	double last = -DELAY_MOST; /* when a snapshot was begun */
 	uint64_t chosen;
 	int key;
 
 	while (!screen->is_over) {
-		if (wait_for(next) == 0) {
+		if (wait_for(last + top_delay(top)) == 0) {
 			if (begin_shot(screen, top, is_wanted))
 				is_wanted = false;
-			next = seconds_of(CLOCK_MONOTONIC) + top->delay;
+			/* (The message says why none was begun.) */
+			is_new |= top->shot.fd < 0;
+			last = seconds_of(CLOCK_MONOTONIC);
 		}
-		screen_draw(screen);
-		key = terminal_key(wait_for(next), top->shot.fd);
+		if (is_new)
+			screen_draw(screen);
+		key = terminal_key(wait_for(last + top_delay(top)),
+				   top->shot.fd);
 		chosen = top->chosen;
 		screen_do(screen, key);
+		is_new = key != ERR;
 		if (top->shot.fd >= 0)
-			read_shot(screen, top);
+			is_new |= read_shot(screen, top);
 		/* A function that was opened is looked at now. */
 		if (top->chosen && top->chosen != chosen) {
 			is_wanted = true;
-			next = 0;
+			last = -DELAY_MOST;
 		}
 	}
 }

@@ -31,6 +31,8 @@
 #define CALLERS_DEPTH 200
 /* A path that has most of its caller's time is opened with it. */
 #define MOST 0.5
+/* With so many paths, finding the callers of a function takes long. */
+#define MANY_PATHS 50000
 
 /* A model and what its paths weigh. */
 struct forest {
@@ -148,14 +150,29 @@ static bool can_open(const struct branch *branch)
 		branch->forest->model.paths[branch->path].child != NONE);
 }
 
-static bool open_row(struct tree *tree, uint32_t number)
+/* Draws the reason why nothing else is drawn for some seconds. */
+static void say_wait(struct screen *screen, const struct tree *tree,
+		     const struct branch *branch)
+{
+	if (tree->model->path_count < MANY_PATHS)
+		return;
+	screen_say(screen, "looking for the callers of %s",
+		   tree->model->functions[branch->function].short_name);
+	screen_draw(screen);
+	screen->message[0] = '\0';
+}
+
+/* @screen may be NULL if callers are known. */
+static bool open_row(struct screen *screen, struct tree *tree, uint32_t number)
 {
 	struct branch *branch = &tree->rows[number];
 
 	if (branch->is_open)
 		return false;
-	if (!branch->forest)
+	if (!branch->forest) {
+		say_wait(screen, tree, branch);
 		find_callers(tree, branch);
+	}
 	if (!can_open(branch))
 		return false;
 	branch->is_open = true;
@@ -177,9 +194,9 @@ static void close_row(struct tree *tree, uint32_t number)
 }
 
 /* Opens the row, and below it what has most of its time. */
-static void open_hot(struct tree *tree, uint32_t number)
+static void open_hot(struct screen *screen, struct tree *tree, uint32_t number)
 {
-	while (open_row(tree, number)) {
+	while (open_row(screen, tree, number)) {
 		const struct branch *row = &tree->rows[number];
 		double weight = row->forest->weights[row->path];
 		const struct branch *first = row + 1;
@@ -345,13 +362,13 @@ static bool do_key(struct screen *screen, struct view *view, int key)
 		if (branch->is_open)
 			close_row(tree, at);
 		else
-			open_row(tree, at);
+			open_row(screen, tree, at);
 		return true;
 	}
 	switch (key) {
 	case '+':
 	case 'l':
-	case KEY_RIGHT: open_row(tree, at); break;
+	case KEY_RIGHT: open_row(screen, tree, at); break;
 	case '-':
 	case KEY_LEFT:
 		if (branch->is_open)
@@ -359,7 +376,7 @@ static bool do_key(struct screen *screen, struct view *view, int key)
 		else
 			go_up(tree);
 		break;
-	case 'e': open_hot(tree, at); break;
+	case 'e': open_hot(screen, tree, at); break;
 	case 'E': close_all(tree); break;
 	case 'o':
 		if (branch->function != NONE)
@@ -446,6 +463,6 @@ struct view *tree_view(struct tui *tui, struct model *model, uint32_t root,
 		tree->all += fmax(tree->forests->weights[child], 0);
 	insert_children(tree, 0, tree->forests, root, 0);
 	if (tree->view.list.count == 1)
-		open_hot(tree, 0);
+		open_hot(NULL, tree, 0);
 	return &tree->view;
 }

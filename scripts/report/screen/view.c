@@ -98,8 +98,13 @@ static void draw_status(const struct screen *screen)
 			      view->list.count ? view->list.chosen + 1 : 0,
 			      view->list.count);
 
-	row_cell(&row, screen->message[0] ? screen->message : view->kind->keys,
-		 length + 1 - terminal_columns());
+	/* What failed is at a message's end, after a path that may be long. */
+	if (screen->message[0])
+		row_ends(&row, screen->message,
+			 terminal_columns() - length - 1);
+	else
+		row_cell(&row, view->kind->keys,
+			 length + 1 - terminal_columns());
 	row_text(&row, place);
 	row_end(&row);
 }

@@ -42,7 +42,7 @@ struct screen {
 	const char *name;  /* on the first line */
 	bool is_over;
 	char search[128];
-	char message[160]; /* for the last line, until the next key */
+	char message[512]; /* for the last line, until the next key */
 };
 
 /* Puts a view on top; the screen owns it from then on. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "model/advice.h"
@@ -35,22 +36,45 @@ static void print_lacking(FILE *out, const struct model *model, enum lack lack,
 	fprintf(out, " %s %s\n", count > 1 ? "are" : "is", text);
 }
 
+/* Of a copy that the compiler made (NAME.constprop.0, NAME.lto_priv.1), the option wants the
+ * source's name. */
+static const char *source_name(const struct function *function)
+{
+	size_t length = strcspn(function->name, ".");
+
+	return length > 0 && function->name[length] ?
+		       keep_text(function->name, length) :
+		       function->name;
+}
+
+static bool is_told(const char *const *told, uint32_t count, const char *name)
+{
+	while (count > 0 && strcmp(told[count - 1], name) != 0)
+		count--;
+	return count > 0;
+}
+
 /* C headers have hardly any functions: gcc needs the names of functions to
  * leave out. */
 static void print_c_cure(FILE *out, const struct model *model)
 {
-	const struct function *reported[NAMES_MAX];
-	uint32_t count = 0;
+	const struct function *seen[SEEN_MAX];
+	const char *told[NAMES_MAX], *name;
+	uint32_t count = 0, told_count = 0;
 
 	fputs("    gcc    -finstrument-functions "
 	      "-finstrument-functions-exclude-function-list=",
 	      out);
-	while (count < NAMES_MAX && (reported[count] = advice_most_trivial(
-					     model, reported, count))) {
-		fputs(count ? "," : "", out);
-		put_text(out, reported[count++]->name);
+	while (count < SEEN_MAX && told_count < NAMES_MAX &&
+	       (seen[count] = advice_most_trivial(model, seen, count))) {
+		name = source_name(seen[count++]);
+		if (is_told(told, told_count, name))
+			continue;
+		fputs(told_count ? "," : "", out);
+		put_text(out, name);
+		told[told_count++] = name;
 	}
-	fputs(count ? "\n" : "NAME,...\n", out);
+	fputs(told_count ? "\n" : "NAME,...\n", out);
 }
 
 static bool is_header(const char *file)
@@ -66,7 +90,7 @@ static void print_cxx_cure(FILE *out, const struct model *model)
 {
 	const struct function *seen[SEEN_MAX];
 	const char *told[NAMES_MAX], *name;
-	uint32_t count = 0, told_count = 0, i;
+	uint32_t count = 0, told_count = 0;
 	struct function *function;
 
 	fputs("    gcc    -finstrument-functions "
@@ -80,9 +104,7 @@ static void print_cxx_cure(FILE *out, const struct model *model)
 		    !strncmp(function->file, "/usr/include/", 13))
 			continue;
 		name = base_name(function->file);
-		for (i = 0; i < told_count && strcmp(told[i], name); i++)
-			;
-		if (i < told_count)
+		if (is_told(told, told_count, name))
 			continue;
 		told[told_count++] = name;
 		fputc(',', out);
@@ -137,10 +159,24 @@ static void print_costly(FILE *out, const struct model *model)
 		      out);
 }
 
+static void print_waiting(FILE *out, const struct model *model)
+{
+	char text[SHORT_TEXT], all[SHORT_TEXT];
+	double waited = advice_waiting(model);
+
+	if (waited > 0)
+		fprintf(out,
+			"  threads waited for %s of %s, for a processor or "
+			"asleep: profrun -p calltree:clock=cpu shows waiting "
+			"in a column\n",
+			human_ns(text, waited), human_ns(all, model->time_raw));
+}
+
 static void print_cheaper(FILE *out, const struct model *model)
 {
 	if (advice_is_costly(model))
 		print_costly(out, model);
+	print_waiting(out, model);
 	if (advice_is_short(model))
 		fprintf(out,
 			"  the run was too short for %s to say much: "

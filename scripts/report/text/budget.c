@@ -16,6 +16,10 @@
 /* Less than this share of the time is not worth a line. */
 #define SITES_SHOWN 0.005
 
+/* So much more than the budget, and so long, is. */
+#define FAR_OVER   1.5
+#define OVER_LEAST 10e6 /* ns */
+
 /* Counts functions with hooks, which were called. */
 static uint32_t recorded_functions(const struct model *model)
 {
@@ -71,6 +75,14 @@ static void print_counted(FILE *out, const struct budget *budget)
 			human_count(calls, budget->counted));
 }
 
+static bool is_far_over(const struct budget *budget)
+{
+	double sum = budget->hooks_ns + budget->own_ns;
+	double allowed = budget->percent / 100 * budget->time_ns;
+
+	return sum > FAR_OVER * allowed && sum - allowed > OVER_LEAST;
+}
+
 static void print_cost(FILE *out, const struct budget *budget)
 {
 	char cost[SHORT_TEXT], all[SHORT_TEXT], hooks[SHORT_TEXT];
@@ -95,6 +107,10 @@ static void print_cost(FILE *out, const struct budget *budget)
 			human_count(failed, budget->failed),
 			budget->failed == 1 ? "" : "s");
 	fputc('\n', out);
+	if (is_far_over(budget))
+		fputs("  this is over the budget, which spares calls, but not "
+		      "jumps, signals, forks and new threads\n",
+		      out);
 	if (budget->sites_ns >= SITES_SHOWN * budget->time_ns)
 		fprintf(out,
 			"  call sites of hooks took about %s more, which are not "

@@ -428,9 +428,10 @@ static void print_all(const struct layout *layout, const struct diff *diff)
 					    &diff->side[1].all);
 	char by[DIFF_CELL], percent[SHORT_TEXT], error[DIFF_CELL];
 
-	fprintf(layout->out, "all of it: %s (%s %%), ",
-		diff_value_text(diff, by, change.by, true),
-		percent_text(percent, &diff->side[0].all, &change));
+	percent_text(percent, &diff->side[0].all, &change);
+	fprintf(layout->out, "all of it: %s (%s%s), ",
+		diff_value_text(diff, by, change.by, true), percent,
+		percent[0] == 'x' || percent[1] == '\0' ? "" : " %");
 	if (isnan(change.error))
 		fputs("and how much runs vary is not known from one each;\n"
 		      "\302\261 is the clock's error alone.  Several tell: "

@@ -130,6 +130,9 @@ static void put_clock(FILE *out, const struct process *process)
 			  human_ns(tick,
 				   process_ns(process, process_tick(process))) :
 			  "none: no coarse clock");
+	if (process_has_cpu(process))
+		put_field(out, "computed",
+			  human_ns(tick, process_cpu_ns(process)));
 	if (meta->is_cpu)
 		put_formatted(
 			out, "times",

@@ -274,9 +274,10 @@ static void print_older(const struct layout *layout)
 
 	if (layout->model->older)
 		fprintf(layout->out,
-			"  %s calls were open before the attach: they are not "
-			"counted, and timed from there on\n",
-			human_count(older, layout->model->older));
+			"  %s %s open before the attach: not counted, and "
+			"timed from there on\n",
+			human_count(older, layout->model->older),
+			layout->model->older == 1 ? "call was" : "calls were");
 }
 
 static void print_unrecorded(const struct layout *layout)
