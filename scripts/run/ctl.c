@@ -36,7 +36,7 @@
 #define DATA_SIZE_MAX (1u << 20)
 
 static const char help[] =
-	"Usage: profrun ctl PID VERB\n"
+	"Usage: profrun ctl [-v] PID VERB\n"
 	"       profrun ctl [list] [--json]\n\n"
 	"Controls shim in the process PID, which was started with `profrun --control`\n"
 	"or SHIM_CONTROL=1.  Without PID: lists the processes that shim records.\n\n"
@@ -48,11 +48,13 @@ static const char help[] =
 	"    stop | start                      disable all hooks, and enable them\n"
 	"    trace-start | trace-stop          start or stop the trace (-p trace)\n"
 	"    budget PERCENT                    another budget (--budget)\n"
+	"    filter SPEC                       record other functions (-F)\n"
+	"    libcalls LIST                     record other calls of libraries (--libcalls)\n"
 	"    heap                              record a snapshot of the heap\n"
 	"                                      (-p memory)\n"
 	"    snapshot [-o DIR]                 copy the recording\n\n"
-	"The exit status is 1 if that fails; the message ends with the name of the\n"
-	"result.\n";
+	"    -v, --verbose                     end errors with the name of the result\n\n"
+	"The exit status is 1 if that fails.\n";
 
 #define SHIM_DEFINE_RESULT(name, value, text) { (int)value, #name, text },
 static const struct {
@@ -65,6 +67,7 @@ static const struct {
 #undef SHIM_DEFINE_RESULT
 
 static const char *process; /* the process id, as the user typed it */
+static bool is_verbose;
 
 static const char *name_of(int result)
 {
@@ -84,7 +87,10 @@ static const char *text_of(int result)
 
 static int fail(int result, const char *text)
 {
-	say("ctl %s: %s (%s)", process, text, name_of(result));
+	if (is_verbose)
+		say("ctl %s: %s (%s)", process, text, name_of(result));
+	else
+		say("ctl %s: %s", process, text);
 	return 1;
 }
 
@@ -269,6 +275,8 @@ static int wrong_words(const char *verb)
 		{ "load", "NAME[:ARGS] [--data FILE]" },
 		{ "unload", "NAME" },
 		{ "budget", "PERCENT" },
+		{ "filter", "SPEC" },
+		{ "libcalls", "LIST" },
 		{ "snapshot", "[-o DIR]" },
 	};
 
@@ -450,6 +458,12 @@ int ctl(const char *report, int words, char **word)
 		fputs(help, stdout);
 		return 0;
 	}
+	if (words > 0 &&
+	    (strcmp(word[0], "-v") == 0 || strcmp(word[0], "--verbose") == 0)) {
+		is_verbose = true;
+		words--;
+		word++;
+	}
 	if (words > 0 && strcmp(word[0], "list") == 0) {
 		words--;
 		word++;
@@ -482,8 +496,10 @@ int ctl(const char *report, int words, char **word)
 		return send_verb(pid, verb, NULL, NULL, 0);
 	if (strcmp(verb, "load") == 0 && words > 0)
 		return load(pid, words, word);
-	if ((strcmp(verb, "unload") == 0 || strcmp(verb, "budget") == 0) &&
-	    words == 1)
+	if (words == 1 &&
+	    (strcmp(verb, "unload") == 0 || strcmp(verb, "budget") == 0 ||
+	     ((strcmp(verb, "filter") == 0 || strcmp(verb, "libcalls") == 0) &&
+	      word[0][0] != '\0' && strchr(word[0], '\n') == NULL)))
 		return send_verb(pid, verb, word[0], NULL, 0);
 	if (strcmp(verb, "snapshot") == 0)
 		return snapshot(pid, words, word);

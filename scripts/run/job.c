@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #define LOOKS_PER_SECOND 20
 /* Reports of fewer ranks need no reduction (report/model/reduce.c). */
 #define LARGE 32
+#define NOTE  "job." /* and the host, or "all": a file with the job's id */
 
 struct starter {
 	const char *size, *rank;
@@ -53,17 +56,37 @@ static int read_number(const char *name, unsigned int *number)
 	return 1;
 }
 
-/* Without an id, the parent's pid: the starter is the parent of all ranks of a host. */
+/* MPICH's mpirun gives no id.  A rank has a socket of the process that serves all ranks of
+ * its host.  Returns the pid of that process, or 0. */
+static pid_t find_server(void)
+{
+	struct ucred server = { 0 };
+	socklen_t size = sizeof(server);
+	unsigned int fd;
+
+	if (!read_number("PMI_FD", &fd) ||
+	    getsockopt((int)fd, SOL_SOCKET, SO_PEERCRED, &server, &size) < 0)
+		return 0;
+	return server.pid;
+}
+
+/* Without an id, the pid of the starter, which is the parent of all ranks of a host unless
+ * a program is between them. */
 static void find_id(struct job *job, const struct starter *starter)
 {
 	const char *first = starter->id[0] ? getenv(starter->id[0]) : NULL;
 	const char *second = starter->id[1] ? getenv(starter->id[1]) : NULL;
+	pid_t server = find_server();
 
-	if (first == NULL || *first == '\0')
-		snprintf(job->id, sizeof(job->id), "%ld", (long)getppid());
-	else
+	if (first != NULL && *first != '\0') {
+		job->id_kind = JOB_ID_OF_ALL;
 		snprintf(job->id, sizeof(job->id), "%s%s%s", first,
 			 second ? "." : "", second ? second : "");
+	} else {
+		job->id_kind = server > 0 ? JOB_ID_OF_HOST : JOB_ID_OF_PARENT;
+		snprintf(job->id, sizeof(job->id), "%ld",
+			 (long)(server > 0 ? server : getppid()));
+	}
 	for (char *at = job->id; *at != '\0'; at++)
 		if (*at == '/' || *at == '%' || (unsigned char)*at <= ' ')
 			*at = '_';
@@ -82,6 +105,64 @@ void job_find(struct job *job)
 		return;
 	}
 	*job = (struct job){ .size = 1 };
+}
+
+/* --- whose directory it is --- */
+
+/* 0: the note has this id; -ENOENT: there is none, or it cannot be read. */
+static int compare_note(const char *path, const char *id)
+{
+	char text[sizeof(((struct job *)NULL)->id)] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n;
+
+	if (fd < 0)
+		return -ENOENT;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -ENOENT;
+	return strcmp(text, id) == 0 ? 0 : -EEXIST;
+}
+
+/* The note appears with its text, by a link: another rank may read it at once. */
+static void write_note(const char *path, const char *id)
+{
+	char own[PATH_MAX];
+	ssize_t size = (ssize_t)strlen(id);
+	int fd;
+
+	if (snprintf(own, sizeof(own), "%s.%ld", path, (long)getpid()) >=
+	    (int)sizeof(own))
+		return;
+	fd = open(own, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+		  0600);
+	if (fd < 0)
+		return;
+	/* The link fails if another rank was faster. */
+	if (write(fd, id, (size_t)size) != size || link(own, path) < 0)
+		size = 0;
+	close(fd);
+	unlink(own);
+}
+
+int job_claim(const struct job *job, const char *directory)
+{
+	char path[PATH_MAX], host[HOST_NAME_MAX + 1] = "all";
+	int r;
+
+	if (job->id_kind == JOB_ID_OF_HOST)
+		gethostname(host, sizeof(host) - 1);
+	if (job->id_kind == JOB_ID_OF_PARENT ||
+	    snprintf(path, sizeof(path), "%s/" NOTE "%s", directory, host) >=
+		    (int)sizeof(path))
+		return 0;
+	r = compare_note(path, job->id);
+	if (r == -ENOENT) {
+		write_note(path, job->id);
+		r = compare_note(path, job->id);
+	}
+	return r == -EEXIST ? r : 0;
 }
 
 /* --- large jobs --- */
@@ -128,6 +209,19 @@ static unsigned int count_local(void)
 	    read_number("MPI_LOCALNRANKS", &number))
 		return number;
 	return slurm_local();
+}
+
+/* Starters that bind a rank to a processor bind the processes of profrun, too. */
+bool job_fills_processors(const struct job *job)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t own;
+
+	if (job->size < 2)
+		return false;
+	return (processors > 0 && count_local() >= processors) ||
+	       (sched_getaffinity(0, sizeof(own), &own) == 0 &&
+		CPU_COUNT(&own) == 1);
 }
 
 /* The file "ended.HOST" has one byte for each rank of this host that has ended.  Only

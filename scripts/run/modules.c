@@ -18,6 +18,7 @@
 
 #include "modules.h"
 #include "preload.h"
+#include "profiles.h"
 #include "say.h"
 
 #define TIMEOUT_S 5
@@ -160,7 +161,7 @@ static void refuse(const char *item, const char *format, ...)
 
 static void refuse(const char *item, const char *format, ...)
 {
-	const char *meant = settings_nearest_profiler(item);
+	const char *meant = profiles_nearest(item);
 	char text[2048];
 	va_list arguments;
 
@@ -172,7 +173,7 @@ static void refuse(const char *item, const char *format, ...)
 	else
 		say("%s; there are %s, and what NAME finds as"
 		    " libshim-profiler-NAME.so",
-		    text, settings_profilers());
+		    text, profiles_names());
 	exit(STATUS_USAGE);
 }
 
@@ -211,23 +212,23 @@ static void check_item(const struct settings *settings,
 		       "profiler '%.*s' was not found: there is no such"
 		       " file",
 		       (int)strcspn(item, ":"), item);
-	if (!settings_is_builtin(item))
+	if (!profiles_is_builtin(item))
 		check_module(settings, program, absolute);
 }
 
 void modules_check(struct settings *settings, const struct program *program)
 {
-	const char *given = settings_given_profile(settings);
+	const char *given = profiles_given(settings);
 	char *copy, *rest, *part, *item = malloc(PROFILE_SIZE);
 	char *list = calloc(1, PROFILE_SIZE);
 
 	copy = rest = strdup(given);
 	while (copy != NULL && item != NULL && list != NULL &&
-	       (part = settings_next_profiler(&rest)) != NULL) {
+	       (part = profiles_next(&rest)) != NULL) {
 		if (*part == '\0')
 			continue;
 		check_item(settings, program, part, item, PROFILE_SIZE);
-		if (!settings_add_profiler(list, PROFILE_SIZE, item)) {
+		if (!profiles_add(list, PROFILE_SIZE, item)) {
 			say("--profile: too many profilers");
 			exit(STATUS_USAGE);
 		}

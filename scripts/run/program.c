@@ -382,10 +382,18 @@ static bool is_sanitizer(const char *name)
 	return false;
 }
 
+/* Programs in Fortran may need only the libraries for it. */
 static bool is_mpi(const char *name)
 {
-	return strncmp(name, "libmpi.so", 9) == 0 ||
-	       strncmp(name, "libmpich.so", 11) == 0;
+	static const char *const names[] = {
+		"libmpi.so",	 "libmpich.so",	    "libmpi_mpifh",
+		"libmpi_usempi", "libmpichfort.so",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
 }
 
 /* gcc's runtime, libgomp, has no interface for tools. */

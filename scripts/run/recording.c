@@ -125,16 +125,20 @@ static int expand(const char *pattern, const char *program, char path[PATH_MAX])
 	return n < PATH_LENGTH_MAX - sizeof(".10000") ? 0 : -ENAMETOOLONG;
 }
 
-/* Creates missing parents, with access for the user only. */
-static void make_parents(char *path)
+/* Creates missing parents, with access for the user only.  Returns 0, or -errno of the
+ * first that is missing still, or that cannot be reached. */
+static int make_parents(char *path)
 {
 	char *slash = path;
+	int r = 0;
 
 	while ((slash = strchr(slash + 1, '/')) != NULL) {
 		*slash = '\0';
-		mkdir(path, S_IRWXU);
+		if (mkdir(path, S_IRWXU) < 0 && errno != EEXIST && r == 0)
+			r = -errno;
 		*slash = '/';
 	}
+	return r;
 }
 
 /* The directory that all ranks of a job share, whichever rank made it. */
@@ -165,17 +169,20 @@ static int make_directory(const char *path)
 int recording_create(const char *pattern, enum recording_kind kind,
 		     const char *program, char path[PATH_MAX])
 {
+	int r, parents;
 	size_t n;
-	int r;
 
 	r = expand(pattern, program, path);
 	if (r < 0)
 		return r;
-	make_parents(path);
+	parents = make_parents(path);
 	r = kind & RECORDING_OF_RANK ? check_parent(path) : 0;
-	if (r < 0)
+	if (r == 0)
+		r = make_directory(path);
+	if (r == -ENOENT && parents < 0)
+		return parents;
+	if (r < 0 && r != -EEXIST)
 		return r;
-	r = make_directory(path);
 	n = strlen(path);
 	for (int i = 1;
 	     r == -EEXIST && !(kind & RECORDING_FIXED) && i < SUFFIX_MAX; i++) {

@@ -30,6 +30,7 @@
 #include "live.h"
 #include "modules.h"
 #include "preload.h"
+#include "profiles.h"
 #include "program.h"
 #include "recording.h"
 #include "say.h"
@@ -79,7 +80,7 @@ static void warn_of_program(void)
 		    " before ours",
 		    name);
 	else if (program.is_elf && !program.is_marked &&
-		 (is_sampled_instead || settings_records_calls(&settings)))
+		 (is_sampled_instead || profiles_record_calls(&settings)))
 		say("%s: is not compiled with -finstrument-functions: %s (to see"
 		    " every call, add -finstrument-functions and -g to its"
 		    " compiler flags, or use --patch '*')",
@@ -132,13 +133,13 @@ static void choose_unwinding(void)
 		return;
 	strcpy(text, settings.profile);
 	settings.profile[0] = '\0';
-	while ((item = settings_next_profiler(&rest)) != NULL) {
+	while ((item = profiles_next(&rest)) != NULL) {
 		snprintf(longer, sizeof(longer), "%s%s", item,
 			 !could_unwind(item) ? "" :
 			 strchr(item, ':')   ? ",unwind" :
 					       ":unwind");
-		if (!settings_add_profiler(settings.profile,
-					   sizeof(settings.profile), longer)) {
+		if (!profiles_add(settings.profile, sizeof(settings.profile),
+				  longer)) {
 			say("%s: too long: options that this program needs "
 			    "were added",
 			    settings.profile);
@@ -165,13 +166,15 @@ static void append_entry(char *list, size_t size, const char *entry,
 static void append_beside(char *list, size_t size, const char *name)
 {
 	char path[PATH_MAX];
-	const char *slash = strrchr(settings.library, '/');
+	const char *slash = strrchr(settings.library, '/'), *entry;
 	int length = slash != NULL ? (int)(slash - settings.library) + 1 : 0;
 
 	snprintf(path, sizeof(path), "%.*s%s", length, settings.library, name);
-	if (access(path, R_OK) == 0 && strpbrk(path, " \t\n:;") == NULL &&
-	    strstr(list, path) == NULL)
-		append_entry(list, size, path, strlen(path));
+	if (access(path, R_OK) != 0)
+		return;
+	entry = preload_entry(path);
+	if (strstr(list, entry) == NULL)
+		append_entry(list, size, entry, strlen(entry));
 }
 
 /* The order: the sanitizer that must be first, the former entries, the libraries for MPI and
@@ -257,6 +260,24 @@ static int export_filter(const struct filter *filter, const char *directory)
 	return STATUS_FAILED;
 }
 
+/* A rank that went on would wait in MPI_Init for those whose recordings exist. */
+static bool is_of_other_job(struct start *start)
+{
+	char *slash = strrchr(start->directory, '/');
+	int r;
+
+	if (!has_job_directory())
+		return false;
+	*slash = '\0';
+	r = job_claim(&job, start->directory);
+	if (r == -EEXIST && job.rank == 0)
+		say("%s: holds ranks of another job; a recording is never"
+		    " overwritten (use -o with another name, or remove it)",
+		    start->directory);
+	*slash = '/';
+	return r == -EEXIST;
+}
+
 /* Returns 0, or the status to exit with before anything is started. */
 static int make_recording(struct start *start)
 {
@@ -269,6 +290,11 @@ static int make_recording(struct start *start)
 		(settings.is_output_given ? RECORDING_FIXED : 0) |
 			(has_job_directory() ? RECORDING_OF_RANK : 0),
 		program.name, start->directory);
+	if ((r == 0 || r == -EEXIST) && is_of_other_job(start)) {
+		if (r == 0)
+			recording_remove(start->directory);
+		return STATUS_FAILED;
+	}
 	if (r == -EEXIST && settings.is_output_given) {
 		say("%s: exists; a recording is never overwritten (%%p in the"
 		    " name makes it unique)",
@@ -435,7 +461,12 @@ static void say_nothing_recorded(enum recording_content content,
 	else if (settings.libcalls.list != NULL)
 		say("nothing was recorded: none of the calls that --libcalls"
 		    " chooses was made");
-	else if (settings_records_calls(&settings))
+	else if (profiles_record_calls(&settings) && program.is_marked)
+		say("nothing was recorded: none of the functions of %s that"
+		    " ran was marked, or its marks could not be used (then a"
+		    " line above says why)",
+		    name);
+	else if (profiles_record_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"
 		    " the compiler flags)");
@@ -519,7 +550,7 @@ static void conclude_job(char *directory)
 static bool has_content(enum recording_content content, const char *directory)
 {
 	return content == RECORDING_CALLS ||
-	       (!settings_records_calls(&settings) &&
+	       (!profiles_record_calls(&settings) &&
 		recording_has_histograms(directory));
 }
 
@@ -612,7 +643,9 @@ static int run(void)
 	}
 	if (settings.has_gaps)
 		gaps_prepare();
-	if (settings_wants_tick(&settings))
+	/* A tick takes 1 to 4 % of a processor, which would be another rank's. */
+	if (profiles_want_tick(&settings) &&
+	    (settings.is_tick_given || !job_fills_processors(&job)))
 		tick_begin(settings.tick_hz, start->directory, &start->is_made);
 	child = supervise_start(become_program, start);
 	if (child < 0) {
@@ -680,12 +713,13 @@ static int do_verb(int words, char **word)
 			     settings.libcalls.list != NULL;
 	choose_profile();
 	choose_unwinding();
-	if (!settings.is_quiet)
+	/* One rank warns for all. */
+	if (!settings.is_quiet && (!has_job_directory() || job.rank == 0))
 		warn_of_program();
 	if (settings.is_disabled && !settings.is_quiet)
 		say("SHIM_DISABLE is set: %s runs unprofiled", program.name);
 	if (!settings.is_disabled) {
-		settings_check_together(&settings);
+		profiles_check_together(&settings);
 		modules_check(&settings, &program);
 	}
 	return settings.is_record ? record() : run();

@@ -12,21 +12,20 @@
 #include <unistd.h>
 
 #include "common/nearest.h"
+#include "profiles.h"
 #include "recording.h"
 #include "say.h"
 #include "settings.h"
 #include "tick.h"
 
-#include "options/options.h"
-
-static bool is_number(const char *value)
+bool settings_is_number(const char *value)
 {
 	size_t digits = strspn(value, "0123456789");
 
 	return digits > 0 && digits <= 9 && value[digits] == '\0';
 }
 
-static void usage_error(const struct settings *settings)
+void settings_usage_error(const struct settings *settings)
 {
 	fprintf(stderr, "Try 'profrun %s --help'.\n",
 		settings->is_record ? "record" :
@@ -163,406 +162,15 @@ static bool append(char *list, size_t size, char separator, const char *item)
 	return true;
 }
 
-/* --- profilers ---------------------------------------------------------- */
-
-/* The first option of the profiler after that of @option, or NULL. */
-static const struct profiler_option *
-next_profiler(const struct profiler_option *option)
-{
-	const struct profiler_option *next = option;
-
-	while (next != NULL) {
-		option = next;
-		next = options_next(next);
-	}
-	return ++option < profiler_options + OPTIONS_COUNT ? option : NULL;
-}
-
-const char *settings_profilers(void)
-{
-	static char text[256];
-	size_t n = 0;
-
-	for (const struct profiler_option *at = profiler_options;
-	     at != NULL && n < sizeof(text); at = next_profiler(at))
-		n += snprintf(text + n, sizeof(text) - n, "%s%s",
-			      n > 0 ? ", " : "", at->profiler);
-	return text;
-}
-
-/* A module's init function has its name: it is an identifier, or a path. */
-static bool is_module_name(const char *text)
-{
-	size_t length = strcspn(text, ":");
-
-	if (length > 0 && memchr(text, '/', length) != NULL)
-		return true;
-	for (size_t i = 0; i < length; i++)
-		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
-			return false;
-	return length > 0 && length < 64;
-}
-
-static void bad_profile(const struct settings *settings, const char *what,
-			const char *where)
-{
-	size_t first = strcspn(what, ",");
-	char name[64];
-
-	snprintf(name, sizeof(name), "%.*s", (int)first, what);
-	if (what[first] == ',' && is_module_name(name))
-		say("%s: '%s' is not the name of a profiler; for several, repeat"
-		    " the option: -p %s -p %s",
-		    where, what, name, what + first + 1);
-	else
-		say("%s: '%s' is not the name of a profiler; there are %s, and"
-		    " what NAME finds as libshim-profiler-NAME.so",
-		    where, what, settings_profilers());
-	usage_error(settings);
-}
-
-const char *settings_nearest_profiler(const char *profiler)
-{
-	struct nearest nearest;
-
-	nearest_begin(&nearest, profiler, strcspn(profiler, ":"));
-	for (const struct profiler_option *at = profiler_options; at != NULL;
-	     at = next_profiler(at))
-		nearest_add(&nearest, at->profiler, strlen(at->profiler));
-	return nearest.best;
-}
-
-/* The key that the user may have meant instead of an unknown one of @profiler, or
- * NULL. */
-static const struct profiler_option *
-nearest_key(const char *profiler, const struct option_error *error)
-{
-	const struct profiler_option *option = options_find(profiler);
-	const struct profiler_option *best = NULL;
-	struct nearest nearest;
-
-	nearest_begin(&nearest, error->item, strcspn(error->item, "=,"));
-	for (; option != NULL && error->option == NULL;
-	     option = options_next(option)) {
-		const char *before = nearest.best;
-
-		if (option->key != NULL)
-			nearest_add(&nearest, option->key, strlen(option->key));
-		if (nearest.best != before)
-			best = option;
-	}
-	return best;
-}
-
-static void bad_argument(const struct settings *settings, const char *what,
-			 const struct option_error *error, const char *where)
-{
-	const struct profiler_option *meant = nearest_key(what, error);
-	char reason[600];
-
-	options_explain(what, error, reason, sizeof(reason));
-	if (meant != NULL)
-		say("%s: '%s': did you mean '%s%s'?  %s", where, what,
-		    meant->key, meant->kind == OPTION_WORD ? "" : "=", reason);
-	else
-		say("%s: '%s': %s", where, what, reason);
-	usage_error(settings);
-}
-
-bool settings_is_builtin(const char *profiler)
-{
-	return options_find(profiler) != NULL ||
-	       strcmp(profiler, "default") == 0;
-}
-
-const char *settings_given_profile(const struct settings *settings)
-{
-	const char *given = getenv("SHIM_PROFILE");
-
-	if (settings->profile[0] != '\0')
-		return settings->profile;
-	return given != NULL && *given != '\0' ? given : "calltree";
-}
-
-char *settings_next_profiler(char **list)
-{
-	char *item = *list, *at = item, *to = item;
-
-	if (item == NULL)
-		return NULL;
-	for (; *at != '\0' && *at != ';'; at++) {
-		if (at[0] == '\\' && (at[1] == ';' || at[1] == '\\'))
-			at++;
-		*to++ = *at;
-	}
-	*list = *at == ';' ? at + 1 : NULL;
-	*to = '\0';
-	return item;
-}
-
-bool settings_add_profiler(char *list, size_t size, const char *item)
-{
-	size_t n = strlen(list);
-
-	if (n > 0 && n + 1 < size)
-		list[n++] = ';';
-	for (; *item != '\0' && n + 2 < size; item++) {
-		if (*item == ';' || *item == '\\')
-			list[n++] = '\\';
-		list[n++] = *item;
-	}
-	list[n < size ? n : size - 1] = '\0';
-	return *item == '\0' && n < size;
-}
-
-bool settings_records_calls(const struct settings *settings)
-{
-	char *copy = strdup(settings_given_profile(settings)), *rest = copy;
-	bool records = false;
-	char *item;
-
-	while (copy != NULL && (item = settings_next_profiler(&rest)) != NULL)
-		records |= strcmp(item, "default") == 0 ||
-			   strncmp(item, "calltree", 8) == 0 ||
-			   strncmp(item, "trace", 5) == 0;
-	free(copy);
-	return records;
-}
-
-/* Other modes of calltree read no coarse clock, and neither do other profilers. */
-static bool reads_tick(const char *item)
-{
-	static const char *const others[] = { "exact", "calibrate", "counts",
-					      "budget" };
-	const char *word = strchr(item, ':');
-
-	if (strcmp(item, "default") == 0)
-		return true;
-	if (strncmp(item, "calltree", 8) != 0 ||
-	    (item[8] != '\0' && item[8] != ':'))
-		return false;
-	while (word != NULL) {
-		size_t length = strcspn(++word, ",=");
-
-		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-			if (strlen(others[i]) == length &&
-			    strncmp(word, others[i], length) == 0)
-				return false;
-		word = strchr(word, ',');
-	}
-	return true;
-}
-
-bool settings_wants_tick(const struct settings *settings)
-{
-	char *copy = strdup(settings_given_profile(settings)), *rest = copy;
-	bool wants = false;
-	char *item;
-
-	if (settings->tick_hz == 0 || settings->is_disabled)
-		rest = NULL;
-	while (copy != NULL && (item = settings_next_profiler(&rest)) != NULL)
-		wants |= reads_tick(item);
-	free(copy);
-	return wants;
-}
-
-/* Checks one NAME[:ARGS]. */
-static void check_profiler(const struct settings *settings, const char *text,
-			   const char *where)
-{
-	const char *colon = strchr(text, ':');
-	struct option_error error;
-
-	if (options_find(text) == NULL && !is_module_name(text))
-		bad_profile(settings, text, where);
-	if (options_find(text) != NULL && colon != NULL &&
-	    !options_read(text, colon + 1, NULL, &error))
-		bad_argument(settings, text, &error, where);
-}
-
-static void check_profile(const struct settings *settings, const char *text,
-			  const char *where)
-{
-	char *copy = strdup(text), *rest = copy, *part;
-
-	/* Like the library: "a;;b;" is a and b. */
-	while (copy != NULL && (part = settings_next_profiler(&rest)) != NULL)
-		if (*part != '\0')
-			check_profiler(settings, part, where);
-	free(copy);
-}
+/* --- profilers ----------------------------------------------------------- */
 
 static void add_profile(struct settings *settings, const char *text)
 {
-	if (*text == '\0')
-		bad_profile(settings, text, "--profile");
-	check_profile(settings, text, "--profile");
+	profiles_check(settings, text, "--profile");
 	if (!append(settings->profile, sizeof(settings->profile), ';', text)) {
 		say("--profile: too many profilers");
-		usage_error(settings);
+		settings_usage_error(settings);
 	}
-}
-
-/* --- profilers that go together ------------------------------------------ */
-
-static const struct profiler_option *options_of(const char *item)
-{
-	return options_find(strcmp(item, "default") == 0 ? "calltree" : item);
-}
-
-/* Refuses a profiler that is given twice: the library would run only the first. */
-static void check_twice(const struct settings *settings, char **items)
-{
-	for (; *items != NULL; items++) {
-		const struct profiler_option *option = options_of(*items);
-		char **other = items + 1;
-
-		while (*other != NULL && options_of(*other) != option)
-			other++;
-		if (option == NULL || *other == NULL ||
-		    strcmp(*items, *other) == 0)
-			continue;
-		say("'%s' and '%s' cannot be combined: give all options of %s "
-		    "in one list, separated by commas, or use separate runs",
-		    *items, *other, option->profiler);
-		usage_error(settings);
-	}
-}
-
-/* Splits @list into a NULL-terminated array. */
-static char **split(char *list)
-{
-	char **items = calloc(strlen(list) / 2 + 2, sizeof(*items)), *item;
-	size_t n = 0;
-
-	while (items != NULL && (item = settings_next_profiler(&list)) != NULL)
-		if (*item != '\0')
-			items[n++] = item;
-	return items;
-}
-
-/* --- the budget --------------------------------------------------------- */
-
-static void check_budget(const struct settings *settings, const char *text,
-			 const char *where)
-{
-	if (is_number(text) && atoi(text) >= 1 && atoi(text) <= 99)
-		return;
-	say("%s: '%s' is not a number from 1 to 99, of percent of the processor"
-	    " time",
-	    where, text);
-	usage_error(settings);
-}
-
-/* The item of @items that gives calltree a budget, or NULL. */
-static const char *budget_item(char **items)
-{
-	for (; *items != NULL; items++)
-		if (options_of(*items) == options_find("calltree") &&
-		    strstr(*items, "budget=") != NULL)
-			return *items;
-	return NULL;
-}
-
-/* The reason why @item cannot be recorded with a budget, or NULL. */
-static const char *why_no_budget(const char *item)
-{
-	static const struct {
-		const char *profiler, *why;
-	} refused[] = {
-		{ "trace", "records every call" },
-		{ "memory", "needs every call path" },
-		{ "locks", "needs every call path" },
-		{ "exceptions", "needs every call path" },
-		{ "sampling", "takes samples at a rate of its own" },
-	};
-	const struct profiler_option *option = options_of(item);
-
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (option != NULL &&
-		    option == options_find(refused[i].profiler))
-			return refused[i].why;
-	if (option != options_find("calltree"))
-		return NULL;
-	return strstr(item, "exact") != NULL ? "times every call" :
-	       strstr(item, "by=") != NULL   ? "looks at every call" :
-					       NULL;
-}
-
-/* Refuses processor time for profilers without a coarse clock. */
-static void check_cpu_clock(const struct settings *settings, char **items)
-{
-	static const struct {
-		const char *option, *why;
-	} refused[] = {
-		{ "calibrate", "calibrate times every call by the wall clock" },
-		{ "exact", "exact times every call by the wall clock" },
-		{ "counts", "counts times no call" },
-		{ "budget=", "a budget takes times from samples of processor "
-			     "time" },
-	};
-	const char *cpu = NULL, *why = NULL, *budget = getenv("SHIM_BUDGET");
-	bool is_calltree;
-
-	for (; *items != NULL; items++) {
-		is_calltree = options_of(*items) == options_find("calltree");
-		if (is_calltree && strstr(*items, "clock=cpu") != NULL)
-			cpu = *items;
-		if (options_of(*items) == options_find("trace"))
-			why = "trace times every call by the wall clock";
-		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]);
-		     i++)
-			if (is_calltree && strstr(*items, refused[i].option))
-				why = refused[i].why;
-	}
-	if (settings->budget != NULL || (budget != NULL && *budget != '\0'))
-		why = refused[3].why;
-	if (cpu == NULL || why == NULL)
-		return;
-	say("%s cannot be recorded: %s", cpu, why);
-	usage_error(settings);
-}
-
-/* Refuses a budget beside profilers that need every call. */
-static void check_with_budget(const struct settings *settings, char **items)
-{
-	const char *variable = getenv("SHIM_BUDGET");
-	const char *what = settings->budget != NULL ? "--budget" :
-						      budget_item(items);
-	bool has_calltree = false;
-
-	if (what == NULL && variable != NULL && *variable != '\0')
-		what = "SHIM_BUDGET";
-	for (; what != NULL && *items != NULL; items++) {
-		const char *why = why_no_budget(*items);
-
-		has_calltree |= options_of(*items) == options_find("calltree");
-		if (why == NULL)
-			continue;
-		say("%s and '%s' cannot be recorded together: %s %s; record them"
-		    " in runs of their own",
-		    what, *items, *items, why);
-		usage_error(settings);
-	}
-	if (what == NULL || has_calltree || settings->budget == NULL)
-		return;
-	say("--budget is for calltree, which is not recorded: add -p calltree");
-	usage_error(settings);
-}
-
-void settings_check_together(const struct settings *settings)
-{
-	char *copy = strdup(settings_given_profile(settings));
-	char **items = copy != NULL ? split(copy) : NULL;
-
-	if (items != NULL) {
-		check_twice(settings, items);
-		check_with_budget(settings, items);
-		check_cpu_clock(settings, items);
-	}
-	free(items);
-	free(copy);
 }
 
 /* --- the filter --------------------------------------------------------- */
@@ -574,7 +182,7 @@ static void add_filter(struct settings *settings, struct filter *filter,
 	if (filter_add(filter, text))
 		return;
 	say("%s: %s", where, filter->error);
-	usage_error(settings);
+	settings_usage_error(settings);
 }
 
 /* --- options for the report --------------------------------------------- */
@@ -588,7 +196,7 @@ static void add_report_option(struct settings *settings, const char *name,
 		n++;
 	if (n + 2 > REPORT_OPTIONS_MAX) {
 		say("too many options");
-		usage_error(settings);
+		settings_usage_error(settings);
 	}
 	settings->report_option[n++] = name;
 	if (value != NULL)
@@ -608,7 +216,7 @@ static void add_sort(struct settings *settings, const char *column)
 		}
 	}
 	say("--sort: '%s' is not one of self, total, calls, mean, max", column);
-	usage_error(settings);
+	settings_usage_error(settings);
 }
 
 static void add_limit(struct settings *settings, const char *number)
@@ -621,7 +229,7 @@ static void add_limit(struct settings *settings, const char *number)
 	if (!isdigit((unsigned char)*number) || *end != '\0' || errno != 0 ||
 	    value > INT_MAX) {
 		say("--limit: '%s' is not a number", number);
-		usage_error(settings);
+		settings_usage_error(settings);
 	}
 	add_report_option(settings, "--limit", number);
 }
@@ -642,14 +250,15 @@ static void read_tick(struct settings *settings, const char *text,
 		      const char *where)
 {
 	settings->tick_hz = (unsigned)atoi(text);
-	if (is_number(text) &&
+	settings->is_tick_given = true;
+	if (settings_is_number(text) &&
 	    (settings->tick_hz == 0 || (settings->tick_hz >= TICK_HZ_MIN &&
 					settings->tick_hz <= TICK_HZ_MAX)))
 		return;
 	say("%s: '%s' is no number of ticks a second, %d to %d, or 0 for the"
 	    " kernel's own",
 	    where, text, TICK_HZ_MIN, TICK_HZ_MAX);
-	usage_error(settings);
+	settings_usage_error(settings);
 }
 
 static void read_variables(struct settings *settings)
@@ -734,12 +343,12 @@ static const struct option run_options[] = {
 static void read_period(struct settings *settings, const char *text)
 {
 	settings->counters_ms = text == NULL ? 1000 : (unsigned)atoi(text);
-	if (text == NULL ||
-	    (is_number(text) && strlen(text) <= 6 && settings->counters_ms > 0))
+	if (text == NULL || (settings_is_number(text) && strlen(text) <= 6 &&
+			     settings->counters_ms > 0))
 		return;
 	say("--counters: '%s' is no time in milliseconds, from 1 to 999999",
 	    text);
-	usage_error(settings);
+	settings_usage_error(settings);
 }
 
 static void read_option(struct settings *settings, int option)
@@ -761,7 +370,7 @@ static void read_option(struct settings *settings, int option)
 			   optarg != NULL ? optarg : "program", "--libcalls");
 		break;
 	case OPT_BUDGET:
-		check_budget(settings, optarg, "--budget");
+		profiles_check_budget(settings, optarg, "--budget");
 		settings->budget = optarg;
 		break;
 	case OPT_CONTROL: settings->has_control = true; break;
@@ -799,7 +408,7 @@ static void bad_option(const struct settings *settings, int option,
 		say("unknown option '%s'; did you mean '--%s'?", word, meant);
 	else
 		say("unknown option '%s'", word);
-	usage_error(settings);
+	settings_usage_error(settings);
 }
 
 static void no_program(const struct settings *settings)
@@ -812,7 +421,7 @@ static void no_program(const struct settings *settings)
 		    last);
 	else
 		say("which program?");
-	usage_error(settings);
+	settings_usage_error(settings);
 }
 
 void settings_read(struct settings *settings, int words, char **word)
@@ -843,7 +452,7 @@ void settings_read(struct settings *settings, int words, char **word)
 	error = recording_pattern_error(settings->output);
 	if (error != NULL) {
 		say("--output: '%s' %s", settings->output, error);
-		usage_error(settings);
+		settings_usage_error(settings);
 	}
 	filter = getenv("SHIM_FILTER");
 	if (settings->filter.list == NULL && filter != NULL)
@@ -857,8 +466,8 @@ void settings_read(struct settings *settings, int words, char **word)
 			   "SHIM_LIBCALLS");
 	budget = getenv("SHIM_BUDGET");
 	if (settings->budget == NULL && budget != NULL && *budget != '\0')
-		check_budget(settings, budget, "SHIM_BUDGET");
+		profiles_check_budget(settings, budget, "SHIM_BUDGET");
 	profile = getenv("SHIM_PROFILE");
 	if (settings->profile[0] == '\0' && profile != NULL && *profile != '\0')
-		check_profile(settings, profile, "SHIM_PROFILE");
+		profiles_check(settings, profile, "SHIM_PROFILE");
 }

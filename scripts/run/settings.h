@@ -31,7 +31,8 @@ struct settings {
 	bool has_gaps;		/* record when threads had no processor */
 	unsigned counters_ms;	/* the system's counters' period; 0: none */
 	unsigned tick_hz;	/* of calltree's clock; 0: the kernel's */
-	const char *output;	/* pattern for the recording's name */
+	bool is_tick_given;
+	const char *output; /* pattern for the recording's name */
 	bool is_output_given;
 
 	char library[PATH_MAX]; /* libshim.so.0 */
@@ -42,41 +43,12 @@ struct settings {
 	char **command; /* the program and its arguments */
 };
 
-/* settings_profilers - the names of the built-in profilers, as one text */
-const char *settings_profilers(void);
+/* settings_is_number - whether @value has one to nine digits, and nothing else */
+bool settings_is_number(const char *value);
 
-/*
- * settings_next_profiler - take the first of *@list, which moves behind it; NULL: none.
- * settings_add_profiler - the reverse; false: it does not fit into @size
- *
- * Semicolons separate the profilers.  A semicolon after a backslash belongs to the
- * profiler's arguments; two backslashes stand for one.
- */
-char *settings_next_profiler(char **list);
-bool settings_add_profiler(char *list, size_t size, const char *item);
-
-/* settings_given_profile - the profilers to run: NAME[:ARGS];... */
-const char *settings_given_profile(const struct settings *settings);
-
-/* settings_nearest_profiler - the built-in profiler that NAME[:ARGS] may mean, or
- * NULL */
-const char *settings_nearest_profiler(const char *profiler);
-
-/*
- * settings_check_together - refuse profilers that cannot record together
- *
- * In that case a message says why, and the function does not return (status 2).
- */
-void settings_check_together(const struct settings *settings);
-
-/* settings_is_builtin - whether NAME[:ARGS] is a built-in profiler */
-bool settings_is_builtin(const char *profiler);
-
-/* settings_records_calls - whether the profilers record the call tree */
-bool settings_records_calls(const struct settings *settings);
-
-/* settings_wants_tick - whether hooks will read the tick that profrun writes */
-bool settings_wants_tick(const struct settings *settings);
+/* settings_usage_error - name the help, and exit with status 2 */
+void settings_usage_error(const struct settings *settings)
+	__attribute__((noreturn));
 
 /*
  * settings_read - fill @settings from the words of the command line
