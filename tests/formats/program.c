@@ -1,13 +1,15 @@
 /*
  * What tests/formats/make records: two threads that count, allocate, leak, wait for a
  * lock and take some time.  With an argument, main first waits in two calls for the end of
- * standard input.
+ * standard input.  A rank of a job tells about messages.
  */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <shim/mark.h>
+#include <shim/message.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *volatile kept;
@@ -78,8 +80,33 @@ static void *work(void *argument)
 	return argument;
 }
 
+/* Rank 0 of 2 sends 8 bytes to rank 1; then both meet. */
+__attribute__((noinline)) void exchange(uint32_t rank)
+{
+	struct shim_message message = {
+		.kind = rank == 0 ? SHIM_MESSAGE_SEND : SHIM_MESSAGE_RECEIVE,
+		.tag = 5,
+		.communicator = 1,
+		.size = 2,
+		.rank = rank,
+		.peer = rank == 0 ? 1 : 0,
+		.sent = rank == 0 ? 8 : 0,
+		.received = rank == 0 ? 0 : 8,
+	};
+
+	if (!shim_message_emit)
+		return;
+	shim_message_emit(&message);
+	message.kind = SHIM_MESSAGE_COLLECTIVE;
+	message.tag = SHIM_COLLECTIVE_BARRIER;
+	message.peer = -1;
+	message.sent = message.received = 0;
+	shim_message_emit(&message);
+}
+
 int main(int argc, char **argv)
 {
+	const char *rank = getenv("OMPI_COMM_WORLD_RANK");
 	pthread_t thread;
 
 	(void)argv;
@@ -90,6 +117,8 @@ int main(int argc, char **argv)
 	pthread_create(&thread, NULL, work, NULL);
 	middle(3, "main");
 	middle(2, "again");
+	if (rank)
+		exchange((uint32_t)atoi(rank));
 	allocate();
 	usleep(20000);
 	pthread_mutex_unlock(&lock);

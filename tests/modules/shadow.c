@@ -22,7 +22,7 @@
 #define PLACES 32768
 
 struct place {
-	shim_function function;	/* 0: not filled yet */
+	shim_function function; /* 0: not filled yet */
 	uintptr_t sp;
 };
 
@@ -33,7 +33,7 @@ struct stack {
 };
 
 static struct shim_profiler_handle *handle;
-static struct stack all;	/* the sum of all threads that have exited */
+static struct stack all; /* the sum of all threads that have exited */
 static unsigned long samples, open_calls, untidy;
 
 /* NULL before thread_started and after thread_exited. */
@@ -114,16 +114,25 @@ static void hit(struct shim_profiler *profiler, uintptr_t ip,
 		const void *context, uint32_t weight)
 {
 	const struct stack *stack = mine();
-	uint32_t depth = stack ? stack->depth : 0;
+	uint32_t depth = stack ? stack->depth : 0, holes = 0;
+	uintptr_t sp = UINTPTR_MAX;
 
 	(void)profiler, (void)ip, (void)context, (void)weight;
 	__atomic_add_fetch(&samples, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&open_calls, depth, __ATOMIC_RELAXED);
-	/* Only the innermost call may be about to be filled or dropped. */
-	for (uint32_t i = 0; i + 1 < depth; i++)
-		if (stack->places[i].function == 0 ||
-		    (i > 0 && stack->places[i].sp >= stack->places[i - 1].sp))
+	/* The innermost call may be about to be filled or dropped; one more may be, if the
+	 * program's signal handler has interrupted that. */
+	for (uint32_t i = 0; i + 1 < depth; i++) {
+		if (stack->places[i].function == 0) {
+			holes++;
+			continue;
+		}
+		if (stack->places[i].sp >= sp)
 			__atomic_add_fetch(&untidy, 1, __ATOMIC_RELAXED);
+		sp = stack->places[i].sp;
+	}
+	if (holes > 1)
+		__atomic_add_fetch(&untidy, 1, __ATOMIC_RELAXED);
 }
 
 static void started(struct shim_profiler *profiler, shim_thread thread)
@@ -165,11 +174,12 @@ static void ended(struct shim_profiler *profiler)
 	(void)profiler;
 	if (mine())
 		add(mine());
-	snprintf(line, sizeof(line),
-		 "shadow: %lu calls, deepest %u, lost %lu, wrong %lu; %lu samples"
-		 " with %lu open calls, untidy %lu",
-		 all.calls, all.deepest, all.lost, all.wrong, samples,
-		 open_calls, untidy);
+	snprintf(
+		line, sizeof(line),
+		"shadow: %lu calls, deepest %u, lost %lu, wrong %lu; %lu samples"
+		" with %lu open calls, untidy %lu",
+		all.calls, all.deepest, all.lost, all.wrong, samples,
+		open_calls, untidy);
 	shim_record_log(line);
 }
 
@@ -180,7 +190,8 @@ SHIM_PROFILER_MODULE(shadow)
 	shim_profiler_on_thread_exited(handle, exited);
 	shim_profiler_on_sample_hit(handle, hit);
 	shim_profiler_on_runtime_shutdown_end(handle, ended);
-	shim_profiler_set_enter_leave_function_hooks3(handle, enter, leave, NULL);
+	shim_profiler_set_enter_leave_function_hooks3(handle, enter, leave,
+						      NULL);
 	shim_profiler_enable_sampling(handle);
 	return shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_THREAD, 1000);
 }

@@ -32,10 +32,10 @@
 #pragma weak shim_block_walk
 #pragma weak shim_get_allocation_counts
 
-
 static struct shim_profiler_handle *handle;
 static const char *loaded;
-static const char *behind = "libc.so";	/* the library whose malloc the program would call without shim */
+/* The library whose malloc the program would call without shim. */
+static const char *behind = "libc.so";
 
 /* --- the callbacks --- */
 

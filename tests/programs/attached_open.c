@@ -9,7 +9,25 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define THREADS 3
+
 static volatile int ends;
+static int begun;
+
+#if __has_attribute(xray_never_instrument)
+#define PLAIN __attribute__((xray_never_instrument, no_instrument_function))
+#else
+#define PLAIN __attribute__((no_instrument_function))
+#endif
+
+/* A thread has its calls open. */
+PLAIN static void arrive(void)
+{
+	if (__atomic_add_fetch(&begun, 1, __ATOMIC_ACQ_REL) == THREADS) {
+		puts("ready");
+		fflush(stdout);
+	}
+}
 
 __attribute__((noinline)) static int request(int number)
 {
@@ -27,6 +45,7 @@ serve(int depth)
 	frame[0] = (char)depth;
 	if (depth > 1)
 		return serve(depth - 1) + frame[0];
+	arrive();
 	do {
 		number = request(number) & 0xff;
 		usleep(100);
@@ -45,6 +64,7 @@ __attribute__((noinline)) static void await(void)
 {
 	char line[16];
 
+	arrive();
 	if (read(0, line, sizeof(line)) >= 0)
 		ends = 1;
 }
@@ -61,8 +81,6 @@ int main(void)
 
 	pthread_create(&watcher, NULL, watch, NULL);
 	pthread_create(&worker, NULL, work, NULL);
-	puts("ready");
-	fflush(stdout);
 	serve(3);
 	serve(3);
 	pthread_join(watcher, NULL);

@@ -1,11 +1,11 @@
 /*
- * Recursion may go a million deep.
+ * Recursion may go hundreds of thousands deep.
  *
  * depth: 2
  * tree:
  *	main 1
  *	run 1
- *	run;down 1000000
+ *	run;down 200000
  */
 #include "truth.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define DEPTH 1000000
+#define DEPTH 200000
 
 static APART int down(int n)
 {

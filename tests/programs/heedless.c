@@ -6,10 +6,14 @@
 #include "truth.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 static void *volatile sink;
 
@@ -64,13 +68,16 @@ APART static void out_of_memory(void)
 	print_text("done\n");
 }
 
-/* Allocates small blocks, so that shim's table has to grow meanwhile. */
-APART static void out_of_notes(void)
+/* Allocates small blocks, so that shim's table has to grow meanwhile.  Returns their
+ * number. */
+APART static unsigned long take_all(void)
 {
-	struct rlimit limit = { 60ul << 20, 60ul << 20 };
+	struct rlimit limit;
 	void **list = NULL, **next;
 	unsigned long count = 0;
 
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = 60ul << 20;
 	setrlimit(RLIMIT_AS, &limit);
 	while ((next = malloc(24)) != NULL) {
 		*next = list;
@@ -81,7 +88,39 @@ APART static void out_of_notes(void)
 		next = *list;
 		free(list);
 	}
-	print_text(count > 100000 ? "many\n" : "few\n");
+	return count;
+}
+
+APART static void out_of_notes(void)
+{
+	print_text(take_all() > 100000 ? "many\n" : "few\n");
+}
+
+/* The same.  Allocates for as long again, and is killed. */
+APART static void out_of_notes_killed(void)
+{
+	clock_t end;
+
+	take_all();
+	end = 2 * clock() + CLOCKS_PER_SEC / 10;
+	while (clock() < end)
+		free(malloc(100));
+	kill(getpid(), SIGKILL);
+}
+
+/* The same.  A child has memory again. */
+APART static void out_of_notes_forked(void)
+{
+	struct rlimit limit;
+
+	take_all();
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_AS, &limit);
+	if (fork() == 0)
+		free(malloc(100));
+	else
+		wait(NULL);
 }
 
 int main(int count, char **arguments)
@@ -93,7 +132,9 @@ int main(int count, char **arguments)
 		      { "twice", twice },
 		      { "odd", odd },
 		      { "out_of_memory", out_of_memory },
-		      { "out_of_notes", out_of_notes } };
+		      { "out_of_notes", out_of_notes },
+		      { "out_of_notes_killed", out_of_notes_killed },
+		      { "out_of_notes_forked", out_of_notes_forked } };
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (count > 1 && !strcmp(cases[i].name, arguments[1]))

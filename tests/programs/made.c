@@ -9,14 +9,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* for (; n; n--) x *= n; return x; */
+/*
+ * for (; n; n--) x *= n * n * n * n; return x;  Several multiplications: a processor may
+ * report an instruction behind the one that it was at.
+ */
 static const unsigned char loop[] = {
 	0xb8, 0x01, 0x00, 0x00, 0x00, /* mov eax, 1 */
 	0x0f, 0xaf, 0xc7,	      /* imul eax, edi */
+	0x0f, 0xaf, 0xc7,	      /* imul eax, edi */
+	0x0f, 0xaf, 0xc7,	      /* imul eax, edi */
+	0x0f, 0xaf, 0xc7,	      /* imul eax, edi */
 	0xff, 0xcf,		      /* dec edi */
-	0x75, 0xf9,		      /* jnz imul */
+	0x75, 0xf0,		      /* jnz imul, the first */
 	0xc3,
 };
+#define LINE_3 5
+#define LINE_4 17
 
 #define ROOM 4096
 /* The addresses of the second function belonged to another one before. */
@@ -61,14 +69,14 @@ static void put_line(uint64_t address, uint32_t line, const char *file,
 	put(file, size);
 }
 
-/* The first two instructions of the loop are in line 3, the others in line 4. */
+/* The multiplications are in line 3, the rest of the loop in line 4. */
 static void put_lines(uint64_t address, const char *file)
 {
 	begin_record(2, 32 + 3 * 16 + strlen(file) + 1 + 4);
 	put_numbers((uint64_t[]){ address, 3 }, 2);
 	put_line(address, 2, file, strlen(file) + 1);
-	put_line(address + 5, 3, "\xff", 2);
-	put_line(address + 8, 4, "\xff", 2);
+	put_line(address + LINE_3, 3, "\xff", 2);
+	put_line(address + LINE_4, 4, "\xff", 2);
 }
 
 static void put_lines_of_v8(uint64_t address)
@@ -76,8 +84,8 @@ static void put_lines_of_v8(uint64_t address)
 	begin_record(2, 32 + 3 * (16 + 8));
 	put_numbers((uint64_t[]){ address, 3 }, 2);
 	put_line(address + 0x40, 2, "\1\0\0\2\3\0\4", 8);
-	put_line(address + 0x45, 3, "\1\0\0\2\3\0\4", 8);
-	put_line(address + 0x48, 4, "\1\0\0\2\3\0\4", 8);
+	put_line(address + 0x40 + LINE_3, 3, "\1\0\0\2\3\0\4", 8);
+	put_line(address + 0x40 + LINE_4, 4, "\1\0\0\2\3\0\4", 8);
 }
 
 static int write_dump(uint64_t code, const char *kind, const char *file)
@@ -141,7 +149,7 @@ int main(int argc, char **argv)
 	memcpy(&first, &(void *){ code }, sizeof(first));
 	memcpy(&second, &(void *){ code + SECOND }, sizeof(second));
 	for (int i = 0; i < 20; i++)
-		sum += first(10000000) + second(5000000);
+		sum += first(4000000) + second(2000000);
 	printf("%u\n", sum);
 	return 0;
 }

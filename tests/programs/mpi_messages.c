@@ -200,7 +200,8 @@ static void files(void)
 
 /*
  * Between the ranks 0 and 1, and rank 2; given, taken: 0 8 or 8 0 (rank 2); 0 4 (rank 0),
- * nothing, or 4 0 (rank 2); 4 4 or 4 8 (rank 2)
+ * nothing, or 4 0 (rank 2); 4 4 or 4 8 (rank 2).  1 message of 4 bytes from rank 0 to
+ * rank 2, 1 from there to rank 1
  */
 static void joined(void)
 {
@@ -217,6 +218,11 @@ static void joined(void)
 	CHECK(rank != 0 || in[0] == 2);
 	MPI_Allgather(&rank, 1, MPI_INT, in, 1, MPI_INT, both);
 	CHECK(in[0] == (rank == 2 ? 0 : 2));
+	if (rank != 1)
+		MPI_Send(&rank, 1, MPI_INT, rank == 0 ? 0 : 1, 11, both);
+	if (rank != 0)
+		MPI_Recv(in, 1, MPI_INT, 0, 11, both, MPI_STATUS_IGNORE);
+	CHECK(rank == 0 || in[0] == (rank == 2 ? 0 : 2));
 	MPI_Comm_free(&both);
 	MPI_Comm_free(&part);
 }

@@ -1,12 +1,15 @@
 /*
- * Executes a program ("refuses_code PROGRAM [WORD...]") where memory cannot be made
- * executable later, as SELinux may have it.
+ * Executes a program ("refuses_code [-w] PROGRAM [WORD...]") where memory cannot be made
+ * executable later, not even by a file without a name, as SELinux may have it; -w: where
+ * it cannot be made writable.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -19,12 +22,17 @@
 
 int main(int count, char **words)
 {
+	bool writable = count > 2 && strcmp(words[1], "-w") == 0;
 	struct sock_filter steps[] = {
 		LOAD(nr),
-		/* mprotect with PROT_EXEC */
+		/* Files that may be executed have a name, and are not made here. */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+			 writable ? ~0u : SYS_memfd_create, 3, 0),
+		/* mprotect with this bit */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
 		LOAD(args[2]),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K,
+			 writable ? PROT_WRITE : PROT_EXEC, 0, 1),
 		REFUSE,
 		ALLOW,
 	};
@@ -33,6 +41,7 @@ int main(int count, char **words)
 	if (count < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
 		return 1;
-	execv(words[1], words + 1);
+	words += 1 + writable;
+	execv(words[0], words);
 	return 127;
 }

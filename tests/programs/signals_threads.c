@@ -16,7 +16,7 @@
 #include <time.h>
 
 #ifndef TICK_NS		/* emulators need more */
-#define TICK_NS 20000
+#define TICK_NS 50000
 #endif
 
 static APART void handled(int n)

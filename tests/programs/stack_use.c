@@ -1,6 +1,6 @@
 /*
  * Measures how far hooks write below an instrumented function's stack: prints "fast N",
- * "path N" (a new path) and "first N" (a thread's first call).
+ * "path N" (a new path, or a tick of the coarse clock) and "first N" (a thread's first call).
  */
 #define _GNU_SOURCE
 #include "truth.h"
@@ -125,8 +125,18 @@ int main(void)
 	measure(code, 1);
 	measure(code, 0);
 	for (int i = 0; i < 1000; i++) {
-		fast = larger(fast, measure(code, 1));
-		fast = larger(fast, measure(code, 0));
+		unsigned long enter = DEPTH, leave = DEPTH, used;
+
+		/* The coarse clock may tick in a call, but not in each of three. */
+		for (int again = 0; again < 3; again++) {
+			used = measure(code, 1);
+			enter = used < enter ? used : enter;
+			path = larger(path, used);
+			used = measure(code, 0);
+			leave = used < leave ? used : leave;
+			path = larger(path, used);
+		}
+		fast = larger(fast, larger(enter, leave));
 	}
 	/* Far more paths than fit into the first file. */
 	for (int i = 0; i < 20000; i++) {

@@ -20,9 +20,8 @@ def library(name, text, instrument=False):
     source = os.path.join(new_directory('library'), 'source.c')
     with open(source, 'w') as file:
         file.write(text)
-    shimtest.compile(source, 'gcc', '-O1', ['-shared', '-fPIC', '-fno-builtin'],
-                     name=name, instrument=instrument)
-    return os.path.join(shimtest.fixtures, 'gcc-O1', name)
+    return shimtest.compile(source, 'gcc', '-O1', ['-shared', '-fPIC', '-fno-builtin'],
+                            name=name, instrument=instrument)
 
 
 def allocated(case, *flags, arguments=(), profile='none', **more):

@@ -3,8 +3,8 @@
 
 Arguments as slow hooks see them.  Programs with many prototypes, generated here, print
 the arguments that they pass, the results that they return, and the values that shim
-reports (tests/programs/arguments.h); SEED=N generates others.  No value may be wrong;
-the number of unavailable values is printed.
+reports (tests/programs/arguments.h); SEED=N generates others, PROTOTYPES=N more of them
+at random.  No value may be wrong; the number of unavailable values is printed.
 """
 import collections
 import hashlib
@@ -17,6 +17,8 @@ import shimtest
 from shimtest import BUILDS, add_test, compile, expect, expect_equal, record
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
+# Those at random, beside those with each type; compiling them takes nearly all the time.
+PROTOTYPES = int(os.environ.get('PROTOTYPES', '24'))
 
 # Types: their spelling, and the number of bytes that count (0: all).
 C_TYPES = [
@@ -301,7 +303,7 @@ def make_program(cxx, wide=False):
                      'struct f3', 'double _Complex', 'double', 'struct packed',
                      'double _Complex'], 'union fu', use=0)
     program.add_sum()
-    for n in range(160):        # up to 9 parameters of any type
+    for n in range(PROTOTYPES):  # up to 9 parameters of any type
         program.add([program.random.choice(names)
                      for _ in range(program.random.randrange(1, 10))],
                     program.random.choice(results + ['void']),
@@ -336,6 +338,7 @@ MARKS = {
     'fentry': (['-pg', '-mfentry', '-mrecord-mcount', '-fno-pie', '-no-pie'], {}),
     'xray': (['-fxray-instrument', '-fxray-instruction-threshold=1',
               '-fnoxray-link-deps', '-DMARKED_XRAY'], {}),
+    'mcount': (['-pg'], {}),
     'patch': ([], {'SHIM_PATCH': 'f*,S*'}),
 }
 

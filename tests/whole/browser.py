@@ -148,7 +148,7 @@ class Browser:
         self.ask('POST', '/actions', {'actions': [
             {'type': 'pointer', 'id': 'mouse', 'actions': actions}]})
 
-    def wait(self, script, *arguments, seconds=20):
+    def wait(self, script, *arguments, seconds=60):
         """Waits until @script returns a true value, and returns that value."""
         end = time.monotonic() + seconds
         while True:

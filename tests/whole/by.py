@@ -243,13 +243,18 @@ def beside_a_filter(family, optimize):
 
 
 def what_asking_takes_is_nobodys_time(family, optimize):
-    """The first inquiry reads debug information, for a millisecond or more."""
+    """The first inquiry reads debug information, for 0.1 ms or more.  The least
+    of several: another process may take a function's processor for longer."""
     for clock in ('', 'exact,'):
-        result, about = grouped('', 'kind', family, optimize, clock)
-        [call] = [f for f in about['functions'] if f['name'] == 'call']
-        raw, self = call['self_raw_ns'], call['self_ns']
-        print('# %s self %d us, raw %d us' % (clock, self / 1e3, raw / 1e3))
-        expect(clock == '' or raw > 500000, 'raw: %d' % raw)
+        times = []
+        for _ in range(5):
+            result, about = grouped('', 'kind', family, optimize, clock)
+            [call] = [f for f in about['functions'] if f['name'] == 'call']
+            times.append((call['self_ns'], call['self_raw_ns']))
+        self, raw = min(times)
+        print('# %s self and raw, us: %s' % (
+            clock, [(a // 1000, b // 1000) for a, b in times]))
+        expect(clock == '' or raw > 100000, 'raw: %d' % raw)
         expect(self < raw / 3 or self < 1000000, '%d of %d' % (self, raw))
 
 

@@ -3,9 +3,9 @@
 
 Arguments, locals and results from call contexts.  Programs with many functions,
 generated here, print the values of their variables when they return, and the values
-that shim reports (tests/programs/introspected.h); SEED=N generates others.  No value
-may be wrong; the number of unavailable values is printed. tests/programs/introspected.c
-tests the rows of the specification.
+that shim reports (tests/programs/introspected.h); SEED=N generates others, PROTOTYPES=N
+more of them at random.  No value may be wrong; the number of unavailable values is
+printed.  tests/programs/introspected.c tests the rows of the specification.
 """
 import os
 import random
@@ -15,7 +15,7 @@ import subprocess
 
 import shimtest
 from arguments import (C_DECLARATIONS, C_TYPES, CXX_DECLARATIONS, CXX_TYPES,
-                       HARD, INCLUDE, bare)
+                       HARD, INCLUDE, PROTOTYPES, bare)
 from shimtest import (BUILDS, Skipped, add_test, compile, expect,
                       expect_equal, new_directory, record, run, test)
 
@@ -212,7 +212,7 @@ def make_program(cxx):
                         method=True, end='return p1 + (int)x;')
             program.add([type, 'int'], [local(type, 'a', 'p0')], 'int',
                         method='static ', end='return p1;')
-    for n in range(100):        # up to 6 of each, of any type
+    for n in range(PROTOTYPES):  # up to 6 of each, of any type
         some = [program.random.choice(simple)
                 for _ in range(program.random.randrange(1, 6))]
         more = [program.random.choice(simple)
@@ -342,7 +342,7 @@ def test_matrix(family, optimize, cxx):
            '%d of %d locals' % (right, right + missing))
     right = comparison.right.get('results', 0)
     missing = comparison.missing.get('results', 0)
-    expect(right > 100 and 100 * missing <= 3 * right,
+    expect(right > 40 and 100 * missing <= 3 * right,
            '%d of %d results' % (right, right + missing))
 
 

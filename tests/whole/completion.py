@@ -133,7 +133,7 @@ def of_fish(*words, directory):
     done = subprocess.run(
         ['fish', '--no-config', '-c', 'source $argv[1]; function profrun; end; '
          'complete -C $argv[2]', SCRIPT.replace('.bash', '.fish'),
-         ' '.join((PROFRUN,) + words)], cwd=directory, capture_output=True, text=True,
+         ' '.join(("'%s'" % PROFRUN,) + words)], cwd=directory, capture_output=True, text=True,
         env=dict(os.environ, HOME=directory, PATH=BUILD + ':' + os.environ['PATH']))
     expect_equal(done.stderr, '', words)
     return [line.split('\t')[0] for line in done.stdout.splitlines()]

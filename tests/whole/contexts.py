@@ -93,6 +93,8 @@ VALUES = {
     'shim_signals_block': '(shim_signals_restore(shim_signals_block()), true)',
     'shim_signals_restore': '(shim_signals_restore(shim_signals_block()), true)',
     'shim_clock_coarse': 'shim_clock_coarse(&length) == NULL || length > 0',
+    'shim_clock_of_coarse': 'shim_clock_coarse(&length) == NULL ||'
+                            ' shim_clock_of_coarse(*shim_clock_coarse(&length))',
     'shim_clock_is_closed': '!shim_clock_is_closed()',
     'shim_record_meta': 'shim_record_meta() != NULL',
     'shim_block_walk': 'shim_block_walk(on_block, NULL) != SHIM_E_UNEXPECTED',

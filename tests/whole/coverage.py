@@ -763,7 +763,7 @@ def damaged_recordings_are_read_as_far_as_they_go():
                           ['export', 'cobertura', output]):
             done = subprocess.run([shimtest.report, *arguments],
                                   stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, timeout=20)
+                                  stderr=subprocess.PIPE, timeout=120)
             expect(done.returncode in (0, 1), '%s: %d: %s' % (
                 arguments, done.returncode, done.stderr.decode()))
 

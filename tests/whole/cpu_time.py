@@ -12,7 +12,7 @@ import subprocess
 
 import shimtest
 from shimtest import (compile, environment, expect, expect_equal, json_of,
-                      linker_name, new_directory, run, test)
+                      linker_name, new_directory, record, run, test)
 
 
 def profrun():
@@ -106,12 +106,30 @@ def calibrate_tells_waiting_from_computing():
 
 
 @test
-def by_the_wall_clock_there_is_no_waiting():
+def by_the_wall_clock_waiting_is_no_column():
     for profile in 'calltree', 'calltree:exact':
-        output, _ = recorded('1', profile=profile)
-        for function in json_of(output)['functions']:
+        output, ms = recorded('1', profile=profile)
+        about = json_of(output)
+        for function in about['functions']:
             expect_equal(function['waited_ns'], None, function['name'])
-        expect('waiting' not in text_of(output), profile)
+        text = text_of(output)
+        expect('waiting' not in text[text.index('self%'):], profile)
+        # What the program itself wrote at its end, and what the kernel told its parent.
+        cpu = about['processes'][0]['cpu_ns'] / 1e6
+        expect(0.7 * ms < cpu <= ms + 1, 'of %.1f ms: %.1f' % (ms, cpu))
+        waited = about['time_raw_ns'] / 1e6 - cpu
+        print('# waited %.0f ms, computed %.0f' % (waited, cpu))
+        expect(waited > 200, waited)
+        if waited > 1.1 * about['time_raw_ns'] / 3e6:
+            expect('threads waited for ' in text and 'clock=cpu' in text, text)
+
+
+@test
+def who_was_killed_wrote_no_processor_time():
+    done = record([compile('grouped.c', 'gcc', '-O2', ['-Wno-clobbered']),
+                   'killed'], 'calltree')
+    expect(done.status != 0, done.status)
+    expect_equal(json_of(done.output)['processes'][0]['cpu_ns'], None, 'cpu_ns')
 
 
 @test
@@ -175,6 +193,8 @@ def waiting_in_hooks_is_in_no_function():
 def forked_children_begin_at_zero():
     output, ms = recorded('1', 'fork')
     check(output, ms, 2)
+    times = [p['cpu_ns'] / 1e6 for p in json_of(output)['processes']]
+    expect(0.7 * ms < sum(times) <= ms + 1, 'of %.1f ms: %s' % (ms, times))
 
 
 @test

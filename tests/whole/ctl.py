@@ -48,7 +48,7 @@ class Program:
 
     def end(self):
         """{(tid, function): calls}, as counted by the program."""
-        out = self.process.communicate(b'x', timeout=30)[0].decode()
+        out = self.process.communicate(b'x', timeout=120)[0].decode()
         expect_equal(self.process.returncode, 0, 'status')
         return {(tid, name): int(calls) for tid, name, calls in
                 (line.split() for line in out.split('\n')[1:])}
@@ -81,10 +81,10 @@ def switch(profile, off, on):
     program = Program(profile)
     try:
         program.next_phase()
-        program.ctl(off)
+        program.ctl(*off.split())
         program.next_phase()
         program.next_phase()
-        program.ctl(on)
+        program.ctl(*on.split())
         program.next_phase()
         called = program.end()
     finally:
@@ -110,6 +110,37 @@ def one_trace_stop_ends_the_trace_of_all_threads():
 def all_calls_of_busy_threads_stop_and_go_on():
     switch('calltree:counts', 'stop', 'start')
     switch('calltree', 'stop', 'start')
+
+
+@test
+def another_filter_holds_for_calls_of_busy_threads():
+    for profile in 'calltree:counts', 'calltree', 'trace':
+        switch(profile, 'filter -M:second,-M:third,-M:fourth', 'filter all')
+
+
+@test
+def a_filter_that_is_wrong_leaves_the_one_before():
+    program = Program('calltree:counts')
+    try:
+        program.ctl('filter', '-M:first')
+        program.next_phase()
+        for words, why in (('first,Q:second', "'Q:second' is not an item"),
+                           ('@/none', '/none: '), ('', 'takes SPEC'),
+                           ('a\nb', 'takes SPEC')):
+            done = subprocess.run([PROFRUN, 'ctl', str(program.process.pid), 'filter', words],
+                                  capture_output=True, text=True)
+            expect(done.returncode != 0 and why in done.stderr, (words, done))
+        for _ in range(3):
+            program.next_phase()
+        called, recorded = program.end(), program.recorded()
+    finally:
+        program.process.kill()
+        program.process.wait()
+    for (tid, name), calls in called.items():
+        got = recorded.get((tid, name), 0)
+        expect(got < calls if name == 'first' else got == calls, (name, got, calls))
+    info = shimtest.run([shimtest.report, 'info', program.output]).stdout
+    expect("from now on the filter is '-M:first'" in info, info)
 
 
 @test
@@ -173,7 +204,7 @@ def trace_verbs_fail_without_the_profile_trace():
             capture_output=True, text=True)
         expect_equal((done.returncode, done.stderr),
                      (1, 'profrun: ctl %d: the program is not traced '
-                      '(run it with -p trace) (SHIM_E_INCONSISTENT_WITH_FLAGS)\n' %
+                      '(run it with -p trace)\n' %
                       program.process.pid), verb)
     program.process.kill()
     program.process.wait()
@@ -236,8 +267,8 @@ def budget_changes_while_the_program_runs():
 @test
 def a_budget_cannot_be_given_to_who_has_none():
     program = Program('calltree')
-    done = subprocess.run([PROFRUN, 'ctl', str(program.process.pid), 'budget', '10'],
-                          capture_output=True, text=True)
+    done = subprocess.run([PROFRUN, 'ctl', '-v', str(program.process.pid), 'budget',
+                           '10'], capture_output=True, text=True)
     program.process.kill()
     program.process.wait()
     expect_equal(done.returncode, 1, 'status')

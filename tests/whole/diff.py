@@ -308,15 +308,22 @@ int main(int c, char **v)
 '''
 
 
-def ci_runs():
-    if 'ci' not in recorded:
+def ci_runs(counts=('99', '119')):
+    if counts not in recorded:
         source = os.path.join(new_directory('ci'), 'ci.c')
         with open(source, 'w') as file:
             file.write(CALLS_SOURCE)
         program = compile(source)
-        recorded['ci'] = ([record([program, n], 'calltree:counts').output
-                           for n in ('99', '119')], source)
-    return recorded['ci']
+        recorded[counts] = ([record([program, n], 'calltree:counts').output
+                             for n in counts], source)
+    return recorded[counts]
+
+
+@test
+def growth_beyond_ten_times_is_a_factor():
+    (few, many), _ = ci_runs(('1', '1915'))
+    text = judged(few, many, status=0)[0]       # 102 and 2,016 calls
+    expect('all of it: +1,914 (x20), ' in text, text)
 
 
 @test
@@ -331,6 +338,7 @@ def a_threshold_that_is_crossed_is_status_3_and_named():
     expect('grows: calls 99 -> 119 (+20, +10.0 % of all of A)'
            in judged(a, b, '--fail-above', '5%', status=3)[1], 'the function')
     expect_equal(judged(b, a, '--fail-above', '5%', status=0)[1], '', 'fewer calls')
+    expect('all of it: +20 (+10.0 %), ' in judged(a, b, status=0)[0], 'a percentage')
     expect('is not a percentage' in judged(a, b, '--fail-above', 'x', status=2)[1], 'no number')
 
 

@@ -146,10 +146,8 @@ def libraries_that_come_where_others_were_have_their_own_types():
             file.write('struct Of_%s_ { int value; };\n'
                        'extern "C" void throws() { throw Of_%s_{ 1 }; }\n'
                        % (name[:5].lower(), name[:5].lower()))
-        compile(source, 'gcc', '-O1', ['-shared', '-fPIC'],
-                name='libthrows%s.so' % name)
-        environment[name] = os.path.join(shimtest.fixtures, 'gcc-O1',
-                                         'libthrows%s.so' % name)
+        environment[name] = compile(source, 'gcc', '-O1', ['-shared', '-fPIC'],
+                                    name='libthrows%s.so' % name)
     output, _ = thrown('libraries', **environment)
     found = {kind['type']: (kind['throws'], kind['catches'])
              for kind in report(output)['exceptions']}

@@ -21,7 +21,8 @@ HEADER = os.path.join(os.path.dirname(FORMATS), '..', 'include', 'shim', 'format
 # Their text is compared.
 TEXTS = [('report', '--limit', '0'), ('report', '--tree'), ('report', '--threads'),
          ('report', '--memory'), ('report', '--locks'), ('report', '--coverage'),
-         ('report', '--samples'), ('report', '--raw', '--format', 'csv'),
+         ('report', '--samples'), ('report', '--ranks'),
+         ('report', '--messages'), ('report', '--raw', '--format', 'csv'),
          ('info',), ('stat',), ('replay',),
          ('export', 'folded', '--value', 'calls', '--mangled'),
          ('export', 'folded', '--value', 'bytes'), ('export', 'lcov')]

@@ -339,15 +339,19 @@ def twenty_thousand_switches_are_all_there():
                    '--', compile('ping_pong.c', 'gcc', '-O1'), '20000')
     if 'the kernel does not tell' in done.stderr:
         raise Skipped(done.stderr.strip())
-    expect_equal((done.status, done.stderr), (0, ''), 'status')
+    # While profrun waits for a processor, the kernel has to drop some.
+    said = re.fullmatch('(?:profrun: --gaps: the kernel has dropped (\\d+) switches\n)?',
+                        done.stderr)
+    expect(done.status == 0 and said, (done.status, done.stderr))
+    dropped = int(said.group(1) or 0)
     data = open(output + '/gaps', 'rb').read()
     noted = [SWITCH.unpack_from(data, at)
              for at in range(HEAD.size, len(data), SWITCH.size)]
     left = sum(kind != ON for _, _, _, _, kind in noted)
     # The counter starts with the program; some switches come before and after.
     used = int(done.stdout)
-    expect(used >= 20000 and used - 5 <= left <= used + 50,
-           '%d switches, %d are there' % (used, left))
+    expect(used >= 20000 and used - 5 - dropped <= left <= used + 50,
+           '%d switches, %d are there, %d were dropped' % (used, left, dropped))
     expect_equal(HEAD.unpack_from(data), (b'SHIMGAPS', 1, HEAD.size, 0), 'head')
 
 
@@ -403,7 +407,7 @@ def switches_that_the_kernel_drops_are_counted():
         stderr=subprocess.PIPE, env=shimtest.environment())
     try:
         # Records that exist have a complete head at any time.
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while time.monotonic() < end and profrun_.poll() is None and \
                 not os.path.exists(output + '/gaps'):
             time.sleep(0.01)

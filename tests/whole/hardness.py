@@ -532,7 +532,7 @@ def damaged(family, optimize, cxx, *flags):
                        damage(data, random.Random(seed * 1000003 + number)))
         os.chmod(path, 0o700)
         begin = time.monotonic()
-        result = record([path], 'none', timeout=20)
+        result = record([path], 'none', timeout=120)
         slowest = max(slowest, time.monotonic() - begin)
         lines = significant(own_lines(result.stdout))
         wanted = wanted or lines

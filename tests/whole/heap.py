@@ -228,7 +228,7 @@ def profrun_has_paths_unwound_where_nothing_is_instrumented():
 @test
 def ctl_heap_fails_without_the_profile_memory():
     def ask(pid):
-        status, text = profrun('ctl', str(pid), 'heap')
+        status, text = profrun('ctl', '-v', str(pid), 'heap')
         expect_equal(status, 1, text)
         expect('the program\'s memory is not' in text and
                '(SHIM_E_INCONSISTENT_WITH_FLAGS)' in text, text)
@@ -353,7 +353,7 @@ def damaged_recordings_are_read_as_far_as_they_go():
                           ['export', 'massif', output]):
             done = subprocess.run([shimtest.report, *arguments],
                                   stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, timeout=20)
+                                  stderr=subprocess.PIPE, timeout=120)
             expect(done.returncode in (0, 1), '%s: %d: %s' % (
                 arguments, done.returncode, done.stderr.decode()))
 

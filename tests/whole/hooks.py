@@ -342,7 +342,7 @@ def one_opened(kind, by_name):
         libraries = [compile('plugin.c', 'gcc', '-O0',
                              ['-shared', '-fPIC', '-DPLUGIN=' + name],
                              name='lib%s.so' % name) for name in names]
-        flags = ['-Wl,-rpath,' + os.path.dirname(libraries[0])]
+        flags = ['-Wl,-rpath,' + ':'.join(map(os.path.dirname, libraries))]
         program = compile('hooked_opens.c', 'gcc', '-O0', ['-I', INCLUDE] +
                           (flags if by_name else []),
                           name='hooked_opens' + '_by_name' * by_name)

@@ -9,8 +9,8 @@ import os
 import re
 
 import shimtest
-from shimtest import (add_test, compile, expect, expect_equal, new_directory, run,
-                      run_both, test)
+from shimtest import (add_test, compile, expect, expect_equal, linked, new_directory,
+                      run, run_both, test)
 
 ALL = ['none', 'calltree:counts', 'calltree', 'calltree:exact', 'trace', 'memory',
        'sampling:hz=1000', 'pchist', 'coverage', 'locks', 'exceptions',
@@ -62,9 +62,9 @@ each('a resolver', lambda family: [compile(
 each('a function of preinit_array', lambda family: [compile(
     'preinit.c', family, flags=['-fPIE', '-pie'], name='hostile_preinit'), '5'])
 each('a library that begins first', lambda family: [compile(
-    'initfirst_host.c', family, name='hostile_initfirst', libraries=[compile(
+    'initfirst_host.c', family, name='hostile_initfirst', libraries=linked(compile(
         'initfirst.c', family, flags=['-shared', '-fPIC', '-Wl,-z,initfirst'],
-        name='libhostile_first.so'), '-Wl,-rpath,$ORIGIN'])])
+        name='libhostile_first.so')))])
 
 
 @test

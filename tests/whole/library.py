@@ -325,5 +325,28 @@ def a_program_without_relro_or_with_lazy_binding_is_recorded_as_well():
         expect_equal(tree_of(output).get('main;a;b;c'), 6, ' '.join(flags))
 
 
+# --- without a recording ---
+
+def expect_passed_by(flags, **more):
+    """No call of locks or memory reaches the library, which is preloaded."""
+    program = compile('passed_by.c', name='passed_by' + ''.join(flags),
+                      flags=flags)
+    result = run_both([program], **more)
+    expect_equal((result.status, result.stdout), (0, ''), flags)
+
+
+@test
+def no_call_of_a_lock_or_of_the_allocator_reaches_a_library_that_is_disabled():
+    for flags in ['-Wl,-z,lazy'], ['-Wl,-z,now'], ['-Wl,-z,lazy', '-no-pie']:
+        expect_passed_by(flags, SHIM_DISABLE='1')
+
+
+@test
+def no_call_of_a_lock_or_of_the_allocator_reaches_a_library_that_cannot_record():
+    done = run([compile('passed_by.c')], '/proc/nowhere')
+    expect_equal((done.status, done.stdout), (0, ''), 'no directory')
+    expect('cannot make the recording' in done.stderr, done.stderr)
+
+
 if __name__ == '__main__':
     shimtest.main()

@@ -16,7 +16,7 @@ import sys
 import shimtest
 from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile, known_failure,
                       difference, expect, expect_equal, expect_truth, json_of,
-                      new_directory, record, run, run_both, shim_report, test, tree_of)
+                      linked, new_directory, record, run, run_both, shim_report, test, tree_of)
 
 
 def each_build(function):
@@ -329,7 +329,7 @@ def what_runs_before_our_constructor_and_after_our_destructor_counts(
                     name='libearly.so')
     for profile in PROFILES:
         host = compile('early_host.c', family, optimize,
-                       libraries=[early, '-Wl,-rpath,$ORIGIN'])
+                       libraries=linked(early))
         order = run([host], LD_DEBUG='files', LD_PRELOAD=shimtest.library,
                     SHIM_DIR=new_directory('order')).stderr
         where = [order.index(text) for text in (
@@ -469,12 +469,24 @@ def a_handler_and_a_child_forbid_the_counter(family, optimize):
 
 
 @each_build
+def repeated_calls_of_a_vfork_child_are_in_its_own_tree(family, optimize):
+    program = compile('vfork_calls.c', family, optimize)
+    for profile in PROFILES:
+        result = run_both([program], profile)
+        calls = calls_of(json_of(result.output))
+        expect_equal({name: calls.get(name) for name in
+                      ['main', 'look_for', 'work', 'leaf']},
+                     {'main': 1, 'look_for': 3, 'work': 19, 'leaf': 61}, profile)
+        expect('nothing lost' in shim_report('report', result.output), profile)
+
+
+@each_build
 def without_the_counter_from_the_start_calls_are_counted(family, optimize):
     early = compile('no_clock.c', family, optimize,
                     ['-shared', '-fPIC', '-DEARLY'], name='libno_clock.so')
     program = compile('no_clock.c', family, optimize,
-                      libraries=['-Wl,--no-as-needed', early,
-                                 '-Wl,-rpath,$ORIGIN'], name='no_clock_early')
+                      libraries=['-Wl,--no-as-needed', *linked(early)],
+                      name='no_clock_early')
     for profile in PROFILES:
         result = run_both([program, 'thread'], profile)
         about = json_of(result.output)

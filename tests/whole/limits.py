@@ -5,6 +5,7 @@ Recordings and objects made to do harm: the reader must show what can be known o
 a message, with time and memory that depend on the size of its input (shim-recording(5),
 LIMITS).
 """
+import glob
 import json
 import os
 import resource
@@ -14,7 +15,7 @@ import subprocess
 import craft
 import shimtest
 from craft import BASE, MEMORY, node, thread
-from shimtest import expect, expect_equal, new_directory, test
+from shimtest import compile, expect, expect_equal, new_directory, record, test
 
 SECONDS = 10            # of processor time: a runaway reader takes minutes
 MIB = 1024
@@ -298,6 +299,53 @@ def lines_are_found_by_their_object_at_once():
                          'images': craft.images(*records)}, profile='coverage')
     read(recording, 'report', is_large=True)
     read(recording, 'export', 'lcov', status=1, is_large=True)
+
+
+ALIASES = """
+int once(int value) { return value + 1; }
+int another(int value) __attribute__((alias("once")));
+int main(void) { return once(-1); }
+"""
+
+
+def images_of(recording):
+    """The path of the file, and its records."""
+    path, = glob.glob(recording + '/**/images', recursive=True)
+    data, at, records = open(path, 'rb').read(), 24, []
+    while size := struct.unpack_from('<I', data, at)[0]:
+        records.append(data[at:at + size])
+        at += size
+    return path, records
+
+
+def processor_time(recording):
+    """Of the report and the processes that it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    out, _ = read(recording, 'report', is_large=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    expect('main' in out, out)
+    return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+
+
+@test
+def a_program_that_seems_loaded_thousands_of_times_is_read_once():
+    """The program's calls are searched for the better one of two names."""
+    source = os.path.join(new_directory('aliases'), 'aliases.c')
+    with open(source, 'w') as file:
+        file.write(ALIASES)
+    program = compile(source)
+    recording = record([program]).output
+    once = processor_time(recording)
+    path, records = images_of(recording)
+    loaded, = [r for r in records if program.encode() in r]
+    start, end, bias = struct.unpack_from('<3Q', loaded, 8)
+    for i in range(1, 4000):
+        moved = struct.pack('<3Q', *[word - (i << 24) for word in (start, end, bias)])
+        records.append(loaded[:8] + moved + loaded[32:])
+    with open(path, 'wb') as file:
+        file.write(craft.images(*records))
+    times = processor_time(recording)
+    expect(times < 10 * max(once, 0.02), '%.2f s, with one image %.2f s' % (times, once))
 
 
 if __name__ == '__main__':

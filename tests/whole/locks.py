@@ -164,8 +164,7 @@ int main(void)
     library = compile(os.path.join(directory, 'some.c'), optimize='-O1',
                       flags=['-shared', '-fPIC'], name='libsome_locks.so')
     program = compile(os.path.join(directory, 'main.c'), optimize='-O1',
-                      libraries=[library, '-Wl,-rpath,$ORIGIN'],
-                      name='some_locks')
+                      libraries=shimtest.linked(library), name='some_locks')
     for profile in 'calltree', 'locks':
         done = run([program], new_directory('recording'), profile)
         expect_equal((done.status, done.stderr), (5, ''), profile)
@@ -351,10 +350,8 @@ def locks_in_no_variable_have_their_address():
                        'extern pthread_mutex_t %s\n'
                        '        __attribute__((alias("exported")));\n'
                        % ('a_' + name))
-        shimtest.compile(source, 'gcc', '-O1', ['-shared', '-fPIC'],
-                         name='lib%s.so' % name, instrument=False)
-        environment[name] = os.path.join(shimtest.fixtures, 'gcc-O1',
-                                         'lib%s.so' % name)
+        environment[name] = shimtest.compile(source, 'gcc', '-O1', ['-shared', '-fPIC'],
+                                             name='lib%s.so' % name, instrument=False)
     output, measured = waits('elsewhere', **environment)
     found = [(lock['name'], lock['waits']) for lock in report(output)['locks']]
     expect_equal(sorted(found, key=str),

@@ -6,6 +6,7 @@ must be those that it made.
 """
 import csv
 import ctypes.util
+import glob
 import io
 import itertools
 import json
@@ -803,6 +804,30 @@ def a_program_out_of_memory_continues():
             text = shim_report('report', done.output)
             expect_equal('could not be noted' in text,
                          about['memory_untold'] > 0, text)
+
+
+@test
+def blocks_without_a_note_are_known_of_a_killed_program():
+    program = compile('heedless.c', 'gcc', '-O1', ['-fno-builtin', '-w'])
+    done = run([program, 'out_of_notes_killed'], new_directory('recording'), 'memory')
+    expect_equal(done.status, -signal.SIGKILL, 'status')
+    about = json.loads(shim_report('export', 'json', done.output))
+    left, untold = about['memory']['left_blocks'], about['memory_untold']
+    # The counts are as of the last of at least 50 points.
+    expect(100000 < left < 1.3 * untold, (left, untold))
+
+
+@test
+def a_child_does_not_repeat_its_parents_blocks_without_a_note():
+    program = compile('heedless.c', 'gcc', '-O1', ['-fno-builtin', '-w'])
+    done = run([program, 'out_of_notes_forked'], new_directory('recording'), 'memory')
+    expect_equal(done.status, 7, 'status')
+    untold = []
+    for process in glob.glob(done.output + '/*.0'):
+        alone = new_directory('process')
+        shutil.move(process, alone)
+        untold.append(json.loads(shim_report('export', 'json', alone))['memory_untold'])
+    expect(len(untold) == 2 and min(untold) == 0 < max(untold), untold)
 
 
 OWN_MALLOC = r"""

@@ -214,7 +214,11 @@ def mpi_job(compiler, starter, profile='trace'):
                                shimtest.PROGRAMS, 'mpi_messages.c')],
                           capture_output=True, text=True)
     expect_equal(made.returncode, 0, made.stderr)
-    words = [starter, '-n', '3', PROFRUN, '-p', profile, '-q', '-o', 'job',
+    return run_job(directory, program, starter, '3', profile)
+
+
+def run_job(directory, program, starter, ranks, profile):
+    words = [starter, '-n', ranks, PROFRUN, '-p', profile, '-q', '-o', 'job',
              program]
     if 'mpich' not in starter:
         words[1:1] = ['--allow-run-as-root', '--oversubscribe']
@@ -243,9 +247,12 @@ def all_messages_of_mpi_are_there():
         # one(), many(), others(), more(); and apart()
         alone = [1 + 40 + 2 + 3 + 1 + 1, 4 + 40 * 8 + 2 * 12 + 3 * 4 + 16 + 4]
         for rank, each in enumerate(about['ranks']):
-            count, bytes = (alone[0] + (rank < 2), alone[1] + 4 * (rank < 2))
+            # joined(): 0 to 2, and 2 to 1
+            sent, got = (rank < 2) + (rank != 1), (rank < 2) + (rank != 0)
             expect_equal([each['sends'], each['sent'], each['receives'],
-                          each['received']], [count, bytes] * 2, rank)
+                          each['received']],
+                         [alone[0] + sent, alone[1] + 4 * sent,
+                          alone[0] + got, alone[1] + 4 * got], rank)
             # together(), and joined()
             given = 4 + 12 * (rank == 1) + 4 + 4 * (rank == 0)
             taken = 4 + 4 + 12 + 4 * (rank != 0)
@@ -278,13 +285,55 @@ def otf2_has_the_communicators_of_mpi():
         kinds, ends, comms = otf2_of(output)
         expect_equal([kinds['MpiSend'], kinds['MpiRecv'],
                       kinds['MpiCollectiveBegin'], kinds['MpiCollectiveEnd']],
-                     [146, 146, 18, 18], output)    # those of joined() are left out
+                     [148, 148, 27, 27], output)
         pair, own = ['(rank.0,', '(rank.1,'], ['(rank.2,']
-        expect_equal(sorted(comms), sorted([[3, pair + own]] + 3 * [[2, pair]] +
+        # One of all three joins two groups.
+        expect_equal(sorted(comms), sorted(2 * [[3, pair + own]] + 3 * [[2, pair]] +
                                            3 * [[1, own]]),
                      output)
         # The rank in the communicator is not that in the job.
         expect(['send', '(rank.0,', 0, 8, 4] in ends, ends)
+        joined = {(end[0], end[1][6]): end[2] for end in ends if end[3:] == [11, 4]}
+        expect(joined in (
+            {('send', '0'): 2, ('recv', '2'): 0, ('send', '2'): 1, ('recv', '1'): 2},
+            {('send', '0'): 0, ('recv', '2'): 1, ('send', '2'): 2, ('recv', '1'): 0}),
+               joined)      # the other group may be the first
+
+
+def fortran_job(mpi, *flags):
+    shimtest.need('gfortran')
+    directory = new_directory('fortran')
+    program = os.path.join(directory, 'mpi_fortran')
+    made = subprocess.run(['mpif90.' + mpi, '-g', *flags, '-o', program,
+                           os.path.join(shimtest.PROGRAMS, 'mpi_fortran.F90')],
+                          cwd=directory, capture_output=True, text=True)
+    expect_equal(made.returncode, 0, made.stderr)
+    return run_job(directory, program, 'mpirun.' + mpi, '2', 'trace')
+
+
+@test
+def calls_from_fortran_are_those_of_c():
+    """By the module mpi, whose functions are those of mpif.h, and by mpi_f08."""
+    shimtest.need('mpicc')      # openmpi-bin alone has mpif90.openmpi, without headers
+    known = [mpi for mpi in ('openmpi', 'mpich') if shutil.which('mpif90.' + mpi)]
+    if not known:
+        shimtest.need('mpif90.openmpi')
+    for mpi in known:
+        for flags in [], ['-DF08']:
+            output = fortran_job(mpi, *flags)
+            about = messages_of(output)
+            expect_equal((about['messages'], about['lone_sends'],
+                          about['lone_receives']), (4, 0, 0), (mpi, flags))
+            for each in about['ranks']:
+                expect_equal([each['sent'], each['received'], each['collectives'],
+                              each['given'], each['taken']], [12, 12, 1, 4, 4],
+                             (mpi, flags))
+            found = json.loads(shim_report('report', '--format', 'json', output))
+            calls = {each['name']: each['calls'] for each in found['functions']
+                     if each['name'].startswith('MPI_')}
+            expect_equal(calls, {name: 2 for name in (
+                'MPI_Init', 'MPI_Irecv', 'MPI_Isend', 'MPI_Waitall',
+                'MPI_Sendrecv', 'MPI_Allreduce', 'MPI_Finalize')}, (mpi, flags))
 
 
 @test

@@ -1523,10 +1523,10 @@ def built_in_profilers_are_loaded_and_unloaded_by_ctl():
 
 @test
 def errors_of_ctl_have_the_names_of_the_clr():
-    done = profrun('ctl', '4194304', 'status')
+    done = profrun('ctl', '--verbose', '4194304', 'status')
     expect(done.returncode == 1 and
            'SHIM_E_PROFILEE_PROCESS_NOT_FOUND' in done.stderr, done.stderr)
-    done = profrun('ctl', str(os.getpid()), 'status')
+    done = profrun('ctl', '-v', str(os.getpid()), 'status')
     expect(done.returncode == 1 and
            'SHIM_E_PROFILEE_PROCESS_NOT_FOUND' in done.stderr, done.stderr)
     for words in (['ctl', '1'], ['ctl', 'x', 'status'],
@@ -1657,7 +1657,7 @@ def a_slow_client_is_waited_for_but_not_for_long():
             client.sendall(b'shim 1 load 5 x:y\nabc')
             expect_equal(client.recv(100), b'result %d\n' % BAD, 'answer')
             seconds = time.monotonic() - begin
-            expect(1.5 < seconds < 10, '%.1f s' % seconds)
+            expect(1.5 < seconds < 60, '%.1f s' % seconds)
         target.finish()
 
 
@@ -1692,7 +1692,7 @@ def garbage_on_the_socket_is_harmless():
         silent = [connection.open() for _ in range(2)]
         begin = time.monotonic()
         expect('pid' in target.ctl('status', '--raw'), 'status')
-        expect(time.monotonic() - begin < 10, 'it took too long')
+        expect(time.monotonic() - begin < 60, 'it took too long')
         for client in silent:
             client.close()
         print('# %d requests of garbage' % sent)

@@ -1,6 +1,7 @@
 """Regions, tasks and barriers of clang's OpenMP as functions of the call tree."""
 
 import os
+import shutil
 import subprocess
 
 import shimtest
@@ -82,6 +83,18 @@ def regions_have_times_and_a_trace():
 def the_tool_can_be_disabled():
     names = {path[-1] for path, _ in paths_of(recorded(OMP_TOOL='disabled'))}
     expect(not any(name.startswith('omp.') for name in names) and 'step' in names, names)
+
+
+@test
+def the_tool_is_found_in_a_directory_with_a_blank():
+    """A blank ends an entry of LD_PRELOAD."""
+    moved = os.path.join(new_directory('moved'), 'a blank')
+    os.mkdir(moved)
+    directory, name = os.path.split(shimtest.library)
+    for library in name, 'libshim-openmp.so':
+        shutil.copy(os.path.join(directory, library), moved)
+    paths = paths_of(recorded(SHIM_LIBRARY=os.path.join(moved, name)))
+    expect_equal(calls_of(paths, 'omp.parallel'), 9, paths)
 
 
 if __name__ == '__main__':

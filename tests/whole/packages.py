@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 
 import shimtest
@@ -139,6 +140,24 @@ def the_symbols_file_lists_what_the_library_exports():
                            text=True, stdout=subprocess.PIPE).stdout
     expect_equal({line.split()[-1] for line in lines.splitlines()}, listed,
                  'symbols')
+
+
+@test
+def both_changelogs_are_in_the_package():
+    """Debian's own tool takes ours for that of the package, unless it is told."""
+    shimtest.need('dh_installchangelogs')
+    directory = new_directory('changelogs')
+    debian = os.path.join(directory, 'debian')
+    documents = os.path.join(debian, 'shim-doc/usr/share/doc/shim-doc')
+    shutil.copytree(DEBIAN, debian)
+    os.makedirs(documents)
+    shutil.copy(os.path.join(TOP, 'CHANGELOG.md'), documents)
+    done = subprocess.run(['make', '-f', 'debian/rules', 'override_dh_installchangelogs'],
+                          cwd=directory, capture_output=True, text=True)
+    expect_equal(done.returncode, 0, done.stderr)
+    expect_equal(sorted(os.listdir(documents)), ['CHANGELOG.md', 'changelog'], 'files')
+    with open(os.path.join(documents, 'changelog')) as file:
+        expect(file.read().startswith('shim-profiler ('), 'changelog')
 
 
 PROJECT = '''

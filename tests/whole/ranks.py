@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 
 import shimtest
@@ -177,9 +178,9 @@ class Job:
     that each makes."""
 
     def __init__(self, size, *words, started=None, job='77', counts=None,
-                 profile='calltree:counts', **more):
+                 profile='calltree:counts', program=None, **more):
         self.directory = new_directory('job')
-        program = compile('ranks.c')
+        program = program or compile('ranks.c')
         self.processes = []
         for rank in range(started or size):
             environment = shimtest.environment(
@@ -215,7 +216,8 @@ def ranks_that_switch_off_different_functions_add_up_to_an_estimate():
                  'main')
     expect_equal(work['calls_estimated'], work['calls'], work)
     expect(3 < work['calls_exact'] < sum(counts), work)
-    expect(abs(work['calls'] - sum(counts)) < 2 * work['calls_error'], work)
+    # Of 20 runs, one is more than two standard errors off.
+    expect(abs(work['calls'] - sum(counts)) < 4 * work['calls_error'], work)
     for process, name, exact in ('rank.0', '3', True), ('rank.1', '~', False):
         text = shim_report('report', os.path.join(output, process))
         expect(('functions were switched off' in text) != exact, text)
@@ -233,7 +235,7 @@ def a_job_is_one_recording_and_one_report():
     job = Job(3)
     expect_equal(os.listdir(job.directory), ['profrun.ranks.77'], 'recordings')
     output = job.path('profrun.ranks.77')
-    expect_equal(sorted(os.listdir(output)), ['rank.0', 'rank.1', 'rank.2'],
+    expect_equal(sorted(os.listdir(output)), ['job.all', 'rank.0', 'rank.1', 'rank.2'],
                  'ranks')
     expect_equal(tree_of(output)['main;more'], 6, 'calls')
     expect_equal(ranks_of(output)['ranks'], ['rank.0', 'rank.1', 'rank.2'],
@@ -244,9 +246,23 @@ def a_job_is_one_recording_and_one_report():
 
 
 @test
+def ranks_of_profrun_record_have_an_end():
+    directory = new_directory('record')
+    program = compile('ranks.c')
+    for rank in range(2):
+        done = subprocess.run(
+            [PROFRUN, 'record', '-q', '-p', 'calltree:counts', '-o', 'job', program],
+            cwd=directory, capture_output=True, text=True, env=shimtest.environment(
+                OMPI_COMM_WORLD_SIZE='2', OMPI_COMM_WORLD_RANK=str(rank)))
+        expect_equal(done.returncode, 0, done.stderr)
+    text = shim_report('report', os.path.join(directory, 'job'))
+    expect('2 recordings' in text and 'no end' not in text, text)
+
+
+@test
 def the_name_of_a_job_can_be_chosen():
     job = Job(2, '-o', 'mine')
-    expect_equal(sorted(os.listdir(job.path('mine'))), ['rank.0', 'rank.1'],
+    expect_equal(sorted(os.listdir(job.path('mine'))), ['job.all', 'rank.0', 'rank.1'],
                  'ranks')
     job = Job(2, '-o', 'mine.%r')
     expect_equal(sorted(os.listdir(job.directory)), ['mine.0', 'mine.1'],
@@ -280,11 +296,95 @@ def slurm_is_known():
                 os.path.join(directory, made[0], 'rank.0')), False, made)
 
 
+def has_tick(*options, **variables):
+    directory = new_directory('tick')
+    done = subprocess.run(
+        [PROFRUN, '-q', '-p', 'calltree', *options, 'sh', '-c', 'ls "$SHIM_DIR"'],
+        cwd=directory, capture_output=True, text=True,
+        env=shimtest.environment(OMPI_COMM_WORLD_SIZE='9000', OMPI_COMM_WORLD_RANK='1',
+                                 **variables))
+    expect_equal(done.returncode, 0, done.stderr)
+    return 'tick' in done.stdout.split()
+
+
+@test
+def ranks_that_fill_the_processors_have_no_tick():
+    """It would take a processor from a rank."""
+    full = {'OMPI_COMM_WORLD_LOCAL_SIZE': '9000'}
+    if len(os.sched_getaffinity(0)) > 1:
+        expect(has_tick(OMPI_COMM_WORLD_LOCAL_SIZE='1'), 'a processor is free')
+    expect(not has_tick(**full), 'none is free')
+    expect(has_tick('--tick', '1000', **full), 'asked for')
+
+
 @test
 def missing_ranks_are_reported():
     job = Job(3, started=2)
     expect('2 of 3 ranks' in job.said[0], job.said[0])
     expect('2 ranks:' in job.said[0], job.said[0])
+
+
+def started_again(directory, rank, **variables):
+    """A rank of a job of two, into the directory "mine"."""
+    done = subprocess.run(
+        [PROFRUN, '-q', '-o', 'mine', compile('ranks.c')], cwd=directory,
+        capture_output=True, text=True, env=shimtest.environment(
+            OMPI_COMM_WORLD_SIZE='2', OMPI_COMM_WORLD_RANK=str(rank), **variables))
+    return done.returncode, done.stderr
+
+
+@test
+def ranks_of_a_second_job_are_refused_also_where_there_is_room():
+    """Otherwise they would wait in MPI_Init for those that are refused."""
+    job = Job(2, '-o', 'mine')
+    output = job.path('mine')
+    shutil.rmtree(os.path.join(output, 'rank.1'))
+    status, said = started_again(job.directory, 0, PMIX_NAMESPACE='78')
+    expect(status == 125 and 'holds ranks of another job' in said, (status, said))
+    expect_equal(started_again(job.directory, 1, PMIX_NAMESPACE='78'), (125, ''),
+                 'one rank tells it for all')
+    expect_equal(sorted(os.listdir(output)), ['job.all', 'rank.0'], 'files')
+    # The same job may go on.
+    expect_equal(started_again(job.directory, 1, PMIX_NAMESPACE='77'), (0, ''), 'rank 1')
+
+
+@test
+def a_starter_without_an_id_is_known_by_its_socket():
+    """That of MPICH: PMI_FD is a socket of the process that started the ranks."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        os.set_inheritable(theirs.fileno(), True)
+        directory = new_directory('socket')
+        starts = [subprocess.run(
+            ['sh', '-c', '"$@"; exit $?', 'sh', PROFRUN, '-q', '-o', 'mine',
+             compile('ranks.c')], cwd=directory, close_fds=False,
+            env=shimtest.environment(PMI_SIZE='2', PMI_RANK=str(rank),
+                                     PMI_FD=str(theirs.fileno()))).returncode
+            for rank in range(2)]
+    expect_equal(starts, [0, 0], 'parents differ')
+    note = os.path.join(directory, 'mine', 'job.' + os.uname().nodename)
+    with open(note) as file:
+        expect_equal(file.read(), str(os.getpid()), 'id')
+
+
+@test
+def one_rank_warns_for_all():
+    said = Job(2, program=compile('ranks.c', instrument=False)).said
+    expect('is not compiled with' in said[0] and 'is not compiled' not in said[1], said)
+
+
+@test
+def ranks_of_two_jobs_are_told_apart():
+    """A larger job, started into the same directory."""
+    job = Job(2, '-o', 'mine')
+    output = job.path('mine')
+    expect('of a job of' not in shim_report('report', output), 'one job')
+    subprocess.run([PROFRUN, '-q', '--no-report', '-o', output, compile('ranks.c')],
+                   check=True, capture_output=True, env=shimtest.environment(
+                       OMPI_COMM_WORLD_SIZE='3', OMPI_COMM_WORLD_RANK='2'))
+    text = shim_report('report', output)
+    expect('  ranks 0, 1 are of a job of 2 ranks\n  rank 2 is of a job of 3 ranks\n' in text,
+           text)
 
 
 def reduced(output, name='reduced'):
@@ -434,7 +534,12 @@ def ranks_that_fail_are_named():
                 OMPI_COMM_WORLD_SIZE='6', OMPI_COMM_WORLD_RANK=str(rank),
                 PMIX_NAMESPACE='79'))
     output = os.path.join(directory, 'profrun.ranks.79')
+    # As if it had been killed together with profrun.
     os.unlink(os.path.join(output, 'rank.3', 'end'))
+    meta, = glob.glob(os.path.join(output, 'rank.3', '*', 'meta'))
+    with open(meta, 'r+b') as file:
+        file.seek(28)
+        file.write(bytes(4))
     text = shim_report('report', output)
     for line in ('ranks 0, 4, 5 of 6 have left no recording',
                  'rank 3 has no end', 'rank 2 ended with exit status 3'):
@@ -553,11 +658,11 @@ int main(void) { return !dlopen("libstdc++.so.6", RTLD_NOW); }
 '''
 
 
-def count_calls(program, output):
+def count_reads(program, output, *options):
     log = output + '.strace'
     done = subprocess.run(
-        ['strace', '-f', '-qq', '-o', log, '-e', 'trace=process_vm_readv,pread64,read',
-         PROFRUN, 'record', '-q', '-p', 'calltree:counts', '-o', output, program],
+        ['strace', '-f', '-qq', '-o', log, '-e', 'trace=process_vm_readv',
+         PROFRUN, 'record', '-q', '-p', 'calltree:counts', '-o', output, *options, program],
         env=shimtest.environment(), capture_output=True, text=True)
     if not os.path.exists(log) or 'ptrace' in done.stderr:
         raise shimtest.Skipped('strace cannot trace: ' + done.stderr)
@@ -566,17 +671,31 @@ def count_calls(program, output):
         return file.read().count('process_vm_readv(')
 
 
-@test
-def a_library_that_is_opened_takes_few_system_calls():
-    """Ranks open dozens of libraries.  Its symbols and names are in 150 pages."""
+def opens_a_library(directory):
     shimtest.need('strace')
-    directory = new_directory('opens')
     source, program = (os.path.join(directory, name) for name in ('opens.c', 'opens'))
     with open(source, 'w') as file:
         file.write(OPENS)
     subprocess.run(['gcc', '-g', '-finstrument-functions', '-o', program, source], check=True)
-    calls = count_calls(program, os.path.join(directory, 'recording'))
-    expect(0 < calls < 200, calls)
+    return program
+
+
+@test
+def a_library_without_marks_that_is_opened_is_not_read():
+    """Ranks open dozens of libraries whose functions never call the hooks."""
+    directory = new_directory('opens')
+    program = opens_a_library(directory)
+    reads = count_reads(program, os.path.join(directory, 'recording'))
+    expect(reads < 40, reads)
+
+
+@test
+def a_library_that_is_opened_takes_few_system_calls():
+    """Its symbols and names, which --libcalls needs, are in 150 pages."""
+    directory = new_directory('opens')
+    program = opens_a_library(directory)
+    reads = count_reads(program, os.path.join(directory, 'recording'), '--libcalls=none')
+    expect(0 < reads < 500, reads)
     images = shim_report('info', os.path.join(directory, 'recording'))
     expect('libstdc++.so.6' in images, images)
 

@@ -1,8 +1,10 @@
 """profrun tui and top on a terminal, which tmux plays: what the screen shows after keys."""
 
+import contextlib
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import time
@@ -15,7 +17,12 @@ PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 SOURCE = '''
 #include <stdlib.h>
 static volatile int sum;
-__attribute__((noinline)) void leaf(int i) { sum += i; }
+/* Has nearly all of the time, whatever calls cost and however often main is interrupted. */
+__attribute__((noinline)) void leaf(int i)
+{
+	for (int k = 0; k < 200; k++)
+		sum += i;
+}
 __attribute__((noinline)) void middle(int n) { for (int i = 0; i < n; i++) leaf(i); }
 __attribute__((noinline)) void other(int n) { leaf(n); }
 int main(void)
@@ -227,7 +234,7 @@ def a_function_leads_to_its_callers_callees_and_source():
         terminal.until(r'^callees\n +30,000 .* leaf')
         terminal.until(r'calls took [0-9.]+ [nu]s to')
         terminal.keys('s').until(r'no samples of its lines')
-        terminal.until(r'^ +5 .*void middle')
+        terminal.until(r'^ +10 .*void middle')
         terminal.keys('Escape').until('^callers')
         terminal.keys('/').type('leaf').keys('Enter', 'Enter').until(r'^callees: none')
 
@@ -360,16 +367,37 @@ int main(void)
 '''
 
 
+# 88,572 call paths.
+MANY = '''
+#include <poll.h>
+void a(int depth), b(int depth), c(int depth);
+static void all(int depth) { if (depth > 0) { a(depth); b(depth); c(depth); } }
+void a(int depth) { all(depth - 1); }
+void b(int depth) { all(depth - 1); }
+void c(int depth) { all(depth - 1); }
+int main(void)
+{
+	struct pollfd input = { 0, POLLIN, 0 };
+
+	do
+		all(10);
+	while (poll(&input, 1, 10) == 0);
+	return 0;
+}
+'''
+
+
 class Running:
     """A program that shim records while it runs."""
 
-    def __init__(self, *words):
+    def __init__(self, *words, text=RUNS):
         source = os.path.join(new_directory('runs'), 'runs.c')
         with open(source, 'w') as file:
-            file.write(RUNS)
+            file.write(text)
         self.output = os.path.join(new_directory('runs'), 'recording')
+        self.program = compile(source)
         self.run = subprocess.Popen(
-            [PROFRUN, 'record', '-q', '-o', self.output, *words, compile(source)],
+            [PROFRUN, 'record', '-q', '-o', self.output, *words, self.program],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def __enter__(self):
@@ -392,8 +420,42 @@ class Running:
             self.finish()
 
 
+@test
+def tui_says_what_it_does_when_a_row_takes_long_to_open():
+    source = os.path.join(new_directory('many'), 'many.c')
+    with open(source, 'w') as file:
+        file.write(MANY)
+    output = os.path.join(new_directory('many'), 'recording')
+    subprocess.run([PROFRUN, 'record', '-q', '-o', output, compile(source)], check=True,
+                   stdin=subprocess.DEVNULL, capture_output=True)
+    with Terminal(PROFRUN, 'tui', '--sort', 'calls', output) as terminal:
+        terminal.until('^ *self%')
+        terminal.keys('3').until('^callers:')
+        terminal.keys('/').type('all').keys('Enter', 'Right')
+        terminal.until('^looking for the callers of all')
+        terminal.until(r'- all \[many')
+        expect('looking for' not in terminal.screen(), 'the message stays')
+
+
 def count(text):
     return int(text.replace(',', ''))
+
+
+@test
+def top_looks_less_often_when_looks_are_dear():
+    with Running(text=MANY) as running:
+        with Terminal(PROFRUN, 'top', running.pid) as terminal:
+            found = float(terminal.until('every ([2-9]|10|[1-9][.][0-9]) s').group(1))
+            # (What a look costs may have grown before the key was read.)
+            for presses in range(4):
+                terminal.keys('-')
+                time.sleep(0.5)
+                chosen = float(terminal.until('every ([0-9.]+) s').group(1))
+                if chosen < 0.8 * found:
+                    break
+            expect(chosen < 0.8 * found, terminal.screen())
+        with Terminal(PROFRUN, 'top', '--delay', '0.5', running.pid) as terminal:
+            terminal.until('calls/s; every 0.5 s')
 
 
 @test
@@ -430,15 +492,32 @@ def top_shows_what_functions_do_now():
 
 
 @test
+def top_finds_names_as_soon_as_the_file_is_there():
+    with Running() as running:
+        os.rename(running.program, running.program + '.away')
+        try:
+            with Terminal(PROFRUN, 'top', '-d', '0.2', running.pid) as terminal:
+                terminal.until(r' 0x[0-9a-f]+ \[runs(.*\n)*profrun: .*not there, or no ELF')
+                os.rename(running.program + '.away', running.program)
+                terminal.until(r' leaf \[runs\]')
+        finally:
+            if os.path.exists(running.program + '.away'):
+                os.rename(running.program + '.away', running.program)
+
+
+@test
 def top_controls_the_process():
     with Running('--control', '-p', 'calltree', '-p', 'memory') as running, \
             Terminal(PROFRUN, 'top', '-d', '0.2', running.pid) as terminal:
         terminal.until(r'bytes/s.*\n(.*\n)*.* [0-9.]+ [KM]iB middle')
-        terminal.keys('r').until('stop : done')
+        terminal.keys('r').until('^stop: done')
         terminal.until('functions: 0 calls/s')
-        terminal.keys('r').until('start : done')
+        terminal.keys('r').until('^start: done')
         terminal.until('functions: [1-9][0-9,]* calls/s')
-        terminal.keys('B').type('200').keys('Enter').until('budget 200: .*(1 to 99|refused|budget)')
+        terminal.keys('B').type('200').keys('Enter').until(
+            '^budget 200: (?!profrun).*(1 to 99|refused|budget)')
+        terminal.keys('F').type('all,-M:leaf').keys('Enter').until('^filter all,-M:leaf: done')
+        terminal.until(r'^ +0\.00 .* leaf')
         terminal.keys('p').until(', paused')
         terminal.keys('p', 'w').until('no waits are recorded')
 
@@ -507,15 +586,20 @@ def live_program():
     return compile(source)
 
 
-def live(stop, *words):
-    return Terminal(PROFRUN, '--live', '-o', stop + '.recording', *words, '--',
-                    live_program(), stop, columns=110)
+@contextlib.contextmanager
+def live(*words):
+    stop = os.path.join(new_directory('live'), 'stop')
+    try:
+        with Terminal(PROFRUN, '--live', '-o', stop + '.recording', *words, '--',
+                      live_program(), stop, columns=110) as terminal:
+            yield terminal, stop
+    finally:
+        open(stop, 'w').close()
 
 
 @test
 def live_shows_the_screen_and_then_the_output_and_the_report():
-    stop = os.path.join(new_directory('live'), 'stop')
-    with live(stop) as terminal:
+    with live() as (terminal, stop):
         terminal.until('functions: [1-9][0-9,]* calls/s')
         terminal.until(r' work \[live\]')
         expect('an error' not in terminal.screen(), terminal.screen())
@@ -529,8 +613,7 @@ def live_shows_the_screen_and_then_the_output_and_the_report():
 
 @test
 def live_may_be_left_before_the_program_ends():
-    stop = os.path.join(new_directory('live'), 'stop')
-    with live(stop, '--no-report') as terminal:
+    with live('--no-report') as (terminal, stop):
         terminal.until(r' work \[live\]')
         terminal.keys('q').until('input 0\nan error\n')
         expect('the end' not in terminal.screen(), terminal.screen())
@@ -539,21 +622,30 @@ def live_may_be_left_before_the_program_ends():
         expect_equal(terminal.status(), 5, 'status')
 
 
+def read_until(fd, wanted, seconds=60):
+    text = b''
+    while wanted not in text:
+        expect(select.select([fd], [], [], seconds)[0] and len(text) < 1 << 24,
+               '%r was not written: %r' % (wanted, text[-2000:]))
+        text += os.read(fd, 4096)
+    return text
+
+
 @test
 def of_live_ctrl_c_is_the_program_s():
     stop = os.path.join(new_directory('live'), 'stop')
+    program = live_program()
     pid, fd = pty.fork()
     if pid == 0:
         os.environ['TERM'] = 'xterm'
         os.execv(PROFRUN, [PROFRUN, '--live', '--no-report', '-o', stop + '.recording',
-                           '--', live_program(), stop])
-    text = b''
-    while b' work ' not in text:
-        text += os.read(fd, 4096)
-    os.write(fd, b'\x03')
-    text = b''
-    while b', ended' not in text:
-        text += os.read(fd, 4096)
+                           '--', program, stop])
+    try:
+        read_until(fd, b' work ')
+        os.write(fd, b'\x03')
+        text = read_until(fd, b', ended')
+    finally:
+        open(stop, 'w').close()
     os.write(fd, b'q')
     try:
         while True:

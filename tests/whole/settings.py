@@ -371,6 +371,7 @@ def without_profrun_an_ignored_setting_is_reported_once():
             ('calltree', {'SHIM_FILTER': 'M:f,Q:x'}, "'Q:x' is not an item"),
             ('calltree', {'SHIM_FILTER': '@/no/file'}, '/no/file: no such'),
             ('calltree', {'SHIM_PROFLIE': 'x'}, 'SHIM_PROFLIE is not a setting'),
+            ('calltree', {'SHIM_DIR': 'a/b'}, 'SHIM_DIR is no absolute path'),
             ('calltree', {'SHIM_MODULE_PATH': 'a', 'SHIM_PROFILE': 'none'},
              None)):
         more.setdefault('SHIM_PROFILE', profile)
@@ -549,6 +550,21 @@ def a_filter_that_lets_nothing_through_is_the_reason():
     done = profrun('-o', output, '-F', 'M:nothing', compile('filtered.cc'))
     expect('nothing was recorded: --filter lets none of the functions through that '
            'were called' in done.stderr, done.stderr)
+
+
+@test
+def marks_that_do_not_run_are_the_reason():
+    source = write('int marked(void); int marked(void) { return 1; }\n'
+                   '__attribute__((patchable_function_entry(0))) int main(void)\n'
+                   '{ return 0; }\n')
+    program = os.path.join(os.path.dirname(source), 'program')
+    subprocess.run(['gcc', '-O2', '-fpatchable-function-entry=5', '-o', program,
+                    '-x', 'c', source], check=True)
+    output = os.path.join(new_directory('recording'), 'it')
+    done = profrun('-o', output, program)
+    expect_equal(done.returncode, 0, 'status')
+    expect('none of the functions of %s that ran was marked' % program in done.stderr and
+           'was compiled with' not in done.stderr, done.stderr)
 
 
 @test

@@ -78,7 +78,7 @@ def a_hook_is_called_whatever_lock_the_program_holds():
                         'exceptions', 'sampling', 'slow', 'calltree;slow'):
             path = new_file()
             done = record([program, library],
-                          profile.replace('slow', 'slow:' + path), timeout=20,
+                          profile.replace('slow', 'slow:' + path), timeout=120,
                           SHIM_MODULE_PATH=modules)
             expect_equal((done.status, done.stdout, done.stderr),
                          (0, alone.stdout, ''), profile)
@@ -401,7 +401,7 @@ def a_program_that_ends_before_it_answers_is_an_error_of_the_connection():
     with Target(1) as target:
         os.kill(target.pid, signal.SIGSTOP)
         with subprocess.Popen(
-                [installed().profrun, 'ctl', str(target.pid), 'status'],
+                [installed().profrun, 'ctl', '-v', str(target.pid), 'status'],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env=environment()) as client:
             # The client is connected when it waits for the answer.

@@ -269,7 +269,7 @@ def shown_in(window, url, format, output, *more, names=(), name='profile.json'):
     window.open(url + 'index.html#profileURL=%s%s' % (url, name))
     window.wait('return document.title.includes(" - speedscope")')
     window.keys(['3'])
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while True:
         shown = {name: (own, total) for total, own, name in window.wait(TABLE)}
         missing = set(names) - set(shown)

@@ -4,10 +4,13 @@ gdb says what is right: tests/programs/waits_in.c waits in known functions, so i
 are the same whenever one looks.
 """
 import ctypes
+import json
 import os
 import re
 import shutil
 import signal
+import statistics
+import struct
 import subprocess
 import time
 
@@ -160,6 +163,31 @@ def functions_of_assembly_code_have_their_names():
             process.communicate()
 
 
+# libc has such code around the system call of clone3().
+@test
+def code_without_a_table_has_its_caller():
+    source = os.path.join(new_directory('bare'), 'bare.c')
+    with open(source, 'w') as file:
+        file.write('''
+void bare(void);
+__asm__(".globl bare\\n.type bare, @function\\n"
+	"bare: mov $34, %eax\\nsyscall\\nret\\n.size bare, . - bare"); /* pause() */
+__attribute__((noinline)) int calls(int n) { bare(); return n + 1; }
+__attribute__((noinline)) int outer(int n) { return calls(n) + 1; }
+int main(void) { return outer(1) + 1; }
+''')
+    for flags in ['-O2'], ['-O2', '-fno-omit-frame-pointer']:
+        process = subprocess.Popen([compile(source, 'gcc', '-O2', flags, instrument=False)])
+        try:
+            while sleeps_of(process.pid) == 0:
+                time.sleep(0.01)
+            names = [name for name, _, _ in frames(stack(process.pid))[process.pid]]
+        finally:
+            process.kill()
+            process.wait()
+        expect_equal(names[:4], ['bare', 'calls', 'outer', 'main'], names)
+
+
 @test
 def stacks_of_a_core_file_are_those_of_the_process():
     need('gdb')
@@ -206,6 +234,28 @@ def damaged_core_files_end_with_a_message():
         done = subprocess.run([PROFRUN, 'stack', cut], capture_output=True, text=True)
         expect(done.returncode in (0, 1) and (done.returncode == 0 or
                done.stderr.startswith('profrun: ')), (size, done))
+
+
+# Its end is missing where a limit or a full disk has ended it.
+@test
+def a_core_file_that_is_cut_off_says_so():
+    need('gdb')
+    core = os.path.join(new_directory('core'), 'core')
+    with Program(1) as program:
+        gdb(program.pid, '-ex', 'generate-core-file ' + core)
+    with open(core, 'r+b') as file:
+        whole = bytearray(file.read())
+        start, = struct.unpack_from('<Q', whole, 32)
+        count, = struct.unpack_from('<H', whole, 56)
+        # The size in the file of a writable part (PT_LOAD) of memory.
+        size = [at + 32 for at in range(start, start + 56 * count, 56)
+                if struct.unpack_from('<II', whole, at) == (1, 6)][-1]
+        struct.pack_into('<Q', whole, size, len(whole))
+        file.seek(0)
+        file.write(whole)
+    done = subprocess.run([PROFRUN, 'stack', core], capture_output=True, text=True)
+    expect_equal(done.returncode, 0, done)
+    expect('is cut off: it has %d of ' % len(whole) in done.stderr, done)
 
 
 @test
@@ -309,6 +359,43 @@ def five_hundred_threads():
             names = [name for name, _, _ in calls]
             expect('main' in names if tid == program.pid else
                    names[1:6] == ['rest', 'inlined', 'inner', 'outer', 'thread'], names)
+
+
+def preemptions(pid):
+    """How often each thread had to leave its processor."""
+    found = []
+    for task in os.listdir('/proc/%d/task' % pid):
+        with open('/proc/%d/task/%s/status' % (pid, task)) as file:
+            found.append(int(re.search(r'^nonvoluntary_ctxt_switches:\s+(\d+)', file.read(),
+                                       re.M).group(1)))
+    return found
+
+
+# Seen to fail when each thread is asked to stop after the one before was copied: about as
+# often as there are threads.
+@test
+def threads_wait_together_for_the_processor_on_which_they_stop():
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise Skipped('one processor')
+    with Program(60, 'spin',
+                 preexec_fn=lambda: os.sched_setaffinity(0, cpus[:1])) as program:
+        more = []
+        # Others may want that processor, too: the least of several.
+        while not more or (min(more) >= 35 and len(more) < 5):
+            before = statistics.median(preemptions(program.pid))
+            stack(program.pid, preexec_fn=lambda: os.sched_setaffinity(0, cpus[1:]))
+            more.append(statistics.median(preemptions(program.pid)) - before)
+    expect(min(more) < 35, more)
+
+
+@test
+def each_thread_has_the_time_that_it_was_stopped():
+    with Program(3) as program:
+        found = json.loads(stack(program.pid, '--json'))
+    times = [thread['stopped_ns'] for thread in found['threads']]
+    expect(min(times) > 0, times)
+    expect_equal(max(times), found['longest_stop_ns'], times)
 
 
 # --- what cannot be looked at ---

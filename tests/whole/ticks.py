@@ -95,7 +95,7 @@ def halves(disturb, *options, words=(), is_removed=True):
     # 300 ms each.  By a tick that stands still it is 0.
     expect(ms['first'] > 50, 'first: %s' % ms)
     expect(ms['second'] > 50, 'second: %s' % ms)
-    end = time.monotonic() + 30     # a writer without profrun does it soon
+    end = time.monotonic() + 60     # a writer without profrun does it soon
     while (is_removed and os.path.exists(output + '/tick') and
            time.monotonic() < end):
         time.sleep(0.01)

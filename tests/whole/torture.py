@@ -22,8 +22,7 @@ def plugin():
     with open(source, 'w') as file:
         file.write('static int add(int n) { return n + 1; }\n'
                    'int plugin_call(int n) { return add(n); }\n')
-    compile(source, 'gcc', '-O0', ['-shared', '-fPIC'], name='turmoil.so')
-    return os.path.join(shimtest.fixtures, 'gcc-O0', 'turmoil.so')
+    return compile(source, 'gcc', '-O0', ['-shared', '-fPIC'], name='turmoil.so')
 
 
 def turmoil(profile, optimize='-O1'):

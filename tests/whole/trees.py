@@ -104,7 +104,10 @@ def add_tests(family, optimize):
         if wanted.tree is None:
             continue
         # An emulator is too slow to run the others as well.
-        for profile in PROFILES + ([] if shimtest.machine else ['trace']):
+        profiles = PROFILES + ([] if shimtest.machine else ['trace'])
+        if optimize == '-O0' and not shimtest.ALL:
+            profiles = ['calltree', 'trace']
+        for profile in profiles:
             name = '%s %s, %s' % (source.split('.')[0], profile, wanted.claim)
             add_test(name, lambda source=source, wanted=wanted,
                      profile=profile: check(source, wanted, profile, family,

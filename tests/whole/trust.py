@@ -187,6 +187,21 @@ def missing_directories_above_are_the_users_alone():
         expect_equal(oct(mode & 0o777), '0o700', name)
 
 
+@test
+def a_directory_above_that_cannot_be_made_gives_its_reason():
+    """Root, too, may make none in /sys."""
+    if not os.path.ismount('/sys'):
+        raise Skipped('/sys is not mounted')
+    for ranks in {}, {'OMPI_COMM_WORLD_SIZE': '2', 'OMPI_COMM_WORLD_RANK': '0'}:
+        done = subprocess.run([PROFRUN, '-q', '-o', '/sys/none/r', program()],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env=environment(**ranks))
+        expect_equal((done.returncode, done.stdout), (0, run([program()]).stdout), done)
+        expect('/sys/none/r: cannot be created: ' in done.stderr and
+               'runs unprofiled' in done.stderr and 'No such file' not in done.stderr,
+               done.stderr)
+
+
 def run_rank(directory, rank):
     return subprocess.run(
         [PROFRUN, '-p', 'calltree:counts', '--no-report', program()],
@@ -204,7 +219,7 @@ def ranks_share_a_directory_that_is_the_users_alone():
         expect_equal(done.returncode, 0, 'status: ' + done.stderr)
     job = os.path.join(directory, 'profrun.nesting.job')
     expect_equal(oct(os.stat(job).st_mode & 0o777), '0o700', 'mode')
-    expect_equal(sorted(os.listdir(job)), ['rank.0', 'rank.1'], 'ranks')
+    expect_equal(sorted(os.listdir(job)), ['job.all', 'rank.0', 'rank.1'], 'ranks')
 
 
 @test

@@ -5,6 +5,7 @@ Functions that no compiler has marked (SHIM_PATCH): every program of the tests, 
 without any flag, does what it does without shim; its tree is that of the hooks.
 """
 import json
+import lzma
 import os
 import re
 import shutil
@@ -126,6 +127,20 @@ def a_list_chooses_functions():
 
 
 @test
+def libraries_that_shim_opens_for_itself_stay_as_they_are():
+    """For arguments it opens libdw, which needs libelf, zlib and others."""
+    program = compile('nesting.c', 'gcc', '-O0', ['-g'], 'nesting-debug',
+                      instrument=False)
+    for more in {'SHIM_PATCH': '*'}, {'SHIM_LIBCALLS': '*'}:
+        result = record([program], 'trace:args=all', SHIM_VERBOSE='1', **more)
+        mine = program if 'SHIM_PATCH' in more else 'libc.so.6'
+        objects = {os.path.basename(f['object'])
+                   for f in json_of(result.output)['functions']}
+        expect_equal(objects, {os.path.basename(mine)}, str(more))
+        expect('libelf' not in result.stderr, result.stderr)
+
+
+@test
 def a_wrong_list_is_said_and_nothing_is_patched():
     program = plain('nesting.c', 'gcc', '-O0')
     result = record([program], SHIM_PATCH='F:nesting.c', SHIM_VERBOSE='1')
@@ -164,7 +179,10 @@ def hooks_and_functions_without_marks_make_one_tree():
 
 @test
 def what_cannot_be_moved_is_left_and_said():
-    program = plain('unmovable.c', 'gcc', '-O2', ['-w', '-ldl'])
+    # However long the program's path is.
+    program = os.path.join(shimtest.new_directory('long'), 'x' * 200, 'y' * 200)
+    os.mkdir(os.path.dirname(program))
+    shutil.copy(plain('unmovable.c', 'gcc', '-O2', ['-w', '-ldl']), program)
     alone = run([program])
     result = record([program], SHIM_PATCH='hard_*,easy', SHIM_VERBOSE='1')
     expect_equal((result.status, result.stdout), (alone.status, alone.stdout),
@@ -192,6 +210,44 @@ def samples_in_moved_instructions_have_their_function_and_its_callers():
     inside = sum(n for path, n in stacks.items()
                  if path.split(';')[-1] in ('slow', '[unknown code]'))
     expect(inside > 20 and whole > 0.98 * inside, str(stacks))
+
+
+@test
+def backtraces_pass_moved_instructions_that_fault():
+    for family in 'gcc', 'clang':
+        program = plain('faults.c', family, '-O1', ['-rdynamic'])
+        result = run_both([program], without_counts=True, SHIM_PATCH='*')
+        expect_equal(result.stdout.count('loads+0'), 8, result.stdout)
+        for name in 'pushes', 'aligns':
+            expect_equal(len(re.findall(r' %s\+\d+ try_it\+\d+ main\+' % name,
+                                        result.stdout)), 2, result.stdout)
+
+
+@test
+def gdb_finds_the_callers_of_patched_functions():
+    if not shutil.which('gdb'):
+        raise Skipped('no gdb')
+    program = plain('faults.c', 'gcc', '-O1', ['-rdynamic'])
+
+    def stack(**more):
+        done = subprocess.run(
+            ['gdb', '-nx', '-batch', '-ex', 'set startup-with-shell off',
+             *[word for name, value in more.items()
+               for word in ('-ex', 'set environment %s %s' % (name, value))],
+             '-ex', 'run', '-ex', 'continue', '-ex', 'backtrace', program],
+            env=shimtest.environment(), stdin=subprocess.DEVNULL, timeout=300,
+            capture_output=True, text=True)
+        return re.findall(r'^#\d+ .*?(?:in )?(\S+) \(', done.stdout, re.M)
+
+    alone = stack()
+    ours = stack(LD_PRELOAD=shimtest.library, SHIM_PATCH='*',
+                 SHIM_DIR=shimtest.new_directory('gdb'))
+    expect_equal(alone, ['loads', 'handler', 'loads', 'try_it', 'main'],
+                 'alone')
+    expect('shim_entry' in ours, str(ours))
+    # The first instructions of a function have no name where they are.
+    expect_equal([name for name in ours if name not in ('shim_entry', '??')],
+                 ['handler', 'try_it', 'main'], 'with shim')
 
 
 def stripped(program, *flags):
@@ -225,6 +281,49 @@ def symbols_of_a_stripped_program_are_in_its_debug_file():
         os.remove(debug)
         expect_equal(json_of(record([path], SHIM_PATCH='*').output)['calls'],
                      sum(wanted.values()), 'calls by unwind tables')
+
+
+def with_inner_symbols(program, change=lambda data: data):
+    """Stripped; .gnu_debugdata has the symbols that are not in .dynsym."""
+    path, inner, dynamic = [program + '-inner' + end
+                            for end in ('', '.mini', '.dynamic')]
+
+    def names(*flags):
+        done = subprocess.run(['nm', '--defined-only', '--format=posix', *flags,
+                               program], check=True, capture_output=True,
+                              text=True)
+        return {line.split()[0] for line in done.stdout.splitlines()
+                if line.split()[1] in 'tT'}
+
+    with open(dynamic, 'w') as file:
+        file.write('\n'.join(names() - names('-D')))
+    subprocess.run(['objcopy', '-S', '--keep-symbols=' + dynamic, program,
+                    inner], check=True)
+    with open(inner, 'rb') as file:
+        packed = change(lzma.compress(file.read()))
+    with open(inner, 'wb') as file:
+        file.write(packed)
+    subprocess.run(['objcopy', '--strip-all', '--add-section',
+                    '.gnu_debugdata=' + inner, program, path], check=True)
+    return path
+
+
+@test
+def symbols_of_a_stripped_program_may_be_inside_of_it():
+    for flags in ['-O0'], ['-O0', '-rdynamic', '-Wl,-E']:
+        program = plain('nesting.c', 'gcc', '-O0', flags)
+        wanted = {text: tree_of(record([program], SHIM_PATCH=text).output)
+                  for text in ('m*', '*,-main')}
+        expect(len(wanted['*,-main']) > 2, str(wanted))
+        for text, tree in wanted.items():
+            path = with_inner_symbols(program)
+            expect_equal(tree_of(record([path], SHIM_PATCH=text).output), tree,
+                         '%s %s' % (flags, text))
+        for change in lambda data: data[:len(data) // 2], \
+                lambda data: data[:99] + bytes(99) + data[198:]:
+            path = with_inner_symbols(program, change)
+            result = record([path], SHIM_PATCH='*')
+            expect_equal(result.stdout, run([program]).stdout, 'what it prints')
 
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""mcount.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Calls of mcount and __fentry__ (-pg) as marks of functions: calls, ends, and the gmon.out that
+the program writes as before (tests/programs/entries.cc).
+"""
+import os
+import re
+import subprocess
+
+import shimtest
+from shimtest import (add_test, compile, expect, expect_equal, new_directory, record,
+                      run, test, tree_of)
+
+NO_PIE = ['-fno-pie', '-no-pie']
+
+CHAIN = '''
+#include <stdio.h>
+#include <string.h>
+#define APART __attribute__((noinline))
+int work;
+APART int leaf(int n) { __asm__ volatile(""); return work += n; }
+APART int last(int n) { work++; return leaf(n); }
+APART int first(int n) { work++; return last(n + 1); }
+#ifdef ALIGNED
+typedef int wide __attribute__((vector_size(32)));
+#define WITH_AVX __attribute__((target("avx"), noinline))
+WITH_AVX wide same(wide a) { return a; }
+WITH_AVX int aligned(int n)
+{
+	wide at = { n, n, n, n, n, n, n, n };
+	return leaf(same(at)[3]);
+}
+#else
+#define aligned leaf
+#endif
+#ifdef OWN
+unsigned own;
+__attribute__((no_instrument_function)) void mcount(void) { own++; }
+#else
+#define own 0u
+#endif
+int main(void)
+{
+	for (int i = 0; i < 1000; i++)
+		first(i), leaf(i), aligned(i);
+	printf("%d %d\\n", work, own > 0);
+	return 3;
+}
+'''
+
+
+def build(family, optimize, flags=('-pg',)):
+    return compile('entries.cc', family, optimize, ['-rdynamic', *flags],
+                   name='entries' + ''.join(flags), instrument=False)
+
+
+def compile_chain(family, *flags):
+    directory = new_directory('chain')
+    source, binary = (os.path.join(directory, name) for name in ('c.c', 'c'))
+    open(source, 'w').write(CHAIN)
+    subprocess.run([family, '-g', '-pg', source, '-o', binary, *flags], check=True)
+    return binary
+
+
+def calls(result):
+    return tree_of(result.output, 64)
+
+
+def without_v8(tree):
+    return {path: count for path, count in tree.items() if 'v8' not in path}
+
+
+def recorded(program, profile='calltree:counts', **more):
+    """The recording, and the directory with gmon.out."""
+    directory = new_directory('cwd')
+    return record([program], profile, directory=directory, **more), directory
+
+
+def arcs(program, directory):
+    """{(caller, callee): calls} of gprof, and {function: calls}."""
+    def gprof(*words):
+        return subprocess.run(['gprof', '-b', *words, program,
+                               os.path.join(directory, 'gmon.out')],
+                              capture_output=True, text=True).stdout
+
+    found, callers, name = {}, [], None
+    for line in gprof('-q').splitlines():
+        entry = re.match(r'\[\d+\].*?(\w+) \[\d+\]$', line)
+        other = re.match(r' .* (\d+)/\d+ +(\w+) \[\d+\]$', line)
+        if entry:
+            name = entry[1]
+            found.update({(caller, name): count for caller, count in callers})
+        elif other and not name:
+            callers.append((other[2], int(other[1])))
+        elif line.startswith('---'):
+            callers, name = [], None
+    return found
+
+
+def add_trees(family):
+    def trees_equal_those_of_hooks():
+        program, plain = build(family, '-O0'), build(family, '-O0', ())
+        wanted, (got, _) = run([plain]), recorded(program)
+        expect_equal((got.status, got.stdout, got.stderr),
+                     (wanted.status, wanted.stdout, wanted.stderr), family)
+        hooked = calls(record([compile('entries.cc', family, '-O0',
+                                       ['-rdynamic'])]))
+        expect(len(hooked) > 50, 'no tree')
+        # Of a function whose stack gcc aligns (below), the calls are its caller's.
+        expect_equal(shimtest.difference(without_v8(calls(got)),
+                                         without_v8(hooked)), '', family)
+
+    def the_program_prints_the_same():
+        wanted = run([build(family, '-O2', ())])
+        for profile in ['calltree', 'trace:args=all,results=all',
+                        'calltree:exact;exceptions:unwind']:
+            got, _ = recorded(build(family, '-O2'), profile)
+            expect_equal((got.status, got.stdout, got.stderr),
+                         (wanted.status, wanted.stdout, wanted.stderr), profile)
+
+    def gmon_out_is_what_it_is_without_a_profile():
+        for flags in (['-O0'], ['-O2', '-fno-ipa-cp'], ['-O2', *NO_PIE],
+                      ['-O0', '-mfentry'], ['-O1', '-mfentry', '-fcf-protection', *NO_PIE]):
+            program = compile_chain(family, *flags)
+            wanted, _ = recorded(program, 'none')
+            before = arcs(program, _)
+            got, directory = recorded(program)
+            expect_equal((wanted.status, got.status, wanted.stdout), (3, 3, got.stdout),
+                         str(flags))
+            expect(before.get(('main', 'leaf'), 0) >= 2000, before)
+            expect_equal(arcs(program, directory), before, str(flags))
+            expect_equal(os.listdir(directory), ['gmon.out'], 'files')
+            tree = shimtest.calls_of(shimtest.json_of(got.output))
+            expect_equal([tree.get(name) for name in
+                          ('main', 'first', 'last', 'leaf')],
+                         [1, 1000, 1000, 3000], str(flags))
+
+    for made in (trees_equal_those_of_hooks, the_program_prints_the_same,
+                 gmon_out_is_what_it_is_without_a_profile):
+        add_test('%s_%s' % (made.__name__, family), made)
+
+
+for family in ['gcc', 'clang']:
+    add_trees(family)
+
+
+@test
+def functions_that_are_left_out_or_switched_off_stay_in_gmon_out():
+    for flags in ['-fno-ipa-cp'], ['-mfentry']:
+        program = compile_chain('gcc', '-O2', *flags)
+        _, directory = recorded(program, 'none')
+        wanted = arcs(program, directory)
+        got, directory = recorded(program, SHIM_FILTER='all,-M:leaf')
+        expect_equal(sorted({path.split(';')[-1] for path in calls(got)}),
+                     ['first', 'last', 'main'], 'calls')
+        expect_equal(arcs(program, directory), wanted, 'gmon.out')
+        deep = compile('entries_deep.c', 'gcc', '-O2', ['-pg', *flags],
+                       'entries_deep-pg' + flags[0], instrument=False)
+        _, directory = recorded(deep, 'none')
+        wanted = arcs(deep, directory)
+        got, directory = recorded(deep, 'calltree', SHIM_BUDGET='10')
+        head = shimtest.shim_report('report', got.output)
+        expect('could not be switched off' not in head, head)
+        expect_equal(arcs(deep, directory), wanted, 'gmon.out')
+
+
+@test
+def a_program_may_have_an_mcount_of_its_own():
+    program = compile_chain('gcc', '-O0', '-DOWN', '-rdynamic')
+    got, _ = recorded(program)
+    expect_equal((got.status, got.stdout.split()[1]), (3, '1'), 'own')
+
+
+@test
+def stacks_that_are_aligned_are_said():
+    program = compile_chain('gcc', '-O0', '-DALIGNED')
+    got, _ = recorded(program, SHIM_VERBOSE='1')
+    expect(': 1 functions that call mcount have no frame pointer' in got.stderr,
+           got.stderr)
+    tree = shimtest.calls_of(shimtest.json_of(got.output))
+    expect_equal((tree.get('aligned'), tree.get('leaf')), (None, 3000), 'calls')
+
+
+@test
+def libraries_that_the_program_opens_are_recorded():
+    """If the program calls mcount, too."""
+    library = compile('closed_inside.c', 'gcc', '-O2',
+                      ['-DLIBRARY', '-shared', '-fPIC', '-pg'],
+                      'closed_inside_library_mcount', instrument=False)
+    program = compile('closed_inside.c', 'gcc', '-O1', ['-pg'],
+                      'closed_inside_mcount', instrument=False,
+                      libraries=['-pthread'])
+    for profile in ['calltree', 'trace', 'calltree:counts;exceptions:unwind']:
+        result = record([program, library], profile,
+                        directory=new_directory('cwd'))
+        expect_equal((result.status, result.stdout), (0, '400\n'), profile)
+        tree = shimtest.calls_of(shimtest.json_of(result.output))
+        expect_equal((tree.get('pass_on'), tree.get('pass_deeper')), (80, 80),
+                     profile)
+
+
+@test
+def profrun_finds_the_mark_by_itself():
+    program = compile_chain('gcc', '-O0')
+    directory = new_directory('cwd')
+    done = subprocess.run([os.path.join(os.environ['SHIM_BUILD'], 'profrun'), program],
+                          cwd=directory, capture_output=True, text=True)
+    expect_equal(done.returncode, 3, 'status')
+    expect(re.search(r'1,000 .* first \[', done.stderr), done.stderr)
+    done = subprocess.run([os.path.join(os.environ['SHIM_BUILD'], 'profrun'),
+                           'doctor', program], cwd=directory,
+                          capture_output=True, text=True)
+    expect('calls of its functions are marked: -pg' in done.stdout + done.stderr,
+           done.stdout)
+
+
+if __name__ == '__main__':
+    shimtest.main()
