@@ -157,7 +157,9 @@ static bool run_decided(const struct plan *plan, struct thread *self,
 		uintptr_t client = call->function;
 
 		if (!answer && (entry->filter >= 0 || entry->mapper >= 0)) {
-			self->dropped++;
+			/* A module's filter is running. */
+			if (entry->handle->builtin && call->event == PLAN_ENTER)
+				shim_record_lost(SHIM_LOST_OTHER);
 			wanted = true;
 			continue;
 		}

@@ -269,6 +269,8 @@ static void call_slot(struct thread *self, struct answer *answer)
 {
 	struct filter_call *filter_call = &answer->filter_call;
 	struct guard guard;
+	bool is_quiet = false;
+	uint64_t signals;
 	uint32_t before;
 
 	*filter_call = (struct filter_call){
@@ -282,13 +284,18 @@ static void call_slot(struct thread *self, struct answer *answer)
 	    !guard_enter(&guard, filter_call->handle, EVENT_THREAD, 0,
 			 filter_call->is_filter ? "filter" : "mapper"))
 		return;
-	/* Built-in profilers have no guard, but their filter also calls SYNC
-	 * functions. */
+	/* Built-in profilers record the calls of signal handlers, too, whose functions may
+	 * need an answer themselves: they wait.  These profilers have no guard, but their
+	 * filter also calls SYNC functions. */
+	if (filter_call->handle->builtin)
+		is_quiet = sys_block_signals(&signals) == 0;
 	before = self->state;
 	self->state |= THREAD_CALLBACK | THREAD_MAY_BLOCK;
 	guard_run(&guard, (void (*)(void))call_filter_or_mapper,
 		  (uintptr_t)filter_call);
 	self->state = before;
+	if (is_quiet)
+		sys_restore_signals(signals);
 	guard_leave(&guard);
 	run_locked(publish_answer, answer);
 }
@@ -328,6 +335,8 @@ static void call_all_slots(struct thread *self, struct filter_answer *record,
 		.reuses = __atomic_load_n(&record->reuses, __ATOMIC_ACQUIRE),
 		.now = now,
 	};
+	struct filter_answer *asking = self->pending_answer;
+	uintptr_t asking_sp = self->pending_answer_sp;
 
 	/* A filter or mapper may query the function's image and name. */
 	shim_image_note(record->function);
@@ -341,7 +350,8 @@ static void call_all_slots(struct thread *self, struct filter_answer *record,
 			    answer.age)
 			call_slot(self, &answer);
 	}
-	self->pending_answer = NULL;
+	self->pending_answer = asking;
+	self->pending_answer_sp = asking_sp;
 	run_locked(publish_record, &answer);
 }
 
@@ -395,14 +405,14 @@ static bool is_caller(const struct filter_answer *record, uint32_t tid)
 	return __atomic_load_n(&record->caller, __ATOMIC_RELAXED) == tid;
 }
 
-/* Whether the calling task runs a filter or mapper.  If tasks share the thread's
- * record, only the task in @caller does. */
+/* Whether the calling task runs a filter or mapper of a module.  If tasks share the
+ * thread's record, only the task in @caller does. */
 static bool runs_filter(const struct thread *self, uint32_t tid)
 {
 	const struct filter_answer *asking = __atomic_load_n(
 		&self->pending_answer, __ATOMIC_RELAXED);
 
-	return asking &&
+	return asking && (self->state & THREAD_CALLBACK) &&
 	       (!(self->state & THREAD_SHARED) || is_caller(asking, tid));
 }
 

@@ -240,7 +240,7 @@ static void enter_frame(const struct plan *plan, struct thread *self,
 				    is_entered_again(track, call)))
 		leave_top(plan, self, track, NULL);
 	if (track->count + 1 >= track->room && !grow_list(track)) {
-		self->dropped++;
+		shim_record_lost(SHIM_LOST_MEMORY);
 		return;
 	}
 	/* Outer frames have higher addresses. */
@@ -311,12 +311,12 @@ void frame_exits_run(const struct plan *plan, struct thread *self,
 {
 	struct track *track = find_or_make_list(self, call->frame);
 
-	if (!track)
-		self->dropped++;
-	else if (call->event == PLAN_ENTER)
+	if (track && call->event == PLAN_ENTER)
 		enter_frame(plan, self, track, call);
-	else
+	else if (track)
 		leave_frame(plan, self, track, call);
+	else if (call->event == PLAN_ENTER)
+		shim_record_lost(SHIM_LOST_MEMORY);
 }
 
 /* --- exits without a hook --- */

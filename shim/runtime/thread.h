@@ -110,7 +110,6 @@ struct thread {
 	uint64_t ticket;   /* requests for its stack (snapshot_remote.c) */
 	bool is_signalled; /* the signal for @ticket was sent */
 	bool is_watched;   /* edge/thread.c is notified of its end */
-	uint32_t dropped;  /* calls made by slow hooks, which raise no events */
 	/* The number of its open calls of a profiler's code, by handle. */
 	uint16_t pins[SHIM_PROFILERS_MAX];
 	/* The profilers' data for it, by handle (shim_thread_data). */

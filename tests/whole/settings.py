@@ -449,6 +449,18 @@ def a_filter_has_as_many_items_as_one_likes():
 
 
 @test
+def handlers_that_come_while_a_filter_decides_are_recorded():
+    program = compile('filtered_storm.c')
+    for profile in ('calltree:counts', 'trace') * 3:
+        result = shimtest.record([program], profile, SHIM_FILTER='all,-M:never')
+        calls = calls_of(json_of(result.output))
+        expect_equal({name: calls.get(name, 0) for name in ('handler', 'inner')},
+                     result.truth(), profile)
+        expect_equal(sum(n for name, n in calls.items() if name.startswith('once_')),
+                     300, profile)
+
+
+@test
 def a_filter_may_be_in_a_file():
     path = write('# what is wanted\n'
                  'M:main, M:allocate   # two\n'
