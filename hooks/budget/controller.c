@@ -366,17 +366,16 @@ static uint32_t last_counter;
 static void switch_off(const struct moment *moment, struct counter *counter,
 		       uint64_t passed_ns, bool is_counted)
 {
+	bool has_counter = is_counted && last_counter + 1 < BURST_COUNTERS;
 	uint64_t calls = since(counter);
-	struct throttled *throttled = throttled_add(counter->function);
+	struct throttled *throttled = throttled_add(
+		counter->function, has_counter ? last_counter + 1 : 0);
 
 	if (!throttled)
 		return;
+	last_counter += has_counter;
 	throttled->calls = calls;
 	throttled->ns = passed_ns;
-	if (is_counted && last_counter + 1 < BURST_COUNTERS) {
-		throttled->counter = ++last_counter;
-		throttled->is_counted = true;
-	}
 	counter->is_chosen = counter->is_throttled = true;
 	controller_describe(moment, throttled);
 }

@@ -111,7 +111,7 @@ static bool grow_index(void)
 	return true;
 }
 
-struct throttled *throttled_add(uint64_t function)
+struct throttled *throttled_add(uint64_t function, uint32_t counter)
 {
 	uint32_t number = throttled_count;
 	struct throttled *throttled;
@@ -127,6 +127,8 @@ struct throttled *throttled_add(uint64_t function)
 	throttled->function = function;
 	throttled->epoch = throttled_begin_epoch();
 	throttled->state = THROTTLED_OFF;
+	throttled->counter = counter;
+	throttled->is_counted = counter != 0;
 	insert_entry(by_address, throttled);
 	__atomic_store_n(&throttled_count, number + 1, __ATOMIC_RELEASE);
 	return throttled;

@@ -132,12 +132,13 @@ static inline bool must_strip(const struct tree *tree)
 /* --- for the budget; one caller at a time --- */
 
 /*
- * throttled_add         - makes an entry, which is off; NULL without memory
+ * throttled_add         - makes an entry, which is off, or is counted by @counter if that is
+ *                         not 0; NULL without memory
  * throttled_add_place   - adds a node of the function, and marks it
  * throttled_begin_epoch - returns the epoch of the functions that are switched off now
  * throttled_end_epoch   - after that, threads remove the open calls of these functions
  */
-struct throttled *throttled_add(uint64_t function);
+struct throttled *throttled_add(uint64_t function, uint32_t counter);
 void throttled_add_place(struct throttled *throttled, struct tree *tree,
 			 struct shim_node *node);
 uint32_t throttled_begin_epoch(void);

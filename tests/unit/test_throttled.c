@@ -17,7 +17,7 @@ static uint64_t address(uint32_t i)
 static void add_all(void)
 {
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
-		struct throttled *added = throttled_add(address(i));
+		struct throttled *added = throttled_add(address(i), 0);
 
 		cr_assert(ne(ptr, added, NULL));
 		cr_assert(eq(ptr, added, throttled_get(i)));
@@ -89,7 +89,7 @@ Test(throttled, all_functions_may_go)
 Test(throttled, calls_are_listed_in_parts)
 {
 	struct throttled_site sites[9] = { { 0 } };
-	struct throttled *one = throttled_add(address(0));
+	struct throttled *one = throttled_add(address(0), 0);
 
 	for (uint32_t i = 0; i < 9; i++)
 		sites[i] = (struct throttled_site){
