@@ -235,10 +235,10 @@ def a_part_of_the_time_has_the_calls_that_lie_in_it():
 @test
 def calls_that_only_reach_through_a_part_of_the_time_have_its_time():
     with open(export('chrome')) as file:
-        events = [e for e in json.load(file)['traceEvents'] if e['ph'] in 'BE']
-    # The longest time in which no call begins or ends.
-    begin, end = max(((a['ts'], b['ts']) for a, b in zip(events, events[1:])
-                      if b['ph'] == 'E'), key=lambda pair: pair[1] - pair[0])
+        times = sorted(e['ts'] for e in json.load(file)['traceEvents']
+                       if e['ph'] in 'BE')
+    # The longest time in which no call of any thread begins or ends.
+    begin, end = max(zip(times, times[1:]), key=lambda pair: pair[1] - pair[0])
     third = (end - begin) / 3
     window = ('--from', '%dns' % round((begin + third) * 1000), '--to',
               '%dns' % round((begin + 2 * third) * 1000))
