@@ -72,7 +72,8 @@ def replay_has_a_leave_for_each_enter():
                 expect_equal(event['function'], begin['function'], event)
                 expect(abs(event['time_ns'] - begin['time_ns'] -
                            event['duration_ns']) < 1, (begin, event))
-        expect(entered > 100, entered)
+        # A slow machine computes less in its 60 ms.
+        expect(entered > 20, entered)
         expect_equal([c for c in open_calls.values() if c], [], 'open')
         # A line for each call that calls nothing, two for each other.
         lines = [l for l in text.splitlines()[1:] if not l.strip()[0] == '-']
