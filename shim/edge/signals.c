@@ -103,23 +103,15 @@ static void show_program_view(sigset_t *set, uint64_t hidden_ones)
 static int set_watched(int signal, const struct sigaction *action,
 		       struct sigaction *before)
 {
-	const void *to;
-	uint64_t mask = 0;
-	bool begun;
+	struct sample_action set = { .signal = signal, .is_alone = true };
 	int result;
 
 	if (!action || get_sampler_signal() == 0)
 		return real.sigaction(signal, action, before);
-	to = (const void *)action->sa_handler;
-	begun = syscall_restart_set_begin(&mask);
-	sample_signal_is_set(signal, to, true);
+	set.handler = (const void *)action->sa_handler;
+	sample_action_begin(&set);
 	result = real.sigaction(signal, action, before);
-	if (result == 0) {
-		syscall_restart_watch_handlers_of(signal);
-		sample_signal_is_set(signal, to, false);
-	}
-	if (begun)
-		syscall_restart_set_end(mask);
+	sample_action_end(&set, result == 0);
 	return result;
 }
 
@@ -214,9 +206,9 @@ static handler set_caught_handler(int signal, handler call, int flags,
  * @alone: one thread at a time; false for sigset(), which also changes the mask. */
 #define HANDLER_SETTER(name, symbol, alone) \
 	{ \
+		struct sample_action set = { signal_, (const void *)call, \
+					     alone, 0 }; \
 		handler before; \
-		uint64_t mask = 0; \
-		bool begun; \
 \
 		FIND(name, symbol); \
 		if (!real.name) { \
@@ -228,16 +220,9 @@ static handler set_caught_handler(int signal, handler call, int flags,
 						  alone); \
 		if (get_sampler_signal() == 0) \
 			return real.name(signal_, call); \
-		begun = (alone) && syscall_restart_set_begin(&mask); \
-		sample_signal_is_set(signal_, (const void *)call, true); \
+		sample_action_begin(&set); \
 		before = real.name(signal_, call); \
-		if (before != SIG_ERR) { \
-			syscall_restart_watch_handlers_of(signal_); \
-			sample_signal_is_set(signal_, (const void *)call, \
-					     false); \
-		} \
-		if (begun) \
-			syscall_restart_set_end(mask); \
+		sample_action_end(&set, before != SIG_ERR); \
 		return before; \
 	}
 
@@ -284,8 +269,7 @@ EDGE int siginterrupt(int signal_, int flag);
 
 int siginterrupt(int signal_, int flag)
 {
-	uint64_t mask = 0;
-	bool begun;
+	struct sample_action set = { signal_, (const void *)SIG_ERR, true, 0 };
 	int result;
 
 	FIND(siginterrupt, "siginterrupt");
@@ -300,12 +284,9 @@ int siginterrupt(int signal_, int flag)
 	if (get_sampler_signal() == 0 || !real.siginterrupt)
 		return real.siginterrupt ? real.siginterrupt(signal_, flag) :
 					   -1;
-	begun = syscall_restart_set_begin(&mask);
+	sample_action_begin(&set);
 	result = real.siginterrupt(signal_, flag);
-	if (result == 0)
-		syscall_restart_watch_handlers_of(signal_);
-	if (begun)
-		syscall_restart_set_end(mask);
+	sample_action_end(&set, result == 0);
 	return result;
 }
 

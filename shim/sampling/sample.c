@@ -351,7 +351,6 @@ void sample_forked(void)
 	sample_signal_forked();
 	sample_signal_block(false);
 	snapshot_forked();
-	syscall_restart_forked();
 	if (thread_current) {
 		thread_current->rests &= ~1u;
 		thread_came(thread_current);

@@ -86,15 +86,18 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context);
  * (sampling/syscall_restart.c). */
 void syscall_restart_watch_handlers_of(int signal);
 
-/* Called before and after the program sets a handler: the sampler's handler blocks the
- * signals that the program handles. */
-void sample_signal_is_set(int signal, const void *handler, bool is_before);
-
-/* Called around a change of a handler that takes several steps. */
-bool syscall_restart_set_begin(uint64_t *mask);
-void syscall_restart_set_end(uint64_t mask);
-/* Called in a forked child.  A thread between the two calls above does not exist
- * there. */
-void syscall_restart_forked(void);
+/*
+ * Called before and after the program sets the action of a signal: the sampler's handler
+ * blocks the signals that the program handles, and watches its handlers.  One thread at a
+ * time is between the two calls, with all signals blocked, if @is_alone.
+ */
+struct sample_action {
+	int signal;
+	const void *handler; /* SIG_ERR: as before */
+	bool is_alone;
+	uint64_t mask; /* for sample_action_end */
+};
+void sample_action_begin(struct sample_action *action);
+void sample_action_end(const struct sample_action *action, bool is_set);
 
 #endif

@@ -78,15 +78,43 @@ static void set_mask(uint64_t mask)
 		sys_signal_action(SETXID, &own_action, NULL);
 }
 
-void sample_signal_is_set(int signal, const void *handler, bool is_before)
+/* A signal is blocked before it has a handler, until after that. */
+static void follow_action(const struct sample_action *action, bool is_before)
 {
 	uint64_t mask = own_action.mask, bit;
 
-	if (signal < 1 || signal > SIGNAL_LAST || signal == SIGBUS ||
-	    is_ignored(signal, handler) == is_before)
+	if (action->signal < 1 || action->signal > SIGNAL_LAST ||
+	    action->signal == SIGBUS || action->handler == (void *)SIG_ERR ||
+	    is_ignored(action->signal, action->handler) == is_before)
 		return;
-	bit = hidden_bit(signal);
+	bit = hidden_bit(action->signal);
 	set_mask(is_before ? mask | bit : mask & ~bit);
+}
+
+/* One change takes several steps: that of another thread could be lost otherwise. */
+static uint32_t is_setting;
+
+void sample_action_begin(struct sample_action *action)
+{
+	if (action->is_alone)
+		action->is_alone = !sys_is_forbidden() &&
+				   sys_block_signals(&action->mask) == 0;
+	while (action->is_alone &&
+	       __atomic_exchange_n(&is_setting, 1, __ATOMIC_ACQUIRE) != 0)
+		sys_yield();
+	follow_action(action, true);
+}
+
+void sample_action_end(const struct sample_action *action, bool is_set)
+{
+	if (is_set) {
+		syscall_restart_watch_handlers_of(action->signal);
+		follow_action(action, false);
+	}
+	if (!action->is_alone)
+		return;
+	__atomic_store_n(&is_setting, 0, __ATOMIC_RELEASE);
+	sys_restore_signals(action->mask);
 }
 
 int sample_signal_take(void *handler)
@@ -222,4 +250,5 @@ void sample_ids_change_ends(void)
 void sample_signal_forked(void)
 {
 	changes = 0;
+	is_setting = 0;
 }

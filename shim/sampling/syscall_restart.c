@@ -331,27 +331,3 @@ void syscall_restart_watch_handlers_of(int signal)
 	action.restorer = restorer;
 	sys_signal_action(signal, &action, NULL);
 }
-
-/* --- one change at a time: the change of another thread could be lost otherwise --- */
-
-static uint32_t is_setting;
-
-bool syscall_restart_set_begin(uint64_t *mask)
-{
-	if (sys_is_forbidden() || sys_block_signals(mask) < 0)
-		return false;
-	while (__atomic_exchange_n(&is_setting, 1, __ATOMIC_ACQUIRE) != 0)
-		sys_yield();
-	return true;
-}
-
-void syscall_restart_set_end(uint64_t mask)
-{
-	__atomic_store_n(&is_setting, 0, __ATOMIC_RELEASE);
-	sys_restore_signals(mask);
-}
-
-void syscall_restart_forked(void)
-{
-	is_setting = 0;
-}
