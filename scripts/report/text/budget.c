@@ -75,12 +75,11 @@ static void print_counted(FILE *out, const struct budget *budget)
 			human_count(calls, budget->counted));
 }
 
-static bool is_far_over(const struct budget *budget)
+static bool is_far_over(const struct budget *budget, double cost)
 {
-	double sum = budget->hooks_ns + budget->own_ns;
 	double allowed = budget->percent / 100 * budget->time_ns;
 
-	return sum > FAR_OVER * allowed && sum - allowed > OVER_LEAST;
+	return cost > FAR_OVER * allowed && cost - allowed > OVER_LEAST;
 }
 
 static void print_cost(FILE *out, const struct budget *budget)
@@ -107,7 +106,7 @@ static void print_cost(FILE *out, const struct budget *budget)
 			human_count(failed, budget->failed),
 			budget->failed == 1 ? "" : "s");
 	fputc('\n', out);
-	if (is_far_over(budget))
+	if (is_far_over(budget, sum))
 		fputs("  this is over the budget, which spares calls, but not "
 		      "jumps, signals, forks and new threads\n",
 		      out);
