@@ -390,12 +390,14 @@ int main(void)
 class Running:
     """A program that shim records while it runs."""
 
-    def __init__(self, *words, text=RUNS):
-        source = os.path.join(new_directory('runs'), 'runs.c')
-        with open(source, 'w') as file:
-            file.write(text)
+    def __init__(self, *words, text=RUNS, other=None):
+        directory = new_directory('runs')
+        for name, content in (('runs.c', text), ('other.c', other)):
+            with open(os.path.join(directory, name), 'w') as file:
+                file.write(content or '')
         self.output = os.path.join(new_directory('runs'), 'recording')
-        self.program = compile(source)
+        self.program = compile(os.path.join(directory, 'runs.c'),
+                               flags=[os.path.join(directory, 'other.c')] if other else [])
         self.run = subprocess.Popen(
             [PROFRUN, 'record', '-q', '-o', self.output, *words, self.program],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -489,6 +491,48 @@ def top_shows_what_functions_do_now():
         terminal.keys('q')
         expect_equal(terminal.status(), 0, 'status')
         expect_equal(running.finish(), 3, 'the program')
+
+
+# A function of a header in two files: `late` calls the second as soon as there is input.
+TWICE = '''
+#line 7 "twice.h"
+__attribute__((noinline)) static int twice(int x) { return 2 * x; }
+'''
+EARLY = TWICE + '''
+#include <poll.h>
+void late(void);
+int main(void)
+{
+	struct pollfd input = { 0, POLLIN, 0 };
+
+	while (poll(&input, 1, 1) == 0)
+		twice(1);
+	for (int i = 0; i < 20000; i++) {
+		twice(1);
+		late();
+		poll(0, 0, 1);
+	}
+	return 3;
+}
+'''
+LATE = TWICE + '''
+void late(void) { twice(2); }
+'''
+
+
+@test
+def top_has_one_row_for_equal_functions_that_come_later():
+    with Running(text=EARLY, other=LATE) as running, \
+            Terminal(PROFRUN, 'top', '-d', '0.2', running.pid) as terminal:
+        terminal.until(r' twice \[runs')
+        time.sleep(1)      # a look that knows its name
+        running.run.stdin.write(b'go')
+        running.run.stdin.flush()
+        terminal.until(r' late \[runs')
+        time.sleep(0.5)
+        screen = terminal.screen()
+        expect_equal(len(re.findall(r' twice \[runs', screen)), 1, screen)
+        running.run.kill()
 
 
 @test

@@ -305,6 +305,22 @@ static int compare_addresses(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
+/* The line of a function whose name was known without symbols_find(). */
+static bool find_line_alone(struct object *object, uint64_t address,
+			    const char **file, int *line)
+{
+	struct line found = { 0 };
+	struct finding_lines finding = { &found, 1 };
+
+	if (!object_process_is_open(object))
+		return false;
+	object_process_ask(object, NAMES_LINES, &address, 1, take_line,
+			   &finding);
+	*file = found.file;
+	*line = found.line;
+	return found.file != NULL;
+}
+
 bool symbols_line(struct object *object, uint64_t address, const char **file,
 		  int *line)
 {
@@ -312,11 +328,14 @@ bool symbols_line(struct object *object, uint64_t address, const char **file,
 	const uint64_t *found;
 	uint32_t i;
 
-	if (!files || !object->address_count)
-		return false;
-	found = bsearch(&address, object->addresses, object->address_count,
-			sizeof(address), compare_addresses);
+	found = object->address_count ?
+			bsearch(&address, object->addresses,
+				object->address_count, sizeof(address),
+				compare_addresses) :
+			NULL;
 	if (!found)
+		return find_line_alone(object, address, file, line);
+	if (!files)
 		return false;
 	if (!files->lines)
 		files->lines = allocate(object->address_count,
