@@ -81,14 +81,15 @@ static int search_path(struct program *program)
 	}
 }
 
-/* A mistyped verb is taken for a program: suggest the verb. */
+/* A mistyped verb is taken for a program: suggest the verb.  So is a list that does not follow
+ * its option's '='. */
 static void say_not_found(const char *name)
 {
 	static const char *const verbs[] = {
-		"run",	  "record", "report", "export",	 "html",
-		"replay", "diff",   "merge",  "gprof",	 "finish",
-		"info",	  "doctor", "ctl",    "help",	 "annotate",
-		"stat",	  "stack",  "reduce", "history", NULL,
+		"run",	   "record", "report",	 "export", "html",  "replay",
+		"diff",	   "merge",  "gprof",	 "finish", "info",  "doctor",
+		"ctl",	   "help",   "annotate", "stat",   "stack", "reduce",
+		"history", "attach", "detach",	 "top",	   "tui",   NULL,
 	};
 	const char *meant = nearest_to(name, verbs);
 
@@ -96,6 +97,10 @@ static void say_not_found(const char *name)
 		say("%s: not found in PATH; did you mean ./%s?", name, name);
 	else if (meant != NULL)
 		say("%s: not found; did you mean `profrun %s`?", name, meant);
+	else if (strpbrk(name, "*?,:") != NULL)
+		say("%s: not found; a list of --libcalls is part of its word: "
+		    "--libcalls='%s'",
+		    name, name);
 	else
 		say("%s: not found", name);
 }

@@ -265,6 +265,14 @@ def a_program_of_this_directory_is_suggested():
 
 
 @test
+def a_list_that_is_taken_for_a_program_is_told():
+    done = profrun('record', '--libcalls', 'M:malloc', everything())
+    expect_equal(done.returncode, 127, done.stderr)
+    expect("M:malloc: not found; a list of --libcalls is part of its word: "
+           "--libcalls='M:malloc'" in done.stderr, done.stderr)
+
+
+@test
 def an_unknown_verb_suggests_one():
     # A directory that may not be searched would make it 126, as env(1) does.
     path = ':'.join(directory for directory in os.environ['PATH'].split(':')
