@@ -276,6 +276,59 @@ def otf2_has_every_call():
         check_calls(source, otf2_calls('otf2 ' + source, text))
 
 
+# Each lock is held by one thread while the other waits for it.
+WAITS = '''
+#include <pthread.h>
+#include <unistd.h>
+%(locks)s
+static pthread_mutex_t *all[] = { %(all)s };
+static pthread_barrier_t both;
+static void *hold(void *unused)
+{
+	for (int i = 0; i < %(count)d; i++) {
+		pthread_mutex_lock(all[i]);
+		pthread_barrier_wait(&both);
+		usleep(3000);
+		pthread_mutex_unlock(all[i]);
+	}
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&thread, NULL, hold, NULL);
+	for (int i = 0; i < %(count)d; i++) {
+		pthread_barrier_wait(&both);
+		pthread_mutex_lock(all[i]);
+		pthread_mutex_unlock(all[i]);
+	}
+	pthread_join(thread, NULL);
+	return 0;
+}
+'''
+
+
+@test
+def otf2_names_each_wait():
+    names = ['lock%d' % i for i in range(40)]
+    source = os.path.join(new_directory('waits'), 'waits.c')
+    with open(source, 'w') as file:
+        file.write(WAITS % {
+            'locks': '\n'.join('pthread_mutex_t %s = PTHREAD_MUTEX_INITIALIZER;' % name
+                               for name in names),
+            'all': ', '.join('&' + name for name in names), 'count': len(names)})
+    output = record([compile(source)], 'trace;locks').output
+    with open(export('chrome', output)) as file:
+        wanted = collections.Counter(e['name'] for e in json.load(file)['traceEvents']
+                                     if 'lock' in e.get('name', '') and e['ph'] in 'BX')
+    expect(len(wanted) >= 40, wanted)
+    _, text = otf2_print(output)
+    expect_equal(collections.Counter(name for name in re.findall(
+        r'^ENTER .*?Region: "(.*?)" <', text, re.M) if 'lock' in name), wanted, 'waits')
+
+
 @test
 def otf2_has_what_the_program_says():
     _, text = otf2_print(trace_of('marks.c'), '-A')

@@ -52,6 +52,14 @@ uint32_t names_add(struct names *names, const char *text)
 	return names->slots[slot] - 1;
 }
 
+uint32_t names_keep(struct names *names, const char *text)
+{
+	uint32_t number = names_find(names, text);
+
+	return number == NONE ? names_add(names, keep_text(text, SIZE_MAX)) :
+				number;
+}
+
 uint32_t names_find(const struct names *names, const char *text)
 {
 	return names->capacity ? names->slots[find_name(names, text)] - 1 :

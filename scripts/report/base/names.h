@@ -13,7 +13,10 @@ struct names {
 	uint32_t count, room;
 };
 
+/* Adds @text, which must stay. */
 uint32_t names_add(struct names *names, const char *text);
+/* Adds a copy of @text. */
+uint32_t names_keep(struct names *names, const char *text);
 /* Returns the number of the string, or NONE. */
 uint32_t names_find(const struct names *names, const char *text);
 void names_free(struct names *names);

@@ -156,7 +156,7 @@ static void begin_range(struct otf2 *otf2, struct location *location,
 	put_parameter(otf2, location, event, PARAMETER_BEGIN);
 	GROW(location->ranges, location->range_count, location->range_room);
 	location->ranges[location->range_count++] = (struct open_range){
-		.text = names_add(&otf2->texts, event->text),
+		.text = names_keep(&otf2->texts, event->text),
 		.since_ns = whole(event->time_ns),
 	};
 }

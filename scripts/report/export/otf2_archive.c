@@ -197,7 +197,7 @@ static OTF2_StringRef define(struct otf2_archive *archive, const char *text)
 OTF2_StringRef otf2_text(struct otf2_archive *archive, const char *text)
 {
 	uint32_t count = archive->texts.count;
-	uint32_t at = names_add(&archive->texts, text);
+	uint32_t at = names_keep(&archive->texts, text);
 
 	if (at == count) {
 		GROW(archive->numbers, count, archive->number_room);

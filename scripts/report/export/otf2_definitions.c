@@ -52,7 +52,7 @@ OTF2_RegionRef otf2_region_of_function(struct otf2 *otf2,
 
 OTF2_RegionRef otf2_region_of_text(struct otf2 *otf2, const char *text)
 {
-	uint32_t number = names_add(&otf2->texts, text);
+	uint32_t number = names_keep(&otf2->texts, text);
 	OTF2_RegionRef region = map_get(&otf2->of_text, number);
 
 	if (region == NONE) {
@@ -82,7 +82,7 @@ OTF2_MetricRef otf2_metric_of(struct otf2 *otf2, const char *name)
 {
 	OTF2_GlobalDefWriter *definitions = otf2->archive.definitions;
 	uint32_t count = otf2->counters.count;
-	OTF2_MetricMemberRef number = names_add(&otf2->counters, name);
+	OTF2_MetricMemberRef number = names_keep(&otf2->counters, name);
 
 	if (number < count)
 		return number;
