@@ -70,7 +70,8 @@ static void measure_cost(enum clock clock, struct shim_cost *cost)
 				 .cache = cache,
 				 .trace = path_writer ? path_writer->measure() :
 							NULL,
-				 .tick = &cost_no_tick };
+				 .tick = &cost_no_tick,
+				 .recording = tree_recording };
 	bare = time_calls(call_plain, &hooks, calls);
 	total = time_calls(call_hooked, &hooks, calls);
 	tree_hot = saved;

@@ -148,6 +148,8 @@ extern struct shim_node tree_no_call;
 
 /* The node in each empty cache entry. */
 extern struct shim_node tree_no_child;
+/* The cache of a thread without a tree. */
+extern struct shim_node *tree_no_cache[1];
 
 extern __thread struct hot tree_hot;
 extern struct tree *trees;
@@ -163,8 +165,9 @@ extern uint64_t tree_long_clock; /* LONG_NS in clock units */
  * how often functions were switched off. */
 extern uint32_t tree_restarts, tree_starts;
 
-/* The number of recordings that the process had before this one.  A tree belongs to one
- * recording, and each thread makes another one at its first event in the next. */
+/* The number of the process's recording.  A tree belongs to one recording, and each thread
+ * makes another one at its first event in the next. */
+#define FIRST_RECORDING 1
 extern uint32_t tree_recording;
 
 /* Whether the calling thread's tree belongs to a former recording. */

@@ -12,16 +12,21 @@
  * exact. */
 const uint64_t cost_no_tick;
 
-uint32_t tree_restarts, tree_starts, tree_recording;
+uint32_t tree_restarts;
+uint32_t tree_starts = 1; /* a thread that has not looked back has 0 */
+uint32_t tree_recording = FIRST_RECORDING;
 struct shim_node tree_no_call = { .function = ~0ull };
 struct shim_node tree_no_child = { .function = ~0ull,
 				   .parent = (uint64_t)&tree_no_call };
-static struct shim_node *no_cache[1] = { &tree_no_child };
+struct shim_node *tree_no_cache[1] = { &tree_no_child };
 
+/* libc may leave all of it 0 in a thread that is being created while an attach opens shim's
+ * library.  Then it is that of a former recording, and its hooks look back first. */
 __thread struct hot tree_hot = { .current = &tree_no_call,
 				 .below = HOT_NOWHERE,
-				 .cache = no_cache,
-				 .tick = &cost_no_tick };
+				 .cache = tree_no_cache,
+				 .tick = &cost_no_tick,
+				 .recording = FIRST_RECORDING };
 
 enum clock tree_mode;
 bool tree_has_file;

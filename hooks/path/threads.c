@@ -365,7 +365,8 @@ void tree_drop_hot(void)
 {
 	tree_hot = (struct hot){ .current = &tree_no_call,
 				 .below = HOT_NOWHERE,
-				 .cache = tree_hot.cache,
+				 .cache = tree_hot.cache ? tree_hot.cache :
+							   tree_no_cache,
 				 .cache_mask = tree_hot.cache_mask,
 				 .tick = &cost_no_tick,
 				 .no_clock = tree_hot.no_clock,

@@ -11,6 +11,7 @@
 #include "dispatch/slow_hook.h"
 #include "inspect/code.h"
 #include "inspect/context.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
@@ -373,10 +374,7 @@ static void route_marks(const struct plan *plan)
 	NOTIFY(calls_routed, &route);
 }
 
-/* Installs the restart hooks, because hooks run again after they were off.  Called
- * before the first hook runs, and again after all call sites are on: between the two, a
- * profiler may see an enter without its leave. */
-static void install_restart_hooks(void)
+static void choose_restart_hooks(void)
 {
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h)) {
@@ -386,6 +384,14 @@ static void install_restart_hooks(void)
 				h->marks = NULL;
 			}
 	}
+}
+
+/* Installs the restart hooks, because hooks run again after they were off.  Called
+ * before the first hook runs, and again after all call sites are on: between the two, a
+ * profiler may see an enter without its leave. */
+static void install_restart_hooks(void)
+{
+	choose_restart_hooks();
 	RAISE_TO(AUDIENCE_BUILTIN, calls_started);
 }
 
@@ -572,6 +578,10 @@ void plan_update(void)
 		keep_single_builtin();
 		return;
 	}
+	/* A thread that was being created while an attach opened shim's library may lack
+	 * the data of its hooks.  These look back first. */
+	if (lookup_was_attached())
+		choose_restart_hooks();
 	fill_plan(plan);
 	__atomic_store_n(&is_tracking, plan->tracks, __ATOMIC_RELEASE);
 	__atomic_store_n(&is_decoding,

@@ -467,6 +467,25 @@ def a_child_that_is_forked_after_a_detach_is_not_recorded_until_its_own_attach()
 
 
 @test
+def threads_whose_data_is_older_than_the_attach_are_recorded():
+    for profile in ('calltree', 'calltree:exact', 'trace', 'calltree:counts', 'memory'):
+        with Program('attached_unready.c') as program:
+            program.attach('-p', profile)
+            program.step('turn')
+            program.step('turn')
+            calls = shimtest.calls_of(json.loads(program.report('--format', 'json')))
+            expect_equal((calls.get('work'), calls.get('leaf')), (2, 2000), profile)
+            # Its second recording, too.
+            program.detach()
+            program.step('turn')
+            program.attach_again('-p', profile)
+            program.step('turn')
+            program.ends_well(profile)
+            calls = shimtest.calls_of(json.loads(program.report('--format', 'json')))
+            expect_equal((calls.get('work'), calls.get('leaf')), (1, 1000), profile)
+
+
+@test
 def blocks_that_are_older_than_the_attach_are_told():
     with Program('attached_memory.c') as program:
         program.attach('-p', 'memory')
