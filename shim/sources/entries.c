@@ -152,11 +152,6 @@ static enum mark_state state(const struct source_image *image,
 			   thunk_of(image, mark));
 }
 
-static uint8_t end(const struct source_mark *mark)
-{
-	return mark->length;
-}
-
 static bool prepare(const struct source_image *image,
 		    const struct source_mark *mark, unsigned char *code)
 {
@@ -182,7 +177,7 @@ const struct source source_patchable = {
 	.has_thunks = true,
 	.find = find_patchable,
 	.state = state,
-	.end = end,
+	.end = thunk_end,
 	.prepare = prepare,
 	.change = change,
 };
@@ -194,7 +189,7 @@ const struct source source_fentry = {
 	.has_thunks = true,
 	.find = find_fentry,
 	.state = state,
-	.end = end,
+	.end = thunk_end,
 	.prepare = prepare,
 	.change = change,
 };

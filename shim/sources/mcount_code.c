@@ -55,21 +55,10 @@ void mcount_put(const struct source_image *image,
 	data->word = (uintptr_t)thunk + PATCHED_MOVED;
 }
 
-static uint8_t end(const struct source_mark *mark)
-{
-	return mark->length;
-}
-
 static bool prepare(const struct source_image *image,
 		    const struct source_mark *mark, unsigned char *code)
 {
-	uintptr_t thunk = thunk_of(image, mark);
-	uintptr_t address = mark_address(image, mark);
-
-	if (!thunk || thunk_data(image, mark)->word == 0)
-		return false;
-	return patched_is_jump(code, address, thunk) ||
-	       (image->is_quiet && patched_jump(code, address, thunk));
+	return thunk_prepare(image, mark, code, image->is_quiet);
 }
 
 const struct source source_mcount = {
@@ -77,7 +66,7 @@ const struct source source_mcount = {
 	.size = ENTRY_SIZE,
 	.has_thunks = true,
 	.state = thunk_state,
-	.end = end,
+	.end = thunk_end,
 	.prepare = prepare,
 	.change = thunk_switch,
 };

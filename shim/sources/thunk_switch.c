@@ -31,6 +31,19 @@ enum mark_state thunk_state(const struct source_image *image,
 	return is_original(code, thunk) ? MARK_OFF : MARK_OTHER;
 }
 
+bool thunk_prepare(const struct source_image *image,
+		   const struct source_mark *mark, unsigned char *code,
+		   bool may_change)
+{
+	uintptr_t thunk = thunk_of(image, mark);
+	uintptr_t address = mark_address(image, mark);
+
+	if (!thunk || thunk_data(image, mark)->word == 0)
+		return false;
+	return patched_is_jump(code, address, thunk) ||
+	       (may_change && patched_jump(code, address, thunk));
+}
+
 void thunk_switch(const struct source_image *image,
 		  const struct source_mark *mark, unsigned char *code, bool on)
 {

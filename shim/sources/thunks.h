@@ -45,7 +45,17 @@ static inline struct thunk_data *thunk_data(const struct source_image *image,
 				   NULL;
 }
 
-/* The functions of struct source for marks that jump to a thunk with a switch. */
+/* The function of struct source for marks whose code is replaced as a whole. */
+static inline uint8_t thunk_end(const struct source_mark *mark)
+{
+	return mark->length;
+}
+
+/* For marks that jump to a thunk with a switch.  thunk_prepare writes the jump if it is not
+ * there and the code may change: @may_change.  The others are functions of struct source. */
+bool thunk_prepare(const struct source_image *image,
+		   const struct source_mark *mark, unsigned char *code,
+		   bool may_change);
 enum mark_state thunk_state(const struct source_image *image,
 			    const struct source_mark *mark,
 			    const unsigned char *code);

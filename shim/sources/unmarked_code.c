@@ -99,21 +99,10 @@ void unmarked_put(const struct source_image *image,
 
 /* --- the marks --- */
 
-static uint8_t end(const struct source_mark *mark)
-{
-	return mark->length;
-}
-
 static bool prepare(const struct source_image *image,
 		    const struct source_mark *mark, unsigned char *code)
 {
-	uintptr_t thunk = thunk_of(image, mark);
-	uintptr_t address = mark_address(image, mark);
-
-	if (!thunk || thunk_data(image, mark)->word == 0)
-		return false;
-	return patched_is_jump(code, address, thunk) ||
-	       (image->is_fresh && patched_jump(code, address, thunk));
+	return thunk_prepare(image, mark, code, image->is_fresh);
 }
 
 const struct source source_unmarked = {
@@ -121,7 +110,7 @@ const struct source source_unmarked = {
 	.size = ENTRY_SIZE,
 	.has_thunks = true,
 	.state = thunk_state,
-	.end = end,
+	.end = thunk_end,
 	.prepare = prepare,
 	.change = thunk_switch,
 };
