@@ -716,20 +716,29 @@ void callspec_renew(void)
 	filter_cache_invalidate_filters();
 }
 
-bool callspec_change(const char *list)
+/* Reads @text into @list, and puts it in the place of @setting; false if it is invalid: both
+ * stay. */
+static bool change(struct list *list, const char **setting, const char *text)
 {
-	struct list before = filter;
+	struct list before = *list;
 	const char *changed;
 
 	ASSERT_LOCKED();
-	/* Another thread may read config.filter, which stays mapped. */
-	filter.memory = NULL;
-	changed = configure(&filter, list);
+	/* Another thread may read the former setting, which stays mapped. */
+	list->memory = NULL;
+	changed = configure(list, text);
 	if (!changed[0]) {
-		filter = before;
+		*list = before;
 		return false;
 	}
-	config.filter = changed;
+	*setting = changed;
+	return true;
+}
+
+bool callspec_change(const char *list)
+{
+	if (!change(&filter, &config.filter, list))
+		return false;
 	callspec_start();
 	filter_cache_invalidate_filters();
 	return true;
@@ -737,17 +746,8 @@ bool callspec_change(const char *list)
 
 bool callspec_change_libcalls(const char *list)
 {
-	struct list before = libcalls;
-	const char *changed;
-
-	ASSERT_LOCKED();
-	libcalls.memory = NULL;
-	changed = configure(&libcalls, list);
-	if (!changed[0]) {
-		libcalls = before;
+	if (!change(&libcalls, &config.libcalls, list))
 		return false;
-	}
-	config.libcalls = changed;
 	NOTIFY(libcalls_changed);
 	return true;
 }
