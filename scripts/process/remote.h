@@ -55,7 +55,7 @@ enum remote_result {
 };
 
 /* The system call that the stopped thread is in, and in which it goes on; *@next: the
- * instruction after it.  False if there is none. */
+ * instruction after it.  False if there is no system call. */
 bool remote_open_call(const struct remote *remote, uint64_t *number,
 		      uint64_t *next);
 

@@ -109,7 +109,8 @@ void job_find(struct job *job)
 
 /* --- whose directory it is --- */
 
-/* 0: the note has this id; -ENOENT: there is none, or it cannot be read. */
+/* 0: the note has this id; -ENOENT: there is no note, or it cannot be
+ * read. */
 static int compare_note(const char *path, const char *id)
 {
 	char text[sizeof(((struct job *)NULL)->id)] = "";

@@ -182,7 +182,8 @@ static void read_link_name(struct search *search, Elf *elf)
 		strcpy(search->link, name);
 }
 
-/* Stores in @path the name of the system's file for the build ID; false if there is none. */
+/* Stores in @path the name of the system's file for the build ID; false: the build ID
+ * has no such name. */
 static bool name_of_build_id(char path[256], const unsigned char *id,
 			     size_t size)
 {
