@@ -22,6 +22,7 @@
 #include "process/core.h"
 #include "process/naming.h"
 #include "process/open_calls.h"
+#include "process/priority.h"
 #include "process/process_memory.h"
 #include "process/stack.h"
 #include "process/stop_copies.h"
@@ -411,7 +412,9 @@ static struct stopped *choose_threads(struct stack_reader *reader,
 		thread->result = STOP_STUCK;
 		memcpy(thread->name, name, sizeof(name));
 		if (!sleeps_in_the_kernel(reader, tids[i], &state))
-			chosen[(*count)++] = (struct stopped){ .tid = tids[i] };
+			chosen[(*count)++] = (struct stopped){
+				.tid = tids[i], .is_running = state == 'R'
+			};
 	}
 	free(tids);
 	return chosen;
@@ -514,9 +517,13 @@ static bool do_round(struct stack_reader *reader, FILE *out,
 {
 	struct round round = { .count = 0 };
 	struct open_calls calls = { .count = 0 };
-	bool is_alive = read_round(reader, &round);
+	struct priority priority;
+	bool is_alive;
 	uint32_t i;
 
+	priority_prefer(&priority);
+	is_alive = read_round(reader, &round);
+	priority_restore(&priority);
 	if (is_alive && !reader->options->is_folded)
 		open_calls_read(&calls, &reader->target);
 	name_round(&reader->memory.space, &round, &calls);

@@ -5,18 +5,21 @@
  * A thread stops when it next gets a processor.  On a busy machine this takes long, so
  * several threads wait for it together; but not more than that, because threads that stop at
  * the same time also wait for each other's copies.
+ *
+ * Where very many threads run, one that goes on takes a processor from those that are yet to
+ * stop: each round takes seconds.  And a copy waits for a lock of the process's mappings, which
+ * a thread may hold that has no processor: for as long.  So all of them are stopped first,
+ * which needs milliseconds, and then copied.
  */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,6 +28,7 @@
 #include "base/memory.h"
 #include "base/seconds.h"
 #include "process/ended_call.h"
+#include "process/priority.h"
 #include "process/stop_copies.h"
 
 /* The bytes to copy of a stack whose mapping is unknown. */
@@ -43,42 +47,24 @@
  * kernel. */
 #define PATIENCE_NS 5000000000u
 
+/* So many threads that run, for a processor, are stopped before the first is copied.  They
+ * are copied when none has stopped for a time, at the latest when another time has passed. */
+#define MANY	  16
+#define GATHER_NS 20000000
+#define HOLD_NS	  100000000
+
 struct stopping {
 	struct process_memory *memory;
 	struct stopped *threads;
 	uint32_t count;
+	bool holds;	      /* copies when all have stopped */
 	uint32_t waiting;     /* the number of threads that have yet to stop */
 	uint64_t free_ns;     /* no thread was stopped at this time */
 	uint64_t progress_ns; /* when a thread stopped last */
 	size_t held;	      /* bytes in copies */
 };
 
-/* --- priority --- */
-
-struct priority {
-	struct sched_param parameters;
-	int policy, nice;
-};
-
-/* Stopped threads wait for this process, so it has to get a processor at once. */
-static void raise_priority(struct priority *before)
-{
-	const struct sched_param least = {
-		.sched_priority = sched_get_priority_min(SCHED_FIFO)
-	};
-
-	before->policy = sched_getscheduler(0);
-	before->nice = getpriority(PRIO_PROCESS, 0);
-	sched_getparam(0, &before->parameters);
-	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &least) < 0)
-		setpriority(PRIO_PROCESS, 0, -20);
-}
-
-static void restore_priority(const struct priority *before)
-{
-	sched_setscheduler(0, before->policy, &before->parameters);
-	setpriority(PRIO_PROCESS, 0, before->nice);
-}
+/* --- time --- */
 
 /* The time that this process has waited for a processor; 0: the kernel does not count
  * it. */
@@ -179,14 +165,23 @@ static void repeat_call(const struct process_memory *memory, pid_t tid,
 	       &registers);
 }
 
-static void copy(struct stopping *stopping, struct stopped *thread, int status)
+/* The thread has stopped, with @status. */
+static void note_stop(struct stopping *stopping, struct stopped *thread,
+		      int status)
+{
+	thread->is_held = true;
+	thread->status = status;
+	thread->since_ns = thread->asked_ns > stopping->free_ns ?
+				   thread->asked_ns :
+				   stopping->free_ns;
+	stopping->progress_ns = ns_of(CLOCK_MONOTONIC);
+}
+
+static void copy(struct stopping *stopping, struct stopped *thread)
 {
 	static unsigned char *bytes;
 	struct iovec registers = { &thread->registers,
 				   sizeof(thread->registers) };
-	uint64_t since = thread->asked_ns > stopping->free_ns ?
-				 thread->asked_ns :
-				 stopping->free_ns;
 
 	if (!bytes)
 		bytes = allocate(1, STACK_COPY_MAX);
@@ -196,19 +191,20 @@ static void copy(struct stopping *stopping, struct stopped *thread, int status)
 		thread->result = STOP_DONE;
 		copy_stack(stopping->memory, thread, bytes);
 		/* With a signal, the call has to end. */
-		if (status >> 16)
+		if (thread->status >> 16)
 			repeat_call(stopping->memory, thread->tid, thread);
 	}
-	resume_thread(thread->tid, status);
+	resume_thread(thread->tid, thread->status);
+	thread->is_held = false;
 	stopping->progress_ns = ns_of(CLOCK_MONOTONIC);
-	thread->stopped_ns = stopping->progress_ns - since;
+	thread->stopped_ns = stopping->progress_ns - thread->since_ns;
 	thread->bytes = allocate(thread->stack_size, 1);
 	if (thread->stack_size)
 		memcpy(thread->bytes, bytes, thread->stack_size);
 	stopping->held += thread->stack_size;
 }
 
-/* Copies the thread if it has stopped. */
+/* Copies the thread if it has stopped, now or later. */
 static void look_at(struct stopping *stopping, struct stopped *thread)
 {
 	int status;
@@ -217,9 +213,11 @@ static void look_at(struct stopping *stopping, struct stopped *thread)
 	if (got == 0)
 		return;
 	if (got > 0 && WIFSTOPPED(status))
-		copy(stopping, thread, status);
+		note_stop(stopping, thread, status);
 	else
 		thread->result = STOP_GONE;
+	if (thread->is_held && !stopping->holds)
+		copy(stopping, thread);
 	thread->is_over = true;
 	stopping->waiting -= thread->asked_ns > 0;
 }
@@ -300,6 +298,68 @@ static void find_ended(struct stopping *stopping, uint32_t asked)
 			look_at(stopping, &stopping->threads[i]);
 }
 
+/* Lets a thread go on that is to be asked again. */
+static void put_off(struct stopped *thread)
+{
+	resume_thread(thread->tid, thread->status);
+	*thread = (struct stopped){ .tid = thread->tid,
+				    .is_running = thread->is_running };
+}
+
+/* Copies those that are held.  Returns the number of the first threads that are not put off
+ * for want of memory. */
+static uint32_t copy_held(struct stopping *stopping, uint32_t asked)
+{
+	uint32_t i, done = asked;
+
+	stopping->holds = false;
+	for (i = 0; i < asked; i++) {
+		struct stopped *thread = &stopping->threads[i];
+
+		if (!thread->is_held)
+			continue;
+		if (stopping->held < HELD_MAX) {
+			copy(stopping, thread);
+			continue;
+		}
+		put_off(thread);
+		if (done == asked)
+			done = i;
+	}
+	return done;
+}
+
+/* Stops all, and copies those that stop soon.  Returns the number of threads that are asked,
+ * and not put off. */
+static uint32_t hold_and_copy(struct stopping *stopping,
+			      const sigset_t *signals)
+{
+	uint64_t begin = ns_of(CLOCK_MONOTONIC), now;
+	uint32_t i;
+
+	for (i = 0; i < stopping->count; i++)
+		ask_to_stop(stopping, &stopping->threads[i]);
+	copy_stopped(stopping);
+	for (now = begin; stopping->waiting && now < begin + HOLD_NS &&
+			  now < stopping->progress_ns + GATHER_NS;
+	     now = ns_of(CLOCK_MONOTONIC)) {
+		wait_for_a_stop(stopping, signals, GATHER_NS);
+		copy_stopped(stopping);
+	}
+	return copy_held(stopping, stopping->count);
+}
+
+/* Whether so many run that none is to go on before all have stopped. */
+static bool run_many(const struct stopping *stopping)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t i, running = 0;
+
+	for (i = 0; i < stopping->count; i++)
+		running += stopping->threads[i].is_running;
+	return processors > 0 && running > MANY * (uint32_t)processors;
+}
+
 /* Returns the number of threads that were asked. */
 static uint32_t stop_and_copy(struct stopping *stopping,
 			      const sigset_t *signals)
@@ -309,6 +369,12 @@ static uint32_t stop_and_copy(struct stopping *stopping,
 	bool goes_on = true;
 
 	stopping->progress_ns = ns_of(CLOCK_MONOTONIC);
+	stopping->holds = run_many(stopping);
+	if (stopping->holds) {
+		asked = hold_and_copy(stopping, signals);
+		if (asked < stopping->count)
+			return asked;
+	}
 	while (goes_on) {
 		while (asked < stopping->count &&
 		       stopping->waiting < together &&
@@ -347,9 +413,9 @@ uint32_t stop_copies(struct process_memory *memory, struct stopped *threads,
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	raise_priority(&priority);
+	priority_raise(&priority);
 	asked = stop_and_copy(&stopping, &signals);
-	restore_priority(&priority);
+	priority_restore(&priority);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	for (i = 0; i < asked; i++)
 		if (!threads[i].is_over)

@@ -18,6 +18,7 @@
 /* A thread at one moment. */
 struct stopped {
 	pid_t tid;
+	bool is_running; /* when it was chosen, not asleep */
 	enum stop_result result;
 	int error; /* errno, with STOP_REFUSED */
 	struct user_regs_struct registers;
@@ -27,7 +28,10 @@ struct stopped {
 	uint64_t stopped_ns;  /* no longer than this the thread was stopped */
 	/* of stop_copies.c */
 	uint64_t asked_ns; /* when it was asked to stop; 0: not yet */
-	bool is_over;	   /* it goes on, or has ended */
+	uint64_t since_ns; /* it was not stopped before */
+	int status;	   /* of its stop */
+	bool is_held;	   /* it is stopped, and not yet copied */
+	bool is_over;	   /* it goes on, or is held, or has ended */
 };
 
 /*

@@ -1,7 +1,8 @@
 /*
  * Threads in known functions: stack.py compares their stacks.  The first word is the
- * number of threads; then what they do: "sleep" (default), "spin", "handler" (one waits in
- * a signal handler on a stack of its own), "deep" (a recursion of 20,000).
+ * number of threads; then what they do: "sleep" (default), "spin", "wide" (spin below a frame
+ * of 900 KiB), "handler" (one waits in a signal handler on a stack of its own), "deep" (a
+ * recursion of 20,000).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -24,7 +25,7 @@ __attribute__((noinline)) static void report_ready(void)
 __attribute__((noinline)) static void rest(void)
 {
 	report_ready();
-	if (strcmp(what, "spin") == 0)
+	if (strcmp(what, "spin") == 0 || strcmp(what, "wide") == 0)
 		for (;;)
 			sink++;
 	for (;;)
@@ -55,6 +56,16 @@ __attribute__((noinline)) static void deep(int depth)
 	sink += (unsigned char)room[depth % 64];
 }
 
+__attribute__((noinline)) static void wide(void)
+{
+	char room[900 << 10];
+
+	memset(room, 1, sizeof(room));
+	__asm__ volatile("" : : "r"(room) : "memory");
+	inner();
+	sink += (unsigned char)room[sink % sizeof(room)];
+}
+
 static void handle(int number)
 {
 	(void)number;
@@ -79,6 +90,8 @@ __attribute__((noinline)) static void outer(void)
 		wait_in_handler();
 	else if (strcmp(what, "deep") == 0)
 		deep(20000);
+	else if (strcmp(what, "wide") == 0)
+		wide();
 	else
 		inner();
 	sink++;

@@ -29,7 +29,7 @@ class Program:
              kind], stdout=subprocess.PIPE, **more)
         self.pid = self.process.pid
         expect_equal(self.process.stdout.readline(), b'ready\n', kind)
-        while kind != 'spin' and not self.sleeps():
+        while kind not in ('spin', 'wide') and not self.sleeps():
             time.sleep(0.001)
 
     def sleeps(self):
@@ -387,6 +387,24 @@ def threads_wait_together_for_the_processor_on_which_they_stop():
             stack(program.pid, preexec_fn=lambda: os.sched_setaffinity(0, cpus[1:]))
             more.append(statistics.median(preemptions(program.pid)) - before)
     expect(min(more) < 35, more)
+
+
+# So many threads are stopped before the first is copied.  The copies of the wide ones need more
+# memory than profrun takes at a time.
+@test
+def very_many_threads_that_run_have_all_their_frames():
+    count = min(40 * os.cpu_count(), 640)
+    for kind, callers in (('spin', ['thread']), ('wide', ['wide', 'outer', 'thread'])):
+        with Program(count, kind) as program:
+            found = frames(stack(program.pid))
+            # They run on: all have a stack again.
+            again = frames(stack(program.pid))
+        expect_equal((len(found), sorted(found)), (count + 1, sorted(again)), kind)
+        for tid, calls in list(found.items()) + list(again.items()):
+            names = [name for name, _, _ in calls]
+            expect(tid == program.pid or
+                   names[:3] == ['rest', 'inlined', 'inner'] and
+                   all(name in names for name in callers), (kind, names))
 
 
 @test
