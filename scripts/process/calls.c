@@ -70,7 +70,6 @@ void attach_finish(struct attach *attach)
 	uint64_t stack = attach->stack;
 
 	attach->stack = 0;
-	others_release(&attach->others, attach->target.pid);
 	if (stack)
 		call(attach, "munmap", stack, attach->stack_size, 0, 0, 0);
 	remote_write(&attach->remote, attach->errno_at, &attach->thread_errno,

@@ -6,10 +6,8 @@
  * each of them.  So those that wait in the queue are stopped until the fork that holds the
  * lock has ended; then the lock is free.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/memory.h"
@@ -54,24 +52,6 @@ static bool is_taken(const struct attach *attach)
 	       word != 0;
 }
 
-/* Whether the thread sleeps until the lock is free. */
-static bool awaits(const struct attach *attach, pid_t tid)
-{
-	unsigned long long word = 0;
-	char path[64];
-	long number = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall",
-		 (int)attach->target.pid, (int)tid);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%ld %llx", &number, &word) != 2)
-		number = -1;
-	if (file)
-		fclose(file);
-	return number == SYS_futex && word == attach->fork_lock;
-}
-
 static void stop_queue(struct attach *attach)
 {
 	uint32_t count, i;
@@ -80,7 +60,8 @@ static void stop_queue(struct attach *attach)
 	for (i = 0; threads && i < count; i++)
 		if (threads[i] != attach->remote.tid &&
 		    !others_have(&attach->queue, threads[i]) &&
-		    awaits(attach, threads[i]))
+		    attach_awaited_futex(attach, threads[i]) ==
+			    attach->fork_lock)
 			others_add(&attach->queue, threads[i]);
 	free(threads);
 	others_stop(&attach->queue);
@@ -92,10 +73,12 @@ void attach_await_forks(struct attach *attach)
 	uint64_t now = ns_of(CLOCK_MONOTONIC), until = now + attach->wait_ns;
 	uint64_t next = now;
 
-	/* One of the others that are stopped may hold it. */
-	if (is_taken(attach))
-		others_release(&attach->others, attach->target.pid);
 	while (is_taken(attach)) {
+		bool have_way = attach_make_way(attach, attach->fork_lock);
+
+		/* One of the others that are stopped may hold it. */
+		if (!have_way)
+			others_release(&attach->others, attach->target.pid);
 		now = ns_of(CLOCK_MONOTONIC);
 		if (now > until) {
 			attach_finish(attach);
@@ -105,7 +88,7 @@ void attach_await_forks(struct attach *attach)
 			    (int)attach->target.pid, attach->target.name,
 			    (double)attach->wait_ns * 1e-9);
 		}
-		if (now >= next) {
+		if (!have_way && now >= next) {
 			stop_queue(attach);
 			next = ns_of(CLOCK_MONOTONIC) + QUEUE_NS;
 		}

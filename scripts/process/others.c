@@ -159,10 +159,8 @@ static void let_go(const struct other *other, pid_t pid)
 	ptrace(PTRACE_DETACH, other->tid, 0, (void *)(intptr_t)number);
 }
 
-void others_release_some(struct others *others, pid_t pid,
-			 bool (*holds_lock)(uint64_t instruction,
-					    void *argument),
-			 void *argument)
+void others_release_some(struct others *others, pid_t pid, bool again,
+			 others_choice *choice, void *argument)
 {
 	struct user_regs_struct now;
 	struct iovec registers = { &now, sizeof(now) };
@@ -171,13 +169,14 @@ void others_release_some(struct others *others, pid_t pid,
 	look(others);
 	while (i < others->count) {
 		struct other *other = &others->list[i];
-		bool is_new = other->is_stopped && !other->was_examined;
+		bool is_new = other->is_stopped &&
+			      (again || !other->was_examined);
 
 		other->was_examined |= is_new;
 		if (is_new &&
 		    ptrace(PTRACE_GETREGSET, other->tid,
 			   (void *)(intptr_t)NT_PRSTATUS, &registers) == 0 &&
-		    holds_lock(now.rip, argument)) {
+		    choice(other->tid, &now, argument)) {
 			let_go(other, pid);
 			drop(others, i);
 		} else {

@@ -1,7 +1,7 @@
 /*
  * Stops the threads of a process that run, while one thread makes the calls of an attach.
  * They would take the processors from it: among 500 threads that run, a thread gets one
- * every half second.  Threads that sleep go on.
+ * every half second.
  */
 #ifndef PROCESS_OTHERS_H
 #define PROCESS_OTHERS_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/user.h>
 
 struct other;
 
@@ -37,11 +38,13 @@ bool others_have(const struct others *others, pid_t tid);
 bool others_await(struct others *others, pid_t tid);
 /* The caller lets @tid go on. */
 void others_remove(struct others *others, pid_t tid);
-/* Lets those go on whose instruction @holds_lock says to be in code that may hold a lock. */
-void others_release_some(struct others *others, pid_t pid,
-			 bool (*holds_lock)(uint64_t instruction,
-					    void *argument),
-			 void *argument);
+/* Whether a stopped thread, which has these registers, shall go on. */
+typedef bool others_choice(pid_t tid, const struct user_regs_struct *now,
+			   void *argument);
+/* Lets those go on that @choice chooses: of those that have stopped since the last time, or
+ * of all if @again. */
+void others_release_some(struct others *others, pid_t pid, bool again,
+			 others_choice *choice, void *argument);
 /* Lets all that are stopped go on. */
 void others_release(struct others *others, pid_t pid);
 /* Does the same, also with those that were not waited for, and empties the list. */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "process/others.h"
+#include "process/priority.h"
 #include "process/process_memory.h"
 #include "process/remote.h"
 #include "process/safe.h"
@@ -33,13 +34,22 @@ struct attach {
 	uint64_t stack, stack_size; /* mapped in the process; 0: not yet */
 	uint64_t errno_at;	    /* errno of the stopped thread */
 	int thread_errno;	    /* its value at the stop */
+	struct priority priority;   /* of this profrun, before attach_stop() */
 	uint64_t since;		    /* the thread was asked to stop */
 	uint64_t stopped_ns;	    /* the time of that thread */
 	unsigned stopped_threads;   /* the most of the others at a time */
-	uint64_t
-		sleeps_since; /* it makes a call, and fell asleep; 0: it runs */
-	uint64_t runs_since;  /* it runs beside others; 0: they are stopped */
-	bool has_shared;      /* the others were stopped long enough */
+	/* Of the call that the thread makes: */
+	uint64_t sleeps_since; /* it fell asleep; 0: it runs */
+	uint64_t runs_since;   /* it runs beside others; 0: they are stopped */
+	bool has_shared;       /* the others were stopped long enough */
+	uint64_t stopped_before; /* and how long at the end of a rest */
+	uint64_t rest_ends;	 /* then they may be stopped again */
+	/* Of processes with very many threads: */
+	bool has_many, is_crowded; /* is one; and its threads run */
+	uint64_t awaited;	   /* a lock that is wanted; 0: unknown */
+	pid_t holder;		   /* the thread that has it; 0: unknown */
+	uint64_t turn_ends; /* then those are stopped again that were let go */
+	unsigned turns;	    /* for that lock; each is twice as long */
 };
 
 /* --- admit.c: the process, and why it is refused --- */
@@ -62,10 +72,37 @@ bool attach_is_same_program(const struct attach *attach);
 
 /* Stops a thread at a safe place. */
 void attach_stop(struct attach *attach);
-/* A call begins: the others run, until it takes long. */
-void attach_share(struct attach *attach);
 /* Lets all threads go on. */
 void attach_release(struct attach *attach);
+
+/* --- compete.c: the other threads --- */
+
+/* A thread and its state when the search began, of /proc. */
+struct attach_thread {
+	pid_t tid;
+	char state;
+};
+
+/* The caller frees the list. */
+struct attach_thread *attach_list_threads(const struct attach *attach,
+					  uint32_t *count);
+/* Notes whether there are very many threads, and whether these run. */
+void attach_count_running(struct attach *attach,
+			  const struct attach_thread *list, uint32_t count);
+/* Stops those that run. */
+void attach_stop_running(struct attach *attach,
+			 const struct attach_thread *list, uint32_t count);
+/* Stops all but the one that makes the calls. */
+void attach_stop_all(struct attach *attach);
+/* The futex for which a thread sleeps; 0: for none. */
+uint64_t attach_awaited_futex(const struct attach *attach, pid_t tid);
+/* From now on, calls look after the others. */
+void attach_compete(struct attach *attach);
+/* A call begins: the others run, until it takes long.  Very many stop. */
+void attach_share(struct attach *attach);
+/* Lets those of the others go on that may hold @lock, and do not wait for it; of very many, for
+ * a moment.  False if they are not very many, or were stopped long enough. */
+bool attach_make_way(struct attach *attach, uint64_t lock);
 
 /* --- calls.c: on the stopped thread --- */
 
