@@ -239,6 +239,44 @@ static bool leave_without_table(struct unwinder *unwinder,
 	return true;
 }
 
+/*
+ * At the end of libc's longjmp(), the frame is where the jump buffer is, and a rule for the
+ * stack pointer says which register has it.  libunwind knows the rule but takes the frame.
+ * If the step from the innermost frame had such a rule, stores the registers of the caller.
+ */
+static bool follow_stack_pointer(unw_cursor_t *cursor,
+				 struct user_regs_struct *registers)
+{
+	const struct user_regs_struct before = *registers;
+	const struct unwinder unwinder = { .registers = &before };
+	const struct {
+		unw_regnum_t number;
+		unsigned long long *value;
+	} kept[] = {
+		{ UNW_X86_64_RBX, &registers->rbx },
+		{ UNW_X86_64_RBP, &registers->rbp },
+		{ UNW_X86_64_R12, &registers->r12 },
+		{ UNW_X86_64_R13, &registers->r13 },
+		{ UNW_X86_64_R14, &registers->r14 },
+		{ UNW_X86_64_R15, &registers->r15 },
+		{ UNW_X86_64_RIP, &registers->rip },
+	};
+	unw_save_loc_t place;
+	unw_word_t value;
+	size_t i;
+
+	if (unw_get_save_loc(cursor, UNW_X86_64_RSP, &place) != 0 ||
+	    place.type != UNW_SLT_REG || place.u.regnum == UNW_X86_64_RSP ||
+	    access_register(NULL, place.u.regnum, &value, 0,
+			    (void *)&unwinder) != 0)
+		return false;
+	registers->rsp = value;
+	for (i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		if (unw_get_reg(cursor, kept[i].number, &value) == 0)
+			*kept[i].value = value;
+	return true;
+}
+
 uint32_t unwinder_frames(struct unwinder *unwinder,
 			 const struct unwind_from *source, uint64_t *addresses)
 {
@@ -273,6 +311,10 @@ uint32_t unwinder_frames(struct unwinder *unwinder,
 		addresses[count] = count == 0 || was_signal ? ip : ip - 1;
 		count++;
 		if (unw_step(&cursor) <= 0)
+			break;
+		if (count == 1 && follow_stack_pointer(&cursor, &registers) &&
+		    unw_init_remote(&cursor, unwinder->libunwind, unwinder) !=
+			    0)
 			break;
 	}
 	return count;

@@ -188,6 +188,36 @@ int main(void) { return outer(1) + 1; }
         expect_equal(names[:4], ['bare', 'calls', 'outer', 'main'], names)
 
 
+# So does the end of libc's longjmp(): the frame is where the jump buffer is, and the stack pointer
+# is in a register.
+@test
+def the_stack_pointer_of_a_caller_may_be_in_a_register():
+    source = os.path.join(new_directory('jumping'), 'jumping.c')
+    with open(source, 'w') as file:
+        file.write('''
+extern long jumping(void *buffer);
+__asm__(".globl jumping\\n.type jumping, @function\\n"
+	"jumping: .cfi_startproc\\nmov (%rsp), %rdx\\nlea 8(%rsp), %r8\\nmov %rbp, %r9\\n"
+	".cfi_def_cfa %rdi, 0\\n.cfi_register %rsp, %r8\\n.cfi_register %rbp, %r9\\n"
+	".cfi_register %rip, %rdx\\nmov $-16, %rsp\\n1: jmp 1b\\n"
+	".cfi_endproc\\n.size jumping, . - jumping");
+static char buffer[200];
+__attribute__((noinline)) long calls(long n) { return jumping(buffer) + n; }
+__attribute__((noinline)) long outer(long n) { return calls(n) + 1; }
+int main(void) { return (int)outer(1) + 1; }
+''')
+    for flags in ['-O2'], ['-O2', '-fno-omit-frame-pointer']:
+        process = subprocess.Popen([compile(source, 'gcc', '-O2', flags, instrument=False)])
+        try:
+            names = []
+            while names[:1] != ['jumping']:
+                names = [name for name, _, _ in frames(stack(process.pid))[process.pid]]
+        finally:
+            process.kill()
+            process.wait()
+        expect_equal(names[:4], ['jumping', 'calls', 'outer', 'main'], names)
+
+
 @test
 def stacks_of_a_core_file_are_those_of_the_process():
     need('gdb')
