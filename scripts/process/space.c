@@ -21,6 +21,17 @@
 #define NOTES_MAX    (64u << 10)
 #define CACHED_PAGES 65536u
 
+/* The name from here of a file that is mapped as @path: where only the root directory of the
+ * process is another one, the kernel has resolved that already. */
+static const char *name_here(const char *root, const char *path)
+{
+	const char *inside = keep_format("%s%s", root, path);
+
+	return root[0] && access(inside, F_OK) != 0 && access(path, F_OK) == 0 ?
+		       keep_text(path, SIZE_MAX) :
+		       inside;
+}
+
 void space_add(struct space *space, uint64_t start, uint64_t end,
 	       uint64_t offset, bool is_writable, const char *path,
 	       const char *root)
@@ -35,9 +46,8 @@ void space_add(struct space *space, uint64_t start, uint64_t end,
 		GROW(space->modules, space->module_count, space->module_room);
 		last = &space->modules[space->module_count++];
 		*last = (struct module){ .start = start };
-		last->object.path = path[0] == '/' ?
-					    keep_format("%s%s", root, path) :
-					    VDSO;
+		last->object.path = path[0] == '/' ? name_here(root, path) :
+						     VDSO;
 		last->name = keep_text(base_name(path), SIZE_MAX);
 	} else if (is_module && last) {
 		/* A file that is mapped only for its data has no header. */

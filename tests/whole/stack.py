@@ -219,6 +219,26 @@ int main(void) { return (int)outer(1) + 1; }
 
 
 @test
+def a_process_with_a_root_directory_of_its_own_has_names():
+    if os.geteuid() != 0:
+        raise Skipped('only root may change it')
+    root = new_directory('root')
+    program = compile('waits_in.c', 'gcc', '-O2',
+                      ['-g', '-pthread', '-static', '-Wl,--eh-frame-hdr'])
+    shutil.copy(program, os.path.join(root, 'program'))
+    with subprocess.Popen(['/program', '1', 'sleep'], stdout=subprocess.PIPE,
+                          preexec_fn=lambda: os.chroot(root)) as process:
+        try:
+            expect_equal(process.stdout.readline(), b'ready\n', 'start')
+            found = frames(stack(process.pid))
+        finally:
+            process.kill()
+    names = [name for name, _, _ in found[max(found)]]
+    expect('outer' in names and 'main' in
+           [name for name, _, _ in found[process.pid]], (names, found[process.pid]))
+
+
+@test
 def stacks_of_a_core_file_are_those_of_the_process():
     need('gdb')
     directory = new_directory('core')
