@@ -1224,8 +1224,11 @@ def cycle_under_load(threads, cycles):
             profrun('attach', program.pid, '--wait', '120s',
                     *([] if number else ['-o', directory]))
             profrun('detach', program.pid, '--wait', '120s')
-            # A thread may be about to close what it has mapped.
-            until(lambda: os.listdir('/proc/%d/fd' % program.pid) == descriptors, number)
+            # One of very many threads may be about to close what it has mapped.
+            if threads > 8:
+                until(lambda: os.listdir('/proc/%d/fd' % program.pid) == descriptors, number)
+            else:
+                expect_equal(os.listdir('/proc/%d/fd' % program.pid), descriptors, number)
         out, _ = program.communicate('end\n', timeout=60)
         expect_equal((out, program.returncode), ('wrong 0\n', 0), 'end')
 

@@ -188,8 +188,7 @@ int main(void) { return outer(1) + 1; }
         expect_equal(names[:4], ['bare', 'calls', 'outer', 'main'], names)
 
 
-# So does the end of libc's longjmp(): the frame is where the jump buffer is, and the stack pointer
-# is in a register.
+# As at the end of libc's longjmp(), where the frame is the jump buffer.
 @test
 def the_stack_pointer_of_a_caller_may_be_in_a_register():
     source = os.path.join(new_directory('jumping'), 'jumping.c')
