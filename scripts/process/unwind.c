@@ -244,22 +244,23 @@ static bool leave_without_table(struct unwinder *unwinder,
  * stack pointer says which register has it.  libunwind knows the rule but takes the frame.
  * If the step from the innermost frame had such a rule, stores the registers of the caller.
  */
-static bool follow_stack_pointer(unw_cursor_t *cursor,
+static bool follow_stack_pointer(struct unwinder *unwinder,
+				 unw_cursor_t *cursor,
 				 struct user_regs_struct *registers)
 {
-	const struct user_regs_struct before = *registers;
-	const struct unwinder unwinder = { .registers = &before };
+	/* The cursor reads the innermost registers until all are known. */
+	struct user_regs_struct caller = *registers;
 	const struct {
 		unw_regnum_t number;
 		unsigned long long *value;
 	} kept[] = {
-		{ UNW_X86_64_RBX, &registers->rbx },
-		{ UNW_X86_64_RBP, &registers->rbp },
-		{ UNW_X86_64_R12, &registers->r12 },
-		{ UNW_X86_64_R13, &registers->r13 },
-		{ UNW_X86_64_R14, &registers->r14 },
-		{ UNW_X86_64_R15, &registers->r15 },
-		{ UNW_X86_64_RIP, &registers->rip },
+		{ UNW_X86_64_RBX, &caller.rbx },
+		{ UNW_X86_64_RBP, &caller.rbp },
+		{ UNW_X86_64_R12, &caller.r12 },
+		{ UNW_X86_64_R13, &caller.r13 },
+		{ UNW_X86_64_R14, &caller.r14 },
+		{ UNW_X86_64_R15, &caller.r15 },
+		{ UNW_X86_64_RIP, &caller.rip },
 	};
 	unw_save_loc_t place;
 	unw_word_t value;
@@ -267,13 +268,13 @@ static bool follow_stack_pointer(unw_cursor_t *cursor,
 
 	if (unw_get_save_loc(cursor, UNW_X86_64_RSP, &place) != 0 ||
 	    place.type != UNW_SLT_REG || place.u.regnum == UNW_X86_64_RSP ||
-	    access_register(NULL, place.u.regnum, &value, 0,
-			    (void *)&unwinder) != 0)
+	    access_register(NULL, place.u.regnum, &value, 0, unwinder) != 0)
 		return false;
-	registers->rsp = value;
+	caller.rsp = value;
 	for (i = 0; i < sizeof(kept) / sizeof(*kept); i++)
 		if (unw_get_reg(cursor, kept[i].number, &value) == 0)
 			*kept[i].value = value;
+	*registers = caller;
 	return true;
 }
 
@@ -312,7 +313,8 @@ uint32_t unwinder_frames(struct unwinder *unwinder,
 		count++;
 		if (unw_step(&cursor) <= 0)
 			break;
-		if (count == 1 && follow_stack_pointer(&cursor, &registers) &&
+		if (count == 1 &&
+		    follow_stack_pointer(unwinder, &cursor, &registers) &&
 		    unw_init_remote(&cursor, unwinder->libunwind, unwinder) !=
 			    0)
 			break;
