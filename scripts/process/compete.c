@@ -14,19 +14,18 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/seconds.h"
 #include "process/steps.h"
+#include "process/stop_wait.h"
 
 /* The thread sleeps in a call: the time after which some of the others go on, or all. */
 #define SLEEP_SOME_NS 200000
 #define SLEEP_ALL_NS  300000000
-#define SLEEP_LONG_NS 5000000 /* of many threads, they compete for a lock */
+#define SLEEP_LONG_NS 5000000 /* very many threads compete for a lock */
 #define COMPETE_NS    2000000 /* they are stopped, or again, if it runs so long */
-#define MANY	      16 /* threads for a processor: each call would take long */
-/* Of many: the time that those have that may hold a lock. */
+/* Where very many run: the time of a thread that may hold a lock. */
 #define TURN_NS 2000000ull
 #define REST_NS 100000000 /* after they were stopped for long */
 /* malloc's arenas but the first begin at a multiple of this size, with their locks. */
@@ -82,19 +81,18 @@ void attach_stop_running(struct attach *attach,
 void attach_count_running(struct attach *attach,
 			  const struct attach_thread *list, uint32_t count)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	uint32_t most = processors < 1 ? count : MANY * (uint32_t)processors;
 	uint32_t i, running = 0;
 
 	for (i = 0; i < count; i++)
 		running += list[i].state == 'R';
-	attach->has_many = count > 2 * most;
+	attach->has_many = stop_are_more(count, 2 * STOP_MANY);
 	/* At a look, most of those may sleep that come and go at a lock. */
-	attach->is_crowded = running > most ||
-			     (attach->has_many && running > processors);
+	attach->is_crowded = stop_are_more(running, STOP_MANY) ||
+			     (attach->has_many && stop_are_more(running, 1));
 }
 
-void attach_stop_all(struct attach *attach)
+/* Stops all but the one that makes the calls. */
+static void stop_all(struct attach *attach)
 {
 	uint32_t count, i;
 	pid_t *threads = target_threads(&attach->target, &count);
@@ -113,7 +111,7 @@ static void stop_others(struct attach *attach)
 	uint32_t count;
 
 	if (attach->is_crowded) {
-		attach_stop_all(attach);
+		stop_all(attach);
 		return;
 	}
 	list = attach_list_threads(attach, &count);
@@ -229,7 +227,7 @@ bool attach_make_way(struct attach *attach, uint64_t lock)
 	if (is_new)
 		attach->turns = 0;
 	if (attach->is_crowded && (is_new || now > attach->turn_ends)) {
-		attach_stop_all(attach);
+		stop_all(attach);
 		attach->turn_ends = ns_of(CLOCK_MONOTONIC) +
 				    (TURN_NS << attach->turns++);
 		is_new = true;
@@ -243,7 +241,7 @@ bool attach_make_way(struct attach *attach, uint64_t lock)
 	attach->holder = wanted.holder;
 	others_release_some(&attach->others, attach->target.pid, is_new,
 			    may_hold_lock, &wanted);
-	return attach->is_crowded;
+	return true;
 }
 
 /* The thread sleeps: one of the others may have what it waits for. */
@@ -306,7 +304,7 @@ void attach_compete(struct attach *attach)
 void attach_share(struct attach *attach)
 {
 	if (attach->is_crowded && !have_waited(attach))
-		attach_stop_all(attach);
+		stop_all(attach);
 	attach->runs_since = ns_of(CLOCK_MONOTONIC);
 	attach->sleeps_since = 0;
 }

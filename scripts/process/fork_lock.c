@@ -4,7 +4,7 @@
  * A fork holds it, and shim takes it to register its functions.  Where many threads fork all
  * the time, they queue for it, and a thread that joins the queue waits for a fork of
  * each of them.  So those that wait in the queue are stopped until the fork that holds the
- * lock has ended; then the lock is free.
+ * lock has ended; then the lock is free.  Where very many threads run, all are stopped.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,8 @@ void attach_await_forks(struct attach *attach)
 	uint64_t next = now;
 
 	while (is_taken(attach)) {
-		bool have_way = attach_make_way(attach, attach->fork_lock);
+		bool have_way = attach->is_crowded &&
+				attach_make_way(attach, attach->fork_lock);
 
 		/* One of the others that are stopped may hold it. */
 		if (!have_way)

@@ -45,9 +45,10 @@ struct attach {
 	uint64_t stopped_before; /* and how long at the end of a rest */
 	uint64_t rest_ends;	 /* then they may be stopped again */
 	/* Of processes with very many threads: */
-	bool has_many, is_crowded; /* is one; and its threads run */
-	uint64_t awaited;	   /* a lock that is wanted; 0: unknown */
-	pid_t holder;		   /* the thread that has it; 0: unknown */
+	bool has_many;	 /* the process has them */
+	bool is_crowded; /* more of its threads run than there are processors */
+	uint64_t awaited;   /* a lock that is wanted; 0: unknown */
+	pid_t holder;	    /* the thread that has it; 0: unknown */
 	uint64_t turn_ends; /* then those are stopped again that were let go */
 	unsigned turns;	    /* for that lock; each is twice as long */
 };
@@ -92,8 +93,6 @@ void attach_count_running(struct attach *attach,
 /* Stops those that run. */
 void attach_stop_running(struct attach *attach,
 			 const struct attach_thread *list, uint32_t count);
-/* Stops all but the one that makes the calls. */
-void attach_stop_all(struct attach *attach);
 /* The futex for which a thread sleeps; 0: for none. */
 uint64_t attach_awaited_futex(const struct attach *attach, pid_t tid);
 /* From now on, calls look after the others. */
@@ -101,7 +100,7 @@ void attach_compete(struct attach *attach);
 /* A call begins: the others run, until it takes long.  Very many stop. */
 void attach_share(struct attach *attach);
 /* Lets those of the others go on that may hold @lock, and do not wait for it; of very many, for
- * a moment.  False if they are not very many, or were stopped long enough. */
+ * a moment.  False if they were stopped long enough, and all go on. */
 bool attach_make_way(struct attach *attach, uint64_t lock);
 
 /* --- calls.c: on the stopped thread --- */

@@ -36,7 +36,7 @@
 #define COPY_STEP	 4096u
 
 /* No more threads are asked to stop while there are copies of this size. */
-#define HELD_MAX (64u << 20)
+#define COPIED_MAX (64u << 20)
 
 /* So many threads are asked to stop at first, and then again when none stops within this
  * time. */
@@ -47,9 +47,8 @@
  * kernel. */
 #define PATIENCE_NS 5000000000u
 
-/* So many threads that run, for a processor, are stopped before the first is copied.  They
- * are copied when none has stopped for a time, at the latest when another time has passed. */
-#define MANY	  16
+/* Threads that are stopped together are copied when none has stopped for GATHER_NS, at the
+ * latest after HOLD_NS. */
 #define GATHER_NS 20000000
 #define HOLD_NS	  100000000
 
@@ -61,7 +60,7 @@ struct stopping {
 	uint32_t waiting;     /* the number of threads that have yet to stop */
 	uint64_t free_ns;     /* no thread was stopped at this time */
 	uint64_t progress_ns; /* when a thread stopped last */
-	size_t held;	      /* bytes in copies */
+	size_t copied;	      /* bytes in copies */
 };
 
 /* --- time --- */
@@ -201,7 +200,7 @@ static void copy(struct stopping *stopping, struct stopped *thread)
 	thread->bytes = allocate(thread->stack_size, 1);
 	if (thread->stack_size)
 		memcpy(thread->bytes, bytes, thread->stack_size);
-	stopping->held += thread->stack_size;
+	stopping->copied += thread->stack_size;
 }
 
 /* Copies the thread if it has stopped, now or later. */
@@ -246,8 +245,8 @@ static int compare_tids(const void *left, const void *right)
 	return (a->tid > b->tid) - (a->tid < b->tid);
 }
 
-/* Copies the threads that have stopped. */
-static void copy_stopped(struct stopping *stopping)
+/* Copies the threads that have stopped, now or later. */
+static void take_stopped(struct stopping *stopping)
 {
 	struct stopped key = { .tid = 0 }, *thread;
 	siginfo_t info;
@@ -318,7 +317,7 @@ static uint32_t copy_held(struct stopping *stopping, uint32_t asked)
 
 		if (!thread->is_held)
 			continue;
-		if (stopping->held < HELD_MAX) {
+		if (stopping->copied < COPIED_MAX) {
 			copy(stopping, thread);
 			continue;
 		}
@@ -339,12 +338,12 @@ static uint32_t hold_and_copy(struct stopping *stopping,
 
 	for (i = 0; i < stopping->count; i++)
 		ask_to_stop(stopping, &stopping->threads[i]);
-	copy_stopped(stopping);
+	take_stopped(stopping);
 	for (now = begin; stopping->waiting && now < begin + HOLD_NS &&
 			  now < stopping->progress_ns + GATHER_NS;
 	     now = ns_of(CLOCK_MONOTONIC)) {
 		wait_for_a_stop(stopping, signals, GATHER_NS);
-		copy_stopped(stopping);
+		take_stopped(stopping);
 	}
 	return copy_held(stopping, stopping->count);
 }
@@ -352,12 +351,11 @@ static uint32_t hold_and_copy(struct stopping *stopping,
 /* Whether so many run that none is to go on before all have stopped. */
 static bool run_many(const struct stopping *stopping)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	uint32_t i, running = 0;
 
 	for (i = 0; i < stopping->count; i++)
 		running += stopping->threads[i].is_running;
-	return processors > 0 && running > MANY * (uint32_t)processors;
+	return stop_are_more(running, STOP_MANY);
 }
 
 /* Returns the number of threads that were asked. */
@@ -378,9 +376,9 @@ static uint32_t stop_and_copy(struct stopping *stopping,
 	while (goes_on) {
 		while (asked < stopping->count &&
 		       stopping->waiting < together &&
-		       stopping->held < HELD_MAX) {
+		       stopping->copied < COPIED_MAX) {
 			ask_to_stop(stopping, &stopping->threads[asked++]);
-			copy_stopped(stopping);
+			take_stopped(stopping);
 		}
 		if (!stopping->waiting)
 			return asked;
@@ -388,7 +386,7 @@ static uint32_t stop_and_copy(struct stopping *stopping,
 		wait_for_a_stop(stopping, signals,
 				asked < stopping->count ? TOGETHER_AFTER :
 							  100000000);
-		copy_stopped(stopping);
+		take_stopped(stopping);
 		if (stopping->progress_ns != progress_ns)
 			continue;
 		find_ended(stopping, asked);

@@ -100,9 +100,7 @@ void attach_stop(struct attach *attach)
 		 * need none. */
 		is_stopped = stop_one(attach, list, count, 'S', &reason);
 		attach_count_running(attach, list, count);
-		if (is_stopped && attach->is_crowded) {
-			attach_stop_all(attach);
-		} else if (!is_stopped) {
+		if (!is_stopped) {
 			attach_stop_running(attach, list, count);
 			is_stopped = stop_one(attach, list, count, 'R',
 					      &reason);

@@ -5,12 +5,20 @@
 #include <stddef.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "process/stop_wait.h"
 
 /* The longest wait for a thread to stop.  A thread that takes longer sleeps in the
  * kernel; on a busy machine, other threads may also take long to get a processor. */
 #define PATIENCE_S 5
+
+bool stop_are_more(uint32_t threads, uint32_t most)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors > 0 && threads > most * (uint64_t)processors;
+}
 
 static void wake(int number)
 {
