@@ -91,7 +91,12 @@ static void after_fork_in_child(void)
 	thread_forked();
 	open_before_forked();
 	second_forked();
-	if (profrun_attach_state == SHIM_ATTACH_DETACHED) {
+	/* The parent sets its own state later than it switches the hooks. */
+	if (profrun_attach_state != SHIM_ATTACH_NEVER)
+		profrun_attach_state = record_is_detached() ?
+					       SHIM_ATTACH_DETACHED :
+					       SHIM_ATTACH_RECORDS;
+	if (record_is_detached()) {
 		/* Another attach, to the child, begins a recording of the child's. */
 		record_give_up();
 		sample_forked();

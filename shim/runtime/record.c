@@ -354,6 +354,11 @@ void record_detach(bool begins)
 	record_note_clocks();
 }
 
+bool record_is_detached(void)
+{
+	return is_detached;
+}
+
 void record_note_clocks(void)
 {
 	if (!meta)

@@ -42,8 +42,10 @@ bool record_has_parent(void);
 struct shim_meta *record_meta(void);
 /* Reads the clocks again, for the report; the process ends, or may not read them later. */
 void record_note_clocks(void);
-/* `profrun detach`: the recording has an end, until the next attach.  State lock held. */
+/* `profrun detach`: the recording has an end, until the next attach.  State lock held; in a
+ * forked child, record_is_detached needs no lock. */
 void record_detach(bool begins);
+bool record_is_detached(void);
 /* The process's part of the recording: an absolute path. */
 const char *record_directory(void);
 /* A descriptor of that directory (O_PATH), or -errno. */

@@ -56,8 +56,10 @@ uint32_t shim_thread_id(void)
 
 bool shim_thread_is_alive(uint32_t tid)
 {
+	const struct shim_meta *meta = record_meta();
+
 	/* A vfork child that records is a process with its own id. */
-	return sys_is_alive((int)record_meta()->pid, (int)tid) ||
+	return sys_is_alive(meta ? (int)meta->pid : sys_getpid(), (int)tid) ||
 	       sys_is_alive((int)tid, (int)tid);
 }
 
