@@ -183,8 +183,10 @@ def a_budget_takes_most_hooks_away():
             recorded += process.calls.get('leaf', 0)
             total += truths[process.pid]['leaf']
         return recorded / total
-    expect_equal(share(all_calls), 1, 'share of calls with a budget of 99')
-    expect(share(few) < 0.5, 'share of calls with a budget of 5')
+    # Nearly all of this program's time is own cost, in some windows of ticks more than 99 %.
+    shares = share(all_calls), share(few)
+    expect(shares[0] > 0.2 and shares[1] < 0.1,
+           'shares of calls with budgets of 99 and 5: %g, %g' % shares)
 
 
 @shimtest.test
