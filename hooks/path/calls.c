@@ -103,10 +103,8 @@ static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
 	struct shim_node *node;
 	uint64_t frame;
 
-	if (!tree || tree_hot.shared) {
-		tree = tree_get_alone(sp);
-		tree_add_older(tree, sp, function, 0);
-	}
+	if (!tree || tree_hot.shared)
+		tree = tree_get_for(sp, function, 0);
 	if (!tree_find_place(&at, tree, sp)) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
@@ -180,7 +178,7 @@ static bool lose_quickly(uintptr_t sp)
 		return true;
 	}
 	if (tree->lost_depth == 0 || sp > tree->lost_sp ||
-	    !contains(tree->stack, sp))
+	    !is_on(tree, tree->stack, sp))
 		return false;
 	lose_call(tree, sp);
 	return true;
@@ -196,7 +194,7 @@ static bool leave_lost(uintptr_t sp)
 		return false;
 	if (!tree)
 		return !tree_is_older();
-	if (tree->lost_depth < 2 || !contains(tree->stack, sp))
+	if (tree->lost_depth < 2 || !is_on(tree, tree->stack, sp))
 		return false;
 	tree->lost_depth--;
 	return true;
@@ -220,10 +218,8 @@ static void leave_in_any_state(uint64_t function, const void *site,
 
 	if (tree_hot.shared)
 		tree = tree_of_task(shim_thread_id());
-	else if (!tree && tree_is_older()) {
-		tree = tree_get_alone(sp);
-		tree_add_older(tree, sp, 0, function);
-	}
+	else if (!tree && tree_is_older())
+		tree = tree_get_for(sp, 0, function);
 	if (!tree_find_place(&at, tree, sp))
 		return; /* its enter was lost, and counted */
 	tree = at.tree;

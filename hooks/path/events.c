@@ -96,7 +96,7 @@ static void end_calls_below(struct place *at, uintptr_t sp)
 
 	if (tree->lost_depth && sp > tree->lost_sp)
 		tree->lost_depth = 0;
-	if (!contains(at->stack, sp))
+	if (!is_on(tree, at->stack, sp))
 		switch_stack(at, sp);
 	at->current = tree_drop_stale(at->stack, at->current, sp);
 	publish_place(at);
@@ -191,22 +191,25 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 		switch_stack(&at, sp);
 }
 
-/* Copies the parent's open calls to the child's own tree, which counts 0 calls of them.
- * The nodes belong to the parent, which continues to run: a call that it has left
+/* Copies the parent's open calls of one stack to the child's own tree, which counts 0 calls
+ * of them.  The nodes belong to the parent, which continues to run: a call that it has left
  * meanwhile has frame 0, but was open at the fork. */
-static void copy_open_calls(struct place *at, struct shim_node *innermost)
+static void copy_calls(struct place *at, struct shim_node *innermost,
+		       const struct shim_node *base)
 {
 	struct shim_node **path, *node;
-	uint64_t frame = at->tree->root->frame, parents;
+	uint64_t frame = frame_of(at->stack->high, at->stack->low), parents;
 	size_t depth = 0, size;
 
-	for (node = innermost; !is_root(node); node = parent_of(node))
+	for (node = innermost; node != base && !is_root(node);
+	     node = parent_of(node))
 		depth += !throttled_is_stale(node, at->tree->throttles);
 	size = (depth + 1) * sizeof(*path);
 	path = shim_memory_map(size);
 	if (!path)
 		return;
-	for (node = innermost; !is_root(node); node = parent_of(node))
+	for (node = innermost; node != base && !is_root(node);
+	     node = parent_of(node))
 		if (!throttled_is_stale(node, at->tree->throttles))
 			path[--depth] = node;
 	for (size_t i = 0; path[i]; i++) {
@@ -224,6 +227,28 @@ static void copy_open_calls(struct place *at, struct shim_node *innermost)
 			node_doubt(node);
 	}
 	shim_memory_unmap(path, size);
+}
+
+/* Copies the calls of @from and of the stacks that it interrupted, if it is a signal
+ * handler's. */
+static void copy_open_calls(struct place *at, const struct stack *from,
+			    struct shim_node *innermost)
+{
+	struct stack *to = at->stack;
+
+	if (from->is_signal) {
+		copy_open_calls(at, from->interrupted, from->base);
+		to = &at->tree->signal_stack;
+		to->base = at->stack->current = at->current;
+		to->interrupted = at->stack;
+		at->stack = to;
+	} else {
+		at->tree->root->frame = frame_of(from->high, from->low);
+	}
+	to->low = from->low;
+	to->high = from->high;
+	to->in_doubt = from->in_doubt;
+	copy_calls(at, innermost, from->base);
 }
 
 static void begin_recording(void)
@@ -254,31 +279,24 @@ static void on_forked(struct shim_profiler *profiler)
 	struct place parent, at;
 	bool has_parent = find_own(&parent);
 	struct tree *tree;
-	struct stack stack;
 
 	(void)profiler;
 	tree_hot.shared = 0;
 	tree_drop_hot();
 	begin_recording();
 	CALL_CLIENTS(forked);
-	if (!has_parent)
-		return;
-	stack = *parent.stack;
-	if (!find_or_make_own(&at))
+	if (!has_parent || !find_or_make_own(&at))
 		return;
 	tree = at.tree;
-	tree->main_stack.low = stack.low;
-	tree->main_stack.high = stack.high;
-	tree->root->frame = frame_of(stack.high, stack.low);
 	if (tree->trace)
 		path_writer->copying(tree);
-	copy_open_calls(&at, parent.current);
+	copy_open_calls(&at, parent.stack, parent.current);
+	tree->stack = at.stack;
 	tree->current = at.current;
 	if (tree->trace)
 		path_writer->copied(tree);
 	tree->starts = parent.tree->starts;
 	tree->restarts = parent.tree->restarts;
-	tree->stack->in_doubt = stack.in_doubt;
 	publish_place(&at);
 }
 

@@ -55,22 +55,6 @@ void older_forget_all(void)
 	lists = NULL;
 }
 
-/* Opens @function's call in @tree, unless there is no memory. */
-static struct shim_node *open_older(struct tree *tree, struct shim_node *parent,
-				    uint64_t function, uintptr_t sp,
-				    uint64_t clock)
-{
-	struct shim_node *node = node_make_older(tree, parent, function);
-
-	if (!node)
-		return NULL;
-	open_call(node, frame_of(sp, tree->main_stack.low));
-	node->calls = 0;
-	if (!tree_is_traced && !tree_is_cpu && tree_mode != COUNTS)
-		node->start = clock;
-	return node;
-}
-
 struct before {
 	uint64_t clock; /* of the attach */
 	uint32_t count;
@@ -93,28 +77,48 @@ static bool is_missing(const struct first_event *event,
 	       (before->count == 0 || before->calls[0].function != event->left);
 }
 
-static struct shim_node *open_all(struct tree *tree,
-				  const struct first_event *event,
-				  const struct before *before,
-				  struct older_nodes *list)
+/* Opens @function's call on the stack in use; false without memory. */
+static bool open_older(struct tree *tree, uint64_t function, uintptr_t sp,
+		       uint64_t clock, struct older_nodes *list)
 {
-	struct shim_node *node = tree->current, *next = node;
+	struct shim_node *node = node_make_older(tree, tree->current, function);
 
-	for (uint32_t i = before->count;
-	     next && i-- > is_entered(event, before);)
-		if (contains(&tree->main_stack, before->calls[i].sp)) {
-			next = open_older(tree, node, before->calls[i].function,
-					  before->calls[i].sp, before->clock);
-			if (next)
-				list->nodes[list->count++] = node = next;
-		}
-	if (next && is_missing(event, before)) {
-		next = open_older(tree, node, event->left, event->sp,
-				  before->clock);
-		if (next)
-			list->nodes[list->count++] = node = next;
+	if (!node)
+		return false;
+	open_call(node, frame_of(sp, tree->stack->low));
+	node->calls = 0;
+	if (!tree_is_traced && !tree_is_cpu && tree_mode != COUNTS)
+		node->start = clock;
+	tree->current = list->nodes[list->count++] = node;
+	return true;
+}
+
+/* Opens the calls that are on the stack in use; false without memory. */
+static bool open_on_stack(struct tree *tree, const struct first_event *event,
+			  const struct before *before, struct older_nodes *list)
+{
+	for (uint32_t i = before->count; i-- > is_entered(event, before);)
+		if (is_on(tree, tree->stack, before->calls[i].sp) &&
+		    !open_older(tree, before->calls[i].function,
+				before->calls[i].sp, before->clock, list))
+			return false;
+	return true;
+}
+
+/* Opens all calls, first those on the thread's own stack.  The event may be on the signal
+ * stack of a handler. */
+static void open_all(struct tree *tree, const struct first_event *event,
+		     const struct before *before, struct older_nodes *list)
+{
+	if (!open_on_stack(tree, event, before, list))
+		return;
+	if (!is_on(tree, tree->stack, event->sp)) {
+		tree_switch_stack(tree, event->sp);
+		if (!open_on_stack(tree, event, before, list))
+			return;
 	}
-	return node;
+	if (is_missing(event, before))
+		open_older(tree, event->left, event->sp, before->clock, list);
 }
 
 /* The time since the attach belongs to the innermost call. */
@@ -139,7 +143,7 @@ static void open_in(struct tree *tree, const struct first_event *event,
 		path_writer->copying(tree);
 	else
 		tree->root->start = before->clock;
-	tree->current = open_all(tree, event, before, list);
+	open_all(tree, event, before, list);
 	if (tree->trace)
 		path_writer->copied(tree);
 	tree_publish(tree, tree->stack, tree->current);

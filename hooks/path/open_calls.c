@@ -31,11 +31,11 @@ static bool find_current(struct place_above *at, uintptr_t sp)
 	else if (at->stack->is_signal)
 		at->stack = at->stack->interrupted;
 	at->node = current;
-	while (!contains(at->stack, sp) && at->stack->is_signal) {
+	while (!is_on(tree, at->stack, sp) && at->stack->is_signal) {
 		at->node = at->stack->base;
 		at->stack = at->stack->interrupted;
 	}
-	if (!contains(at->stack, sp)) {
+	if (!is_on(tree, at->stack, sp)) {
 		/* A coroutine in which no call has begun yet. */
 		at->stack = tree_known_stack(tree, sp);
 		if (!at->stack || at->stack->is_signal)

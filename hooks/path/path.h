@@ -118,6 +118,10 @@ struct tree {
 	struct step *steps;	/* owned by strip.c */
 	size_t step_room;
 	uint64_t *counters; /* of throttled.c, or NULL */
+	/* Is in no list; empty if the thread has none. */
+	struct stack signal_stack;
+	/* The value of shim_signal_stack_changes at which its bounds were read. */
+	uint32_t signal_changes;
 };
 
 /* The data of each thread that the fast path reads. */

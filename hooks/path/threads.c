@@ -73,6 +73,8 @@ struct stack *tree_known_stack(struct tree *tree, uintptr_t sp)
 {
 	struct stack *best = NULL;
 
+	if (contains(&tree->signal_stack, sp))
+		return &tree->signal_stack;
 	/* A coroutine's stack may lie in a larger stack, so the smallest stack
 	 * counts. */
 	for (struct stack *stack = tree->stacks; stack; stack = stack->next)
@@ -93,40 +95,86 @@ void tree_give_root(struct tree *tree, struct stack *stack)
 	stack->current = stack->base;
 }
 
+/* The signal handler has ended, by a return or a jump. */
+static void end_handler(struct tree *tree)
+{
+	struct stack *stack = tree->stack;
+
+	if (stack->is_signal && node_is_below(tree->current, stack->base))
+		tree->current = node_unwind(tree->current, stack->base);
+}
+
+static void set_signal_stack(struct tree *tree, uintptr_t low, uintptr_t high)
+{
+	struct stack *stack = &tree->signal_stack;
+
+	low &= ~(uintptr_t)FRAME_FLAGS;
+	if (stack->low == low && stack->high == high)
+		return;
+	if (tree->stack == stack) {
+		end_handler(tree);
+		tree->stack = stack->interrupted;
+	}
+	*stack = (struct stack){ .low = low, .high = high, .is_signal = true };
+}
+
+/* Reads the bounds again if the program may have changed them.  Returns the innermost open
+ * call, as the calls of a handler on the former stack have ended. */
+static COLD struct shim_node *read_signal_stack(struct tree *tree)
+{
+	uint64_t signals;
+	uintptr_t low, high;
+	struct shim_node *current;
+
+	if (tree->closed)
+		return tree_collect(tree);
+	signals = shim_signals_block();
+	tree->signal_changes = __atomic_load_n(&shim_signal_stack_changes,
+					       __ATOMIC_RELAXED);
+	if (!shim_signal_stack(&low, &high))
+		low = high = 0;
+	tree_collect(tree);
+	set_signal_stack(tree, low, high);
+	current = tree->current;
+	shim_signals_restore(signals);
+	return current;
+}
+
 /* The stack that holds @sp.  Adds it if it is unknown. */
 static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 {
 	uintptr_t low = sp & ~4095ul, high = low + 4096;
 	enum shim_stack kind = shim_stack_find(sp, &low, &high);
-	struct stack *stack = tree_known_stack(tree, sp);
+	struct stack *stack;
 
-	if (stack && (kind == SHIM_STACK_THREAD || stack->is_signal))
+	/* The program may have changed the signal stack by a system call of its own. */
+	if (kind == SHIM_STACK_SIGNAL)
+		set_signal_stack(tree, low, high);
+	else if (contains(&tree->signal_stack, sp))
+		set_signal_stack(tree, 0, 0);
+	stack = tree_known_stack(tree, sp);
+	if (stack)
 		return stack;
 	stack = tree_add_stack(tree, low, high);
 	if (!stack)
 		return tree->stack;
-	if (kind == SHIM_STACK_SIGNAL) {
-		stack->is_signal = true;
-	} else {
-		tree_give_root(tree, stack);
-		/* No event announced this stack, so no event will announce that the
-		 * thread leaves it.  From now on every call is checked. */
-		tree->careful = true;
-	}
+	tree_give_root(tree, stack);
+	/* No event announced this stack, so no event will announce that the thread leaves
+	 * it.  From now on every call is checked. */
+	tree->careful = true;
 	return stack;
 }
 
 void tree_switch_stack(struct tree *tree, uintptr_t sp)
 {
-	struct stack *from = tree->stack, *to = tree_known_stack(tree, sp);
+	struct stack *from, *to = tree_known_stack(tree, sp);
 
 	if (!to || to->is_signal)
 		to = find_stack(tree, sp);
+	from = tree->stack;
 	if (to == from)
 		return;
-	/* The signal handler has ended, by a return or a jump. */
-	if (from->is_signal && node_is_below(tree->current, from->base))
-		tree->current = node_unwind(tree->current, from->base);
+	end_handler(tree);
 	if (tree->trace)
 		path_writer->switching(tree, to);
 	from->current = tree->current;
@@ -194,6 +242,21 @@ struct shim_node *tree_collect(struct tree *tree)
 	return current;
 }
 
+/* Stores the bounds of the thread's stack: not a signal stack, unless that cannot be
+ * unwound. */
+static void find_main_stack(struct stack *stack, uintptr_t sp)
+{
+	uintptr_t below;
+
+	*stack = (struct stack){ .low = sp & ~4095ul };
+	stack->high = stack->low + 4096;
+	if (shim_stack_find(sp, &stack->low, &stack->high) ==
+		    SHIM_STACK_SIGNAL &&
+	    shim_stack_interrupted(stack->low, stack->high, &below))
+		shim_stack_find(below, &stack->low, &stack->high);
+	stack->low &= ~(uintptr_t)FRAME_FLAGS;
+}
+
 static bool begin_thread(struct tree *tree, uintptr_t sp)
 {
 	static uint64_t lives;
@@ -206,10 +269,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	cpu_begin_thread(tree);
 	tree->hot = NULL;
 	tree->life = __atomic_add_fetch(&lives, 1, __ATOMIC_RELAXED);
-	*stack = (struct stack){ .low = sp & ~4095ul };
-	stack->high = stack->low + 4096;
-	shim_stack_find(sp, &stack->low, &stack->high);
-	stack->low &= ~(uintptr_t)FRAME_FLAGS;
+	find_main_stack(stack, sp);
 	stack->base = make_root(tree, stack, false);
 	if (!stack->base)
 		return false;
@@ -217,6 +277,8 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	tree->root = (struct shim_thread_node *)stack->base;
 	tree->stack = tree->stacks = stack;
 	tree->current = stack->current;
+	tree->signal_stack = (struct stack){ .is_signal = true };
+	read_signal_stack(tree);
 	tree->careful = tree_hot.no_clock;
 	tree->lost_depth = 0;
 	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
@@ -391,19 +453,12 @@ COLD struct tree *tree_own(void)
 	return tree_hot.shared ? tree_of_task(shim_thread_id()) : tree_hot.tree;
 }
 
-COLD struct tree *tree_get_alone(uintptr_t sp)
+/* Makes the tree of the calling task. */
+static COLD struct tree *make_own(uintptr_t sp)
 {
-	struct tree *tree = tree_own();
-	uint64_t signals;
-	uint32_t tid;
+	uint32_t tid = shim_thread_id();
+	struct tree *tree = NULL;
 
-	if (tree)
-		return tree;
-	tree_hot.no_clock = shim_clock_is_closed();
-	if (tree_hot.retry_clock && now() < tree_hot.retry_clock)
-		return NULL;
-	signals = shim_signals_block();
-	tid = shim_thread_id();
 	tree_hot.cause = SHIM_LOST_FORBIDDEN;
 	if (tid) {
 		tree = reuse_tree(tid, sp);
@@ -419,32 +474,42 @@ COLD struct tree *tree_get_alone(uintptr_t sp)
 	} else {
 		tree_hot.retry_clock = now() + 20000 * tree_long_clock;
 	}
-	shim_signals_restore(signals);
 	return tree;
 }
 
-COLD void tree_add_older(struct tree *tree, uintptr_t sp, uint64_t entered,
-			 uint64_t left)
+static COLD void open_older(struct tree *tree, uintptr_t sp, uint64_t entered,
+			    uint64_t left)
 {
 	const struct first_event event = { sp, entered, left };
+
+	if (tree && !tree_hot.shared && shim_has_open_before())
+		tree_open_older(tree, &event);
+}
+
+COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
+{
+	struct tree *tree = tree_own();
 	uint64_t signals;
 
-	if (!tree || tree_hot.shared || !shim_has_open_before())
-		return;
+	if (tree)
+		return tree;
+	tree_hot.no_clock = shim_clock_is_closed();
+	if (tree_hot.retry_clock && now() < tree_hot.retry_clock)
+		return NULL;
+	/* No signal handler comes between: it would find a tree without the older calls. */
 	signals = shim_signals_block();
-	tree_open_older(tree, &event);
+	tree = tree_own();
+	if (!tree) {
+		tree = make_own(sp);
+		open_older(tree, sp, entered, left);
+	}
 	shim_signals_restore(signals);
+	return tree;
 }
 
 COLD struct tree *tree_get(uintptr_t sp)
 {
-	bool is_first = !tree_hot.tree || tree_is_former();
-	struct tree *tree = tree_get_alone(sp);
-
-	/* Not in a handler that comes before a call's event has added them. */
-	if (is_first)
-		tree_add_older(tree, sp, 0, 0);
-	return tree;
+	return tree_get_for(sp, 0, 0);
 }
 
 /* --- the place of an event --- */
@@ -474,7 +539,7 @@ static inline struct tree *change_stack(struct tree *tree, uintptr_t sp)
 
 	if (detect_sharing(tree)) {
 		tree = tree_get(sp);
-		if (!tree || contains(tree->stack, sp)) {
+		if (!tree || is_on(tree, tree->stack, sp)) {
 			shim_signals_restore(signals);
 			return tree;
 		}
@@ -491,7 +556,7 @@ static COLD bool change_place(struct place *place, uintptr_t sp)
 {
 	struct tree *tree = place->tree;
 
-	for (int i = 0; i < 100 && !contains(place->stack, sp); i++) {
+	for (int i = 0; i < 100 && !is_on(tree, place->stack, sp); i++) {
 		tree = place->tree = change_stack(tree, sp);
 		if (!tree)
 			return false;
@@ -507,8 +572,12 @@ bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
 	if (!tree)
 		return false;
 	place->current = tree_collect(tree);
+	if (UNLIKELY(tree->signal_changes !=
+		     __atomic_load_n(&shim_signal_stack_changes,
+				     __ATOMIC_RELAXED)))
+		place->current = read_signal_stack(tree);
 	place->stack = tree->stack;
-	if (contains(place->stack, sp))
+	if (is_on(tree, place->stack, sp))
 		return true;
 	/* The event is on another stack. */
 	return change_place(place, sp);

@@ -6,8 +6,17 @@
 
 struct stack *tree_add_stack(struct tree *tree, uintptr_t low, uintptr_t high);
 
-/* The smallest known stack that holds @sp, or NULL. */
+/* The known stack that holds @sp, or NULL: the signal stack, or the smallest other one. */
 struct stack *tree_known_stack(struct tree *tree, uintptr_t sp);
+
+/* Whether code with the stack pointer @sp runs on @stack.  The signal stack may lie in
+ * another one, in a variable of a function. */
+static inline bool is_on(const struct tree *tree, const struct stack *stack,
+			 uintptr_t sp)
+{
+	return contains(stack, sp) &&
+	       stack->is_signal == contains(&tree->signal_stack, sp);
+}
 
 /* Gives @stack, which belongs to a coroutine, a separate root. */
 void tree_give_root(struct tree *tree, struct stack *stack);
@@ -41,12 +50,9 @@ void tree_forget_all(void);
 /* Returns the calling task's tree, and makes it if necessary.  NULL if the call is
  * lost. */
 COLD struct tree *tree_get(uintptr_t sp);
-/* The same in two steps, for an event: a call of function @entered begins, a call of
- * function @left ends, or neither (0).  (One function would need more of the stack of a
- * thread's first call.) */
-COLD struct tree *tree_get_alone(uintptr_t sp);
-COLD void tree_add_older(struct tree *tree, uintptr_t sp, uint64_t entered,
-			 uint64_t left);
+/* The same for an event: a call of function @entered begins, a call of function @left ends,
+ * or neither (0). */
+COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left);
 
 /* The tree, stack and innermost call of an event.  They are kept in this copy because a
  * signal handler may change the tree's fields at any moment. */

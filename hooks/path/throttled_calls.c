@@ -476,7 +476,7 @@ static bool is_recorded(uint64_t function, const void *site, uintptr_t sp)
 	const struct shim_node *node = tree_hot.current;
 	const struct stack *stack = tree ? tree->stack : NULL;
 
-	if (stack && !contains(stack, sp))
+	if (stack && !is_on(tree, stack, sp))
 		stack = NULL;
 	if (node == &tree_no_call && tree)
 		node = tree->current;

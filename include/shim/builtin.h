@@ -180,6 +180,23 @@ shim_clock_follow_tick(const volatile uint64_t **all,
 __attribute__((visibility("hidden"))) bool shim_clock_cpu(uint64_t *time);
 
 /*
+ * The signal stack of the calling thread, which need not be in use: its bounds; false if it
+ * has none.  shim_signal_stack_changes counts the calls of sigaltstack() by which any thread
+ * has changed its own.  Async; a system call.
+ */
+extern uint32_t shim_signal_stack_changes __attribute__((visibility("hidden")));
+__attribute__((visibility("hidden"))) bool shim_signal_stack(uintptr_t *low,
+							     uintptr_t *high);
+
+/*
+ * Finds the stack below a signal handler's: stores the stack pointer of the code that was
+ * interrupted, in *@sp.  The calling thread runs on the signal stack [@low, @high).  False
+ * if the handler's stack cannot be unwound.  Takes the lock of the runtime.  Async.
+ */
+__attribute__((visibility("hidden"))) bool
+shim_stack_interrupted(uintptr_t low, uintptr_t high, uintptr_t *sp);
+
+/*
  * After `profrun attach`: the calls that were open before.
  *
  * shim_has_open_before - whether the calling thread ran at the last attach, and has not

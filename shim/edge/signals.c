@@ -19,6 +19,7 @@
 #include "sampling/sample.h"
 
 #include <errno.h>
+#include <shim/builtin.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -551,16 +552,11 @@ long edge_syscall_signals(long number, long a, long b, long c, long d)
 
 /* --- the signal stack, which shim may have set for the thread --- */
 
-EDGE int sigaltstack(const stack_t *stack, stack_t *before)
+static int set_signal_stack(const stack_t *stack, stack_t *before)
 {
 	stack_t old;
 	bool ours;
 
-	FIND(sigaltstack, "sigaltstack");
-	if (!real.sigaltstack) {
-		errno = ENOSYS;
-		return -1;
-	}
 	if (hidden_signals() == 0 || real.sigaltstack(NULL, &old) != 0)
 		return real.sigaltstack(stack, before);
 	ours = sample_is_our_stack(old.ss_sp);
@@ -572,6 +568,22 @@ EDGE int sigaltstack(const stack_t *stack, stack_t *before)
 	if (ours && before)
 		*before = (stack_t){ .ss_flags = SS_DISABLE };
 	return 0;
+}
+
+EDGE int sigaltstack(const stack_t *stack, stack_t *before)
+{
+	int r;
+
+	FIND(sigaltstack, "sigaltstack");
+	if (!real.sigaltstack) {
+		errno = ENOSYS;
+		return -1;
+	}
+	r = set_signal_stack(stack, before);
+	if (stack)
+		__atomic_fetch_add(&shim_signal_stack_changes, 1,
+				   __ATOMIC_RELAXED);
+	return r;
 }
 
 /* Runs in the constructor, because signal handlers may call some of these functions. */

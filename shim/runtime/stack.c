@@ -11,6 +11,7 @@
 
 #include "runtime/thread.h"
 
+#include <shim/builtin.h>
 #include <shim/record.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
@@ -119,6 +120,15 @@ is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 	 * the stack in question. */
 	return sys_signal_stack(low, high, &in_use) == 0 && in_use &&
 	       sp - *low < *high - *low;
+}
+
+uint32_t shim_signal_stack_changes;
+
+bool shim_signal_stack(uintptr_t *low, uintptr_t *high)
+{
+	bool in_use;
+
+	return sys_signal_stack(low, high, &in_use) == 0 && *low < *high;
 }
 
 /* Not inlined, because shim_stack_find may have little stack. */

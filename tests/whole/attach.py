@@ -31,11 +31,11 @@ class Program:
     """A program, when its threads run: attached.c with @count threads."""
 
     def __init__(self, count, kind='busy', flags=HOOKS, family='gcc', path=None, before=(),
-                 **more):
+                 after=(), **more):
         source = count if isinstance(count, str) else 'attached.c'
         path = path or compile(source, family, '-O2', flags)
         self.process = subprocess.Popen(
-            [*before, path, *([] if source == count else [str(count)]), kind],
+            [*before, path, *([] if source == count else [str(count)]), kind, *after],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
         self.pid = self.process.pid
         expect_equal(self.process.stdout.readline(), 'ready\n', kind)
@@ -190,6 +190,37 @@ def calls_that_were_open_have_their_nodes_and_are_callers_of_later_ones():
                     'calltree', 'calltree:exact'):
                 expect(function['total_ns'] > 0.5 * report['duration_ns'] and
                        function['calls'] == 0 and function['mean_ns'] is None, what)
+
+
+@test
+def calls_on_a_signal_stack_are_below_those_that_the_signal_interrupted():
+    serving = 'main;serve;serve'
+    handler = serving + ';on_signal'
+    for when, place, profile in (
+            ('later', [], 'calltree'), ('open', [], 'calltree'), ('later', [], 'trace'),
+            ('open', [], 'trace'), ('later', ['inside'], 'calltree'),
+            ('open', ['inside'], 'calltree:exact'), ('later', ['inside'], 'trace')):
+        what = when, place, profile
+        path = compile('attached_handler.c', 'gcc', '-O2', HOOKS)
+        with Program('attached_handler.c', when, path=path, after=place) as program:
+            program.attach('-p', profile)
+            time.sleep(0.05)
+            program.ends_well(what)
+            report = json.loads(program.report('--format', 'json'))
+            paths = program.paths()
+        wanted = {handler + ';leaf': 1, serving + ';leaf': 1, 'main;leaf': 1}
+        expect_equal(paths, wanted if when == 'open' else {handler: 1, **wanted}, what)
+        expect_equal((report['orphans'], report['unwound']), (0, 0), what)
+        if profile == 'trace':
+            continue
+        functions = {function['name']: function for function in report['functions']}
+        expect_equal({name: function['open_before']
+                      for name, function in functions.items() if function['open_before']},
+                     {'main': 1, 'serve': 2, **({'on_signal': 1} if when == 'open' else {})},
+                     what)
+        expect(functions['main']['total_ns'] > 0.5 * report['duration_ns'], (what, functions))
+        expect_equal(functions['on_signal']['total_ns'] > 0.5 * report['duration_ns'],
+                     when == 'open', (what, functions))
 
 
 @test
