@@ -51,11 +51,11 @@ extern struct shim_attach_call profrun_attach_call
  * Without settings, shim continues the former recording.
  *
  * @settings: strings NAME=VALUE, each with its NUL, then an empty string; the names are
- * those of the variables SHIM_...  shim copies them.  If it has to refuse them, it stores a
- * reason in their place, of up to SHIM_ATTACH_REASON bytes.
+ * those of the variables SHIM_...  shim copies them.  If it fails, it stores the reason in
+ * their place, of up to SHIM_ATTACH_REASON bytes, or an empty string.
  *
  * Returns SHIM_OK; SHIM_E_OUTOFMEMORY; SHIM_E_FAIL if shim records already, or if nothing
- * can be recorded (the file "log" in the recording's directory has the reason);
+ * can be recorded;
  * SHIM_E_INVALIDARG if a profiler of the former recording cannot be ended, or cannot have
  * other options.
  */

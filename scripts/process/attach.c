@@ -189,22 +189,20 @@ static void begin(struct attach *attach, const struct attach_options *options,
 				  attach->stack + ATTACH_STACK_SIZE,
 				  "it records");
 	attach_note_unused(attach);
-	if (result == (int32_t)SHIM_E_INVALIDARG)
+	if (result < 0)
 		remote_read(&attach->remote, attach->stack + ATTACH_STACK_SIZE,
 			    reason, sizeof(reason));
 	attach_finish(attach);
 	free(settings);
 	attach_remove_library(attach);
 	reason[sizeof(reason) - 1] = '\0';
-	if (result < 0 && reason[0])
+	if (result == (int32_t)SHIM_E_INVALIDARG)
 		die("process %d (%s): %s", (int)attach->target.pid,
 		    attach->target.name, reason);
-	if (result < 0) {
-		attach_print_log(attach);
-		die("process %d (%s): nothing is recorded (%#x)",
+	if (result < 0)
+		die("process %d (%s): nothing is recorded: %s",
 		    (int)attach->target.pid, attach->target.name,
-		    (unsigned)result);
-	}
+		    reason[0] ? reason : keep_format("%#x", (unsigned)result));
 	attach_note_unused(NULL);
 }
 

@@ -150,7 +150,7 @@ static void remove_unused(void)
 	if (!unused)
 		return;
 	attach_remove_library(unused);
-	/* attach_print_log() has printed it. */
+	/* shim has told profrun what is in it, too. */
 	unlink(path_here(unused, keep_format("%s/log", unused->directory)));
 	rmdir(path_here(unused, unused->directory));
 }
@@ -163,21 +163,4 @@ void attach_note_unused(const struct attach *attach)
 	if (!is_registered)
 		atexit(remove_unused);
 	is_registered = true;
-}
-
-void attach_print_log(const struct attach *attach)
-{
-	const char *path = path_here(attach,
-				     keep_format("%s/log", attach->directory));
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
-
-	while (file && getline(&line, &size, file) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		warn("%s", line);
-	}
-	free(line);
-	if (file)
-		fclose(file);
 }

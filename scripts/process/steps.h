@@ -142,8 +142,6 @@ void attach_send_library(struct attach *attach, const char *library);
 void attach_remove_library(const struct attach *attach);
 /* The process's name of that library. */
 const char *attach_library(const struct attach *attach);
-/* Warns with what shim has logged. */
-void attach_print_log(const struct attach *attach);
 /* The directory's name for commands that read it from here. */
 const char *attach_name_here(const struct attach *attach);
 /* Until something is recorded in it, the directory is removed at the end; @attach NULL: from

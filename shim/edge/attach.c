@@ -21,6 +21,7 @@
 #include "os/text.h"
 #include "runtime/config.h"
 #include "runtime/events.h"
+#include "runtime/log.h"
 #include "runtime/record.h"
 #include "runtime/state.h"
 #include "sampling/open_before.h"
@@ -199,7 +200,15 @@ static enum shim_result end(void)
 
 EDGE enum shim_result profrun_attach_start(char *settings)
 {
-	return begin(settings);
+	uint32_t since = log_end();
+	enum shim_result result = begin(settings);
+	struct text reason;
+
+	if (result != SHIM_OK && result != SHIM_E_INVALIDARG) {
+		text_init(&reason, settings, SHIM_ATTACH_REASON);
+		log_copy(since, &reason);
+	}
+	return result;
 }
 
 EDGE enum shim_result profrun_attach_stop(void)

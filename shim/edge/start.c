@@ -204,10 +204,12 @@ void edge_start(void)
 /* `profrun attach` opens the library under another name, and starts it afterwards. */
 __attribute__((constructor)) static void load(void)
 {
-	if (lookup_is_opened_as(SHIM_ATTACH_NAME))
+	if (lookup_is_opened_as(SHIM_ATTACH_NAME)) {
 		profrun_attach_state = SHIM_ATTACH_OPENED;
-	else
+		log_be_silent();
+	} else {
 		edge_start();
+	}
 }
 
 __attribute__((destructor)) static void unload(void)

@@ -26,7 +26,7 @@ static uint32_t about_settings_size;
 
 /* The file of standard error at the start.  The program may close descriptor 2. */
 static struct sys_status standard_error;
-static bool is_started;
+static bool is_started, is_silent;
 
 void log_start(void)
 {
@@ -35,6 +35,11 @@ void log_start(void)
 	is_started = true;
 	if (sys_get_status(2, &standard_error) < 0)
 		standard_error = (struct sys_status){ .mode = 0 };
+}
+
+void log_be_silent(void)
+{
+	is_silent = true;
 }
 
 /* Whether descriptor 2 is still the same file, and a write would not wait for a reader. */
@@ -54,7 +59,7 @@ static void print_line(const char *text, uint32_t size)
 	char memory[sizeof(name) + LOG_LINE];
 	struct text line;
 
-	if (!has_standard_error())
+	if (is_silent || !has_standard_error())
 		return;
 	text_init(&line, memory, sizeof(memory));
 	text_add(&line, name);
@@ -238,6 +243,8 @@ void log_give_up(void)
 	size_t size;
 	const char *text = log_waiting(&size);
 
+	if (is_silent)
+		return;
 	if (config.verbose[0] != '1')
 		print_lines(text, (uint32_t)size);
 	waiting_size = 0;

@@ -13,6 +13,8 @@ struct text;
 
 /* Called first: stores the identity of the file of standard error. */
 void log_start(void);
+/* shim came into a running program, so it prints nothing: profrun tells what it has logged. */
+void log_be_silent(void);
 /* Adds one line; %s takes a string.  Async. */
 void log_line(const char *format, ...);
 /* Adds a line "format: reason", where @error is -errno or a reason of trust.h. */
@@ -32,7 +34,8 @@ void log_speak(void);
 void log_to(struct shim_meta *meta);
 /* The lines that wait, each with its newline. */
 const char *log_waiting(size_t *size);
-/* Prints the waiting lines on standard error, because there is no recording. */
+/* Prints the waiting lines on standard error, because there is no recording; a silent log
+ * keeps them. */
 void log_give_up(void);
 /* The text of -errno or of a reason of trust.h. */
 const char *log_reason(int error);

@@ -55,9 +55,9 @@ static PLAIN void limit_memory(unsigned long more)
 		fail("setrlimit");
 }
 
-static PLAIN void limit_descriptors(void)
+static PLAIN void limit_descriptors(rlim_t count)
 {
-	struct rlimit limit = { 3, 3 };
+	struct rlimit limit = { count, count };
 
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		fail("setrlimit");
@@ -86,7 +86,9 @@ static PLAIN void set_limit(const char *name)
 	else if (!strcmp(name, "little memory"))
 		limit_memory(200);
 	else if (!strcmp(name, "descriptors"))
-		limit_descriptors();
+		limit_descriptors(3);
+	else if (!strcmp(name, "one descriptor"))
+		limit_descriptors(4);
 	else if (!strcmp(name, "size"))
 		limit_size();
 }

@@ -1049,17 +1049,18 @@ def limits_of_the_process_are_reasons():
             ('openat', ['--force'], 'cannot open shared object file: Operation not perm'),
             ('mkdirat', ['--force'], 'cannot record into'),
             ('descriptors', [], 'cannot open shared object file: (Too many open|Error 24)'),
+            ('one descriptor', [], 'nothing is recorded: .*: too many open files in this'),
             ('memory', [], 'its mmap fails: Cannot allocate memory'),
             ('little memory', [], 'its dlopen refuses shim: .*failed to map'),
-            ('size', [], 'nothing is recorded')):
-        with Program('attached_limited.c', limit) as program:
+            ('size', [], 'nothing is recorded: .*: the file size limit')):
+        with Program('attached_limited.c', limit, stderr=subprocess.PIPE) as program:
             text = program.attach(*words, status=1)
             expect(re.search(reason, text),
                    (limit, text))
             expect(not os.path.exists(program.directory), limit)
-            out, _ = program.process.communicate('end\n', timeout=60)
-            expect_equal((out.replace('ready\n', ''), program.process.returncode),
-                         ('right\n', 0), limit)
+            out, err = program.process.communicate('end\n', timeout=60)
+            expect_equal((out.replace('ready\n', ''), err, program.process.returncode),
+                         ('right\n', '', 0), limit)
 
 
 def need_root():
