@@ -97,6 +97,25 @@ COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick)
 	return waited;
 }
 
+/* A process that is killed between the two stores has lost time, and invented none. */
+void cpu_leave_stack(struct shim_node *node, const struct shim_node *base)
+{
+	uint64_t start;
+
+	for (; node != base && !is_root(node); node = parent_of(node)) {
+		start = node->start;
+		node->start = 0;
+		if (start != 0 && start < tree_hot.clock)
+			shim_local_add(&node->time, tree_hot.clock - start);
+	}
+}
+
+void cpu_come_back(struct shim_node *node, const struct shim_node *base)
+{
+	for (; node != base && !is_root(node); node = parent_of(node))
+		node->start = tree_hot.clock;
+}
+
 /* Keeps the part below a unit for the next call. */
 void cpu_count_waiting(struct shim_node *node, uint64_t waited)
 {

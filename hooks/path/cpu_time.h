@@ -15,6 +15,14 @@ void cpu_begin_thread(struct tree *tree);
  */
 COLD uint64_t cpu_leave_out_waiting(uint64_t last, uint64_t tick);
 
+/*
+ * The thread leaves a stack and comes back to it: the calls that are open on it, from
+ * @innermost to below @base, get no time meanwhile.  After the last tick.  Signals must be
+ * blocked.
+ */
+void cpu_leave_stack(struct shim_node *innermost, const struct shim_node *base);
+void cpu_come_back(struct shim_node *innermost, const struct shim_node *base);
+
 /* Counts that time for @node, the innermost of these calls, or one that ends. */
 void cpu_count_waiting(struct shim_node *node, uint64_t waited);
 

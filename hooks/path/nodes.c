@@ -354,10 +354,11 @@ COLD void node_choose_clock(struct shim_node *node)
 	}
 }
 
-/* The kernel's tick may be earlier than profrun's last one. */
+/* The kernel's tick may be earlier than profrun's last one.  A call of a coroutine that was
+ * left for another one has no start (cpu_leave_stack). */
 static uint64_t between(uint64_t start, uint64_t end)
 {
-	return end > start ? end - start : 0;
+	return start != 0 && end > start ? end - start : 0;
 }
 
 uint64_t node_duration(struct shim_node *node)

@@ -183,6 +183,10 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp)
 		to->interrupted = from;
 	} else if (!from->is_signal || to->current != from->base) {
 		tree->current = to->current;
+		if (tree_is_cpu && !from->is_signal) {
+			cpu_leave_stack(from->current, from->base);
+			cpu_come_back(to->current, to->base);
+		}
 	}
 	tree->stack = to;
 	if (tree->trace)

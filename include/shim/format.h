@@ -373,7 +373,9 @@ struct shim_node {
 	uint64_t function;
 	uint64_t parent; /* address of the parent's node */
 	uint64_t calls;
-	uint64_t time;	/* of finished calls, children included */
+	/* Of finished calls, children included.  By processor time, also of the open call if
+	 * its coroutine was left for another one; then @start is 0. */
+	uint64_t time;
 	uint64_t start; /* clock when the open call began */
 	/* Not 0: a call is open; the value is the distance of its stack pointer
 	 * from the stack's low end, with flags in bits 0-2.  (The call may have

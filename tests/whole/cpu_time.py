@@ -213,6 +213,23 @@ def calls_are_exact():
 
 
 @test
+def coroutines_get_no_time_while_another_one_runs():
+    command = compile('coroutines_turns.c', 'gcc', '-O1')
+    output, ms = recorded('2000', command=command)
+    own, total = ms_of(output), ms_of(output, 'total_ns')
+    raw = json_of(output)['time_raw_ns'] / 1e6
+    expect(raw < 1.3 * ms, 'raw: %s of %s' % (raw, ms))
+    expect(own['leaf'] > 0.6 * raw and total['yield'] < 0.3 * raw, total)
+    expect(abs(total['body'] - total['compute'] - total['yield']) < 0.2 * raw, total)
+    # By the wall clock, 19 of 20 are suspended.
+    output, ms = recorded('2000', command=command, profile='calltree')
+    own, report = ms_of(output), json_of(output)
+    raw = report['time_raw_ns']
+    expect(raw - report['time_ns'] < 0.3 * raw, 'own cost: %s' % report)
+    expect(own['yield'] * 1e6 > 0.7 * raw, own)
+
+
+@test
 def what_does_not_go_with_it_is_refused():
     for words, why in (
             (['-p', 'calltree:exact,clock=cpu'], 'exact times every call'),

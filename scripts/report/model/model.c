@@ -181,6 +181,7 @@ static uint32_t add_root(struct build *build, const struct entry *entry,
 
 	memcpy(&node, build->file->data + entry->offset, sizeof(node));
 	memcpy(name, node.name, sizeof(node.name));
+	build->has_coroutines |= node.coroutine != 0;
 	tid = (uint32_t)node.function;
 	if (node.coroutine && !name[0] && last != NONE &&
 	    build->model->threads[last].tid == tid)
@@ -197,6 +198,7 @@ static void add_roots(struct build *build)
 	uint32_t i, thread = NONE;
 
 	build->orphan_thread = NONE;
+	build->has_coroutines = false;
 	for (i = 0; i < file->entry_count; i++) {
 		if (file->entries[i].site != NONE)
 			continue;

@@ -212,6 +212,19 @@ static void add_waiting(struct path *path, const struct shim_node *node,
 	path->waited_least = fmax(path->waited_least, tick);
 }
 
+/*
+ * Whether ticks tell the self times of calls.  Ticks are of the time in which the thread runs
+ * a call's stack, and wall-clock times of calls include the time in which another coroutine
+ * runs: what is between the two is not our own cost.
+ */
+static bool has_ticks(const struct build *build)
+{
+	const struct shim_meta *meta = &build->process->meta;
+
+	return build->is_calibrated ||
+	       (meta->has_self && (meta->is_cpu || !build->has_coroutines));
+}
+
 void node_times_add(struct build *build, const struct shim_node *node,
 		    const struct entry *entry, struct path *path,
 		    struct path *parent)
@@ -238,7 +251,7 @@ void node_times_add(struct build *build, const struct shim_node *node,
 	build->model->has_errors |= build->is_calibrated;
 	path->total_raw += time;
 	path->cost += inside;
-	if (meta->has_self || build->is_calibrated) {
+	if (has_ticks(build)) {
 		struct timing timing = {
 			node, path,   parent,  has_exact_parent(build, entry),
 			time, inside, outside, tick

@@ -32,6 +32,7 @@ struct build {
 	struct names threads; /* "process/tid/name" */
 	uint32_t *stack;
 	uint64_t last; /* the last tick of the thread that is being added */
+	bool has_coroutines;	/* a thread of the file has run some */
 	uint32_t orphan_thread; /* thread of the nodes without a root */
 	uint64_t cycles, cycle_offset;
 	uint64_t bad_times, bad_time_offset;
