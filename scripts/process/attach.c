@@ -194,7 +194,7 @@ static void begin(struct attach *attach, const struct attach_options *options,
 			    reason, sizeof(reason));
 	attach_finish(attach);
 	free(settings);
-	attach_remove_library(attach);
+	attach_drop_copy(attach);
 	reason[sizeof(reason) - 1] = '\0';
 	if (result == (int32_t)SHIM_E_INVALIDARG)
 		die("process %d (%s): %s", (int)attach->target.pid,

@@ -137,9 +137,16 @@ void attach_send_library(struct attach *attach, const char *library)
 	close(in);
 }
 
-void attach_remove_library(const struct attach *attach)
+static void remove_library(const struct attach *attach)
 {
 	unlink(path_here(attach, attach_library(attach)));
+}
+
+/* The link stays: gdb asks the loader for the name of each library, and reads the file. */
+void attach_drop_copy(const struct attach *attach)
+{
+	if (attach->root[0])
+		remove_library(attach);
 }
 
 static const struct attach *unused;
@@ -149,7 +156,7 @@ static void remove_unused(void)
 {
 	if (!unused)
 		return;
-	attach_remove_library(unused);
+	remove_library(unused);
 	/* shim has told profrun what is in it, too. */
 	unlink(path_here(unused, keep_format("%s/log", unused->directory)));
 	rmdir(path_here(unused, unused->directory));

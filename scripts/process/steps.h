@@ -137,9 +137,10 @@ void attach_await_forks(struct attach *attach);
 
 /* @output: -o; NULL: a name of its own. */
 void attach_make_directory(struct attach *attach, const char *output);
-/* Provides the library for the process, and removes it when it is loaded. */
+/* Provides the library for the process: by a link, or by a copy, which attach_drop_copy()
+ * removes when it is loaded. */
 void attach_send_library(struct attach *attach, const char *library);
-void attach_remove_library(const struct attach *attach);
+void attach_drop_copy(const struct attach *attach);
 /* The process's name of that library. */
 const char *attach_library(const struct attach *attach);
 /* The directory's name for commands that read it from here. */

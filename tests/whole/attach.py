@@ -1024,6 +1024,21 @@ def a_process_with_a_debugger_is_refused():
 
 
 @test
+def a_debugger_finds_the_library_after_an_attach():
+    need('gdb')
+    with Program(1) as program:
+        program.attach()
+        text = subprocess.run(
+            ['gdb', '-q', '-nx', '-batch', '-p', str(program.pid), '-ex', 'info sharedlibrary',
+             '-ex', 'info symbol profrun_attach_start'],
+            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        expect('profrun_attach_start in section .text' in text.stdout and
+               'Could not load' not in text.stdout + text.stderr, (text.stdout, text.stderr))
+        program.detach()
+        program.ends_well()
+
+
+@test
 def programs_without_glibc_are_refused():
     need('musl-gcc')
     path = os.path.join(new_directory('musl'), 'program')
