@@ -80,6 +80,27 @@ static void say_done(const struct attach *attach, bool is_quiet,
 		human_ns(time, (double)attach->stopped_ns), others);
 }
 
+/* The recording has the names that the process has for its files. */
+static void say_root(const struct attach *attach)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink(attach->root, path, sizeof(path) - 1);
+
+	path[length > 0 ? length : 0] = '\0';
+	/* In another mount namespace the name may be that of another directory. */
+	if (length > 0 && access(path, F_OK) == 0 &&
+	    target_is_same_file(path, attach->root))
+		fprintf(stderr,
+			"profrun: the process has another root directory: "
+			"profrun report --symfs %s\n",
+			path);
+	else
+		fprintf(stderr,
+			"profrun: the process has other mounts: while it runs, "
+			"profrun report --symfs %s\n",
+			attach->root);
+}
+
 /* Whether `profrun ctl` reaches the process. */
 static bool has_control(const struct attach *attach)
 {
@@ -265,6 +286,8 @@ int attach_begin(const struct attach_options *options, int pid,
 	if (!options->is_quiet)
 		fprintf(stderr, "profrun: recording: %s\n",
 			attach_name_here(&attach));
+	if (!options->is_quiet && attach.root[0])
+		say_root(&attach);
 	return 0;
 }
 

@@ -1160,7 +1160,8 @@ def a_process_in_a_root_directory_of_its_own_gets_a_copy_of_the_library():
             raise Skipped('no new mount namespace is allowed')
         with Program(1, before=before) as program:
             if has_proc:
-                program.attach()
+                expect('profrun report --symfs /proc/%d/root' % program.pid in
+                       program.attach(), 'where its files are')
                 time.sleep(0.1)
                 program.detach()
                 expect(program.calls()['leaf'] > 100, 'calls')

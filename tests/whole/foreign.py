@@ -326,6 +326,30 @@ def debug_information_may_be_beside_the_object():
 
 
 @test
+def files_are_looked_for_below_another_root_directory_first():
+    root = new_directory('root')
+    recording, program, debug = stripped(lambda directory, _: os.path.join(
+        directory, '.debug', 'nesting.dbg'))
+    for path in program, debug:
+        os.makedirs(os.path.dirname(root + path), exist_ok=True)
+        shutil.move(path, root + path)
+    # Another program has its name now.
+    shutil.copy('/bin/true', program)
+    expect_equal(names_and_lines(recording)[0], set(), 'by its name')
+    names, said = names_and_lines(recording, '--symfs', root)
+    expect(WANTED <= names and not said, (names, said))
+    # What is not there is where its name says.
+    os.remove(program)
+    shutil.move(root + program, program)
+    shutil.move(root + debug, debug)
+    names, said = names_and_lines(recording, '--symfs', root)
+    expect(WANTED <= names and not said, (names, said))
+    for path, why in (('missing', 'No such file'), (program, 'not a directory')):
+        _, said, _ = report(recording, 'report', '--symfs', path, status=2)
+        expect('--symfs: %s: ' % path in said and why in said, said)
+
+
+@test
 def names_in_dwz_files_are_found():
     """dwz has moved a part of the debug information into another file."""
     if not shutil.which('dwz'):

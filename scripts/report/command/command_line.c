@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/messages.h"
@@ -139,6 +140,7 @@ enum {
 	OPTION_MANGLED,
 	OPTION_RAW,
 	OPTION_SUMS,
+	OPTION_SYMFS,
 	OPTION_DEBUGINFOD,
 	OPTION_VALUE,
 	OPTION_MAX_DEPTH,
@@ -328,6 +330,18 @@ static bool is_of_window(int option)
 	       option == OPTION_MIN_DURATION || option == OPTION_DEPTH_SHOWN;
 }
 
+static void take_symfs(const char *name)
+{
+	char *path = realpath(name, NULL);
+	struct stat info;
+
+	if (!path || stat(path, &info) != 0)
+		die_usage("--symfs: %s: %s", name, strerror(errno));
+	if (!S_ISDIR(info.st_mode))
+		die_usage("--symfs: %s: not a directory", name);
+	object_file_look_below(path);
+}
+
 static void take_option(struct options *options, int option, const char *text)
 {
 	static const char *const sorts[] = { "self",	    "total", "calls",
@@ -409,6 +423,7 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_MEMORY: options->memory = true; break;
 	case OPTION_LOCKS: options->locks = true; break;
 	case OPTION_EXCEPTIONS: options->exceptions = true; break;
+	case OPTION_SYMFS: take_symfs(text); break;
 	case OPTION_DEBUGINFOD: object_file_allow_network(); break;
 	case OPTION_VALUE:
 		options->value = (enum value)choose("value", text, values);

@@ -20,6 +20,7 @@
 #include "names/symbols.h"
 
 static bool network_allowed;
+static const char *root; /* or NULL */
 
 void object_file_allow_network(void)
 {
@@ -29,6 +30,16 @@ void object_file_allow_network(void)
 bool object_file_network_allowed(void)
 {
 	return network_allowed;
+}
+
+void object_file_look_below(const char *directory)
+{
+	root = directory;
+}
+
+const char *object_file_below(const char *path)
+{
+	return root ? keep_format("%s%s", root, path) : NULL;
 }
 
 /* --- files on this machine --- */
@@ -44,14 +55,12 @@ static bool is_elf(int fd)
 
 /* A name that could be a device or a pipe is not opened for reading: opening
  * such a file may have an effect. */
-int object_file_open(const char *path, uint64_t *size)
+static int open_at(const char *path, uint64_t *size)
 {
 	struct stat info;
 	char link[64];
 	int fd, place;
 
-	if (path[0] != '/')
-		return -1;
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -1;
@@ -72,6 +81,17 @@ int object_file_open(const char *path, uint64_t *size)
 		return fd;
 	close(fd);
 	return -1;
+}
+
+int object_file_open(const char *path, uint64_t *size)
+{
+	int fd = -1;
+
+	if (path[0] != '/')
+		return -1;
+	if (root)
+		fd = open_at(object_file_below(path), size);
+	return fd >= 0 ? fd : open_at(path, size);
 }
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"

@@ -133,6 +133,9 @@ static bool try_all(struct search *search, const struct source_places *places,
 	for (i = 0; i < places->count; i++)
 		if (try_map(search, places->text[i]))
 			return true;
+	if (name[0] == '/' && object_file_below(name) &&
+	    try_path(search, object_file_below(name)))
+		return true;
 	if (name[0] == '/' && try_path(search, name))
 		return true;
 	for (i = 0; i < places->count; i++)
