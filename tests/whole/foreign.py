@@ -338,13 +338,25 @@ def files_are_looked_for_below_another_root_directory_first():
     expect_equal(names_and_lines(recording)[0], set(), 'by its name')
     names, said = names_and_lines(recording, '--symfs', root)
     expect(WANTED <= names and not said, (names, said))
-    # What is not there is where its name says.
-    os.remove(program)
-    shutil.move(root + program, program)
-    shutil.move(root + debug, debug)
+    # The program's links are relative to that directory.
+    place = os.path.dirname(program)
+    os.rename(root + place, root + '/other')
+    os.symlink('/other', root + place)
     names, said = names_and_lines(recording, '--symfs', root)
     expect(WANTED <= names and not said, (names, said))
-    for path, why in (('missing', 'No such file'), (program, 'not a directory')):
+    # What is not there, or is another program's, is where its name says.
+    os.remove(program)
+    shutil.move(root + '/other/nesting', program)
+    shutil.move(root + '/other/.debug/nesting.dbg', debug)
+    for is_there in False, True:
+        if is_there:
+            shutil.copy('/bin/true', root + '/other/nesting')
+        names, said = names_and_lines(recording, '--symfs', root)
+        expect(WANTED <= names and not said, (names, said))
+    os.remove(program)
+    _, said = names_and_lines(recording, '--symfs', root)
+    expect(root + '/other/nesting: not the file that was recorded' in said, said)
+    for path, why in (('missing', 'No such file'), ('/bin/true', 'Not a directory')):
         _, said, _ = report(recording, 'report', '--symfs', path, status=2)
         expect('--symfs: %s: ' % path in said and why in said, said)
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/messages.h"
@@ -330,18 +329,6 @@ static bool is_of_window(int option)
 	       option == OPTION_MIN_DURATION || option == OPTION_DEPTH_SHOWN;
 }
 
-static void take_symfs(const char *name)
-{
-	char *path = realpath(name, NULL);
-	struct stat info;
-
-	if (!path || stat(path, &info) != 0)
-		die_usage("--symfs: %s: %s", name, strerror(errno));
-	if (!S_ISDIR(info.st_mode))
-		die_usage("--symfs: %s: not a directory", name);
-	object_file_look_below(path);
-}
-
 static void take_option(struct options *options, int option, const char *text)
 {
 	static const char *const sorts[] = { "self",	    "total", "calls",
@@ -423,7 +410,10 @@ static void take_option(struct options *options, int option, const char *text)
 	case OPTION_MEMORY: options->memory = true; break;
 	case OPTION_LOCKS: options->locks = true; break;
 	case OPTION_EXCEPTIONS: options->exceptions = true; break;
-	case OPTION_SYMFS: take_symfs(text); break;
+	case OPTION_SYMFS:
+		if (!object_file_look_below(text))
+			die_usage("--symfs: %s: %s", text, strerror(errno));
+		break;
 	case OPTION_DEBUGINFOD: object_file_allow_network(); break;
 	case OPTION_VALUE:
 		options->value = (enum value)choose("value", text, values);

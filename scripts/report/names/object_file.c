@@ -5,12 +5,16 @@
  * A recording may name any file, so only regular ELF files are opened.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -20,7 +24,7 @@
 #include "names/symbols.h"
 
 static bool network_allowed;
-static const char *root; /* or NULL */
+static int root = -1; /* a directory, or -1 */
 
 void object_file_allow_network(void)
 {
@@ -32,17 +36,38 @@ bool object_file_network_allowed(void)
 	return network_allowed;
 }
 
-void object_file_look_below(const char *directory)
+/* --- files on this machine --- */
+
+bool object_file_look_below(const char *directory)
 {
-	root = directory;
+	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root >= 0;
 }
 
+/* Absolute links below the directory lead to places below it, as the program saw them. */
 const char *object_file_below(const char *path)
 {
-	return root ? keep_format("%s%s", root, path) : NULL;
-}
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT };
+	char link[64], name[PATH_MAX];
+	ssize_t length;
+	int fd;
 
-/* --- files on this machine --- */
+	if (root < 0 || path[0] != '/')
+		return NULL;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	/* Before Linux 5.6, links are those of this machine. */
+	if (fd < 0 && errno == ENOSYS)
+		fd = openat(root, path + 1, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, name, sizeof(name));
+	close(fd);
+	return length > 0 && (size_t)length < sizeof(name) ?
+		       keep_text(name, (size_t)length) :
+		       NULL;
+}
 
 /* Accepts ELF files only, because a recording could name a private file. */
 static bool is_elf(int fd)
@@ -55,12 +80,14 @@ static bool is_elf(int fd)
 
 /* A name that could be a device or a pipe is not opened for reading: opening
  * such a file may have an effect. */
-static int open_at(const char *path, uint64_t *size)
+int object_file_open(const char *path, uint64_t *size)
 {
 	struct stat info;
 	char link[64];
 	int fd, place;
 
+	if (path[0] != '/')
+		return -1;
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -1;
@@ -81,17 +108,6 @@ static int open_at(const char *path, uint64_t *size)
 		return fd;
 	close(fd);
 	return -1;
-}
-
-int object_file_open(const char *path, uint64_t *size)
-{
-	int fd = -1;
-
-	if (path[0] != '/')
-		return -1;
-	if (root)
-		fd = open_at(object_file_below(path), size);
-	return fd >= 0 ? fd : open_at(path, size);
 }
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"

@@ -15,9 +15,12 @@ struct object;
 void object_file_allow_network(void);
 bool object_file_network_allowed(void);
 
-/* From now on files are looked for below @directory, an absolute path, before they are where
- * their names say.  For sources: the path below it, or NULL. */
-void object_file_look_below(const char *directory);
+/*
+ * From now on files are looked for below @directory before they are where their names say.
+ * Returns false, with errno, if it is none.  object_file_below() returns the name from here of
+ * the file whose name is @path if @directory is the root; NULL: there is none.
+ */
+bool object_file_look_below(const char *directory);
 const char *object_file_below(const char *path);
 
 /* Opens a regular ELF file with an absolute @path and stores its size.  Returns the

@@ -27,6 +27,15 @@
 /* --- files for the sandboxes --- */
 
 /* Further files follow only if this one might not be the last. */
+/* Below the other root directory, or by the name. */
+static int open_either(const char *path, uint64_t *size)
+{
+	const char *below = object_file_below(path);
+	int fd = below ? object_file_open(below, size) : -1;
+
+	return fd >= 0 ? fd : object_file_open(path, size);
+}
+
 static void give_file(struct object_files *files,
 		      const struct names_answer *want, const char *name,
 		      const unsigned char *id)
@@ -39,7 +48,7 @@ static void give_file(struct object_files *files,
 
 	do {
 		path = object_file_wanted_path(files->object, &next, name, id);
-		fd = path ? object_file_open(path, &size) : -1;
+		fd = path ? open_either(path, &size) : -1;
 	} while (fd < 0 && path && next.number++ < 8);
 	if (fd >= 0)
 		sandbox_allow(&files->sandbox, size);
@@ -174,15 +183,29 @@ static enum names_opened open_file(struct object_files *files, const char *path)
 	return result == NAMES_IS_OTHER ? NAMES_IS_OTHER : NAMES_IS_NONE;
 }
 
+/* The same for the file below the other root directory and by the name; one of another
+ * program is in the way. */
+static enum names_opened open_each(struct object_files *files, const char *path)
+{
+	const char *below = path ? object_file_below(path) : NULL;
+	enum names_opened first = open_file(files, below), result = first;
+
+	if (first == NAMES_IS_OTHER)
+		files->other = below;
+	if (result != NAMES_IS_RIGHT && !files->is_lost)
+		result = open_file(files, path);
+	return result == NAMES_IS_NONE ? first : result;
+}
+
 /* If the object is gone, its debug file has the symbols, too. */
 static enum names_opened open_any(struct object_files *files)
 {
 	const struct object *object = files->object;
-	enum names_opened first = open_file(files, object->path),
+	enum names_opened first = open_each(files, object->path),
 			  result = first;
 
 	if (result != NAMES_IS_RIGHT && !files->is_lost)
-		result = open_file(
+		result = open_each(
 			files, object_file_debug_path(object->build_id,
 						      object->build_id_size));
 	if (result != NAMES_IS_RIGHT && !files->is_lost)
@@ -211,7 +234,8 @@ static void open_object(struct object *object)
 	if (!files->is_lost && object->path[0] == '/' &&
 	    strncmp(base_name(object->path), SHIM_ATTACH_NAME,
 		    strlen(SHIM_ATTACH_NAME)) != 0)
-		warn("%s: %s: its functions are shown by address", object->path,
+		warn("%s: %s: its functions are shown by address",
+		     files->other ? files->other : object->path,
 		     result == NAMES_IS_OTHER ?
 			     "not the file that was recorded (its build-id differs)" :
 			     "is not there, or no ELF file");

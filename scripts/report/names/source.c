@@ -127,14 +127,14 @@ static bool try_below(struct search *search, const char *directory)
 static bool try_all(struct search *search, const struct source_places *places,
 		    const struct object *object)
 {
-	const char *name = search->source->name, *fetched;
+	const char *name = search->source->name, *fetched, *below;
 	uint32_t i;
 
 	for (i = 0; i < places->count; i++)
 		if (try_map(search, places->text[i]))
 			return true;
-	if (name[0] == '/' && object_file_below(name) &&
-	    try_path(search, object_file_below(name)))
+	below = object_file_below(name);
+	if (below && try_path(search, below))
 		return true;
 	if (name[0] == '/' && try_path(search, name))
 		return true;
