@@ -145,6 +145,43 @@ static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)
 	shim_signals_restore(signals);
 }
 
+/* Whether a new stack @low to @high takes memory of @stack, so that its coroutine has ended.
+ * A stack may lie inside another one, in a variable of a function. */
+static bool is_taken(const struct stack *stack, uintptr_t low, uintptr_t high)
+{
+	bool is_inside = low >= stack->low && high <= stack->high &&
+			 high - low < stack->high - stack->low;
+
+	return low < stack->high && stack->low < high && !is_inside;
+}
+
+/* Ends the calls of coroutines whose memory the new stack takes.  Returns the one with the
+ * same bounds, or NULL; the others are forgotten. */
+static struct stack *forget_taken(struct place *at, uintptr_t low,
+				  uintptr_t high)
+{
+	struct stack **link = &at->tree->stacks, *stack, *same = NULL;
+
+	while ((stack = *link) != NULL) {
+		if (stack == &at->tree->main_stack || stack == at->stack ||
+		    !is_taken(stack, low, high)) {
+			link = &stack->next;
+			continue;
+		}
+		at->tree->stack = stack;
+		node_unwind(stack->current, stack->base);
+		at->tree->stack = at->stack;
+		stack->current = stack->base;
+		if (stack->low == low && stack->high == high) {
+			same = stack;
+			link = &stack->next;
+		} else {
+			*link = stack->next;
+		}
+	}
+	return same;
+}
+
 static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 			     uintptr_t high)
 {
@@ -157,17 +194,7 @@ static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 	if (!find_or_make_own(&at))
 		return;
 	signals = shim_signals_block();
-	for (stack = at.tree->stacks; stack; stack = stack->next)
-		if (stack->low == low && stack->high == high &&
-		    stack != &at.tree->main_stack)
-			break;
-	if (stack) {
-		/* The coroutine that used this memory before has ended. */
-		at.tree->stack = stack;
-		node_unwind(stack->current, stack->base);
-		at.tree->stack = at.stack;
-		stack->current = stack->base;
-	} else {
+	if (!forget_taken(&at, low, high)) {
 		stack = tree_add_stack(at.tree, low, high);
 		if (stack)
 			tree_give_root(at.tree, stack);
