@@ -141,19 +141,23 @@ static void open_in(struct tree *tree, const struct first_event *event,
 		return;
 	if (tree->trace)
 		path_writer->copying(tree);
-	else
-		tree->root->start = before->clock;
 	open_all(tree, event, before, list);
 	if (tree->trace)
 		path_writer->copied(tree);
 	tree_publish(tree, tree->stack, tree->current);
-	charge(tree->current, before->clock);
 	add_list(list);
+}
+
+/* The recording begins a moment after the attach. */
+static uint64_t not_before_the_recording(uint64_t clock)
+{
+	const struct shim_meta *meta = shim_record_meta();
+
+	return meta && clock < meta->first_clock ? meta->first_clock : clock;
 }
 
 void tree_open_older(struct tree *tree, const struct first_event *event)
 {
-	const struct shim_meta *meta = shim_record_meta();
 	size_t size = SHIM_STACK_DEPTH_MAX * sizeof(struct shim_open_before);
 	struct before before = { .calls = shim_memory_map(size) };
 
@@ -161,9 +165,29 @@ void tree_open_older(struct tree *tree, const struct first_event *event)
 		return;
 	before.count = shim_list_open_before(before.calls, SHIM_STACK_DEPTH_MAX,
 					     &before.clock);
-	/* The recording begins a moment after the attach. */
-	if (meta && before.clock < meta->first_clock)
-		before.clock = meta->first_clock;
+	if (before.clock)
+		before.clock = not_before_the_recording(before.clock);
+	tree->attach_clock = before.clock;
+	if (before.count > 0 || event->left) {
+		if (!tree->trace)
+			tree->root->start = before.clock;
+		open_in(tree, event, &before);
+		charge(tree->current, before.clock);
+	}
+	shim_memory_unmap(before.calls, size);
+}
+
+void tree_open_older_here(struct tree *tree, uintptr_t sp)
+{
+	const struct first_event none = { sp, 0, 0 };
+	const struct first_event *event = tree->event ? tree->event : &none;
+	size_t size = SHIM_STACK_DEPTH_MAX * sizeof(struct shim_open_before);
+	struct before before = { .clock = tree->attach_clock,
+				 .calls = shim_memory_map(size) };
+
+	if (!before.calls)
+		return;
+	before.count = shim_list_open_now(before.calls, SHIM_STACK_DEPTH_MAX);
 	if (before.count > 0 || event->left)
 		open_in(tree, event, &before);
 	shim_memory_unmap(before.calls, size);

@@ -17,6 +17,10 @@ bool tree_is_older(void);
 /* Opens them in the new tree of the calling thread.  Signals must be blocked. */
 void tree_open_older(struct tree *tree, const struct first_event *event);
 
+/* Opens those of a stack that the thread has come to for the first time: it is that of a
+ * coroutine, or the thread's own after that of a coroutine. */
+void tree_open_older_here(struct tree *tree, uintptr_t sp);
+
 /* Calls each(node, argument) for the nodes of all threads; they are in no table. */
 void older_each(void (*each)(struct shim_node *node, void *argument),
 		void *argument);

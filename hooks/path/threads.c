@@ -168,6 +168,7 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 void tree_switch_stack(struct tree *tree, uintptr_t sp)
 {
 	struct stack *from, *to = tree_known_stack(tree, sp);
+	const struct stack *newest = tree->stacks;
 
 	if (!to || to->is_signal)
 		to = find_stack(tree, sp);
@@ -191,6 +192,8 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp)
 	tree->stack = to;
 	if (tree->trace)
 		path_writer->switched(tree);
+	if (tree->attach_clock && tree->stacks != newest)
+		tree_open_older_here(tree, sp);
 }
 
 /* --- a thread and its tree --- */
@@ -285,6 +288,8 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	read_signal_stack(tree);
 	tree->careful = tree_hot.no_clock;
 	tree->lost_depth = 0;
+	tree->attach_clock = 0;
+	tree->event = NULL;
 	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
 	tree->restarts = __atomic_load_n(&tree_restarts, __ATOMIC_ACQUIRE);
 	tree->throttles = __atomic_load_n(&tree_throttles, __ATOMIC_ACQUIRE);
@@ -585,6 +590,19 @@ bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
 		return true;
 	/* The event is on another stack. */
 	return change_place(place, sp);
+}
+
+bool tree_find_place_of(struct place *place, struct tree *tree,
+			const struct first_event *event)
+{
+	bool is_found;
+
+	if (!tree || !tree->attach_clock)
+		return tree_find_place(place, tree, event->sp);
+	tree->event = event;
+	is_found = tree_find_place(place, tree, event->sp);
+	tree->event = NULL;
+	return is_found;
 }
 
 /* Calls that a jump or an exception left open have their frames below @sp.  (Frame 0:

@@ -4,6 +4,8 @@
 
 #include "path/path.h"
 
+struct first_event;
+
 struct stack *tree_add_stack(struct tree *tree, uintptr_t low, uintptr_t high);
 
 /* The known stack that holds @sp, or NULL: the signal stack, or the smallest other one. */
@@ -64,6 +66,9 @@ struct place {
 
 /* Fills @place for an event at @sp; false without a tree. */
 bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp);
+/* The same for a call that begins or ends. */
+bool tree_find_place_of(struct place *place, struct tree *tree,
+			const struct first_event *event);
 
 /* Returns the innermost call that is open at stack pointer @sp, and its *@place; NULL
  * without a tree. */

@@ -206,8 +206,9 @@ shim_stack_interrupted(uintptr_t low, uintptr_t high, uintptr_t *sp);
  * the filter admits.  Inlined functions are missing.  Stores up to @room of them in @calls,
  * and the time of the attach in *@clock.  Returns their number; 0 after the first call of a
  * thread.
+ * shim_list_open_now - the same at any time
  *
- * The second takes the lock of the runtime.  Contract: async.
+ * The last two take the lock of the runtime.  Contract: async.
  */
 struct shim_open_before {
 	shim_function function;
@@ -218,5 +219,7 @@ __attribute__((visibility("hidden"))) bool shim_has_open_before(void);
 __attribute__((visibility("hidden"))) uint32_t
 shim_list_open_before(struct shim_open_before *calls, uint32_t room,
 		      uint64_t *clock);
+__attribute__((visibility("hidden"))) uint32_t
+shim_list_open_now(struct shim_open_before *calls, uint32_t room);
 
 #endif

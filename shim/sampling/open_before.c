@@ -149,12 +149,20 @@ static int list_calls(void *argument)
 	return 0;
 }
 
+uint32_t shim_list_open_now(struct shim_open_before *calls, uint32_t room)
+{
+	struct listing listing = { .calls = calls, .room = room };
+	struct thread *self = thread_get();
+
+	if (snapshot_begin(&listing.walk, self, NULL))
+		events_call_apart(self, list_calls, &listing);
+	return listing.count;
+}
+
 uint32_t shim_list_open_before(struct shim_open_before *calls, uint32_t room,
 			       uint64_t *clock)
 {
 	struct older *list = __atomic_load_n(&older, __ATOMIC_ACQUIRE);
-	struct listing listing = { .calls = calls, .room = room };
-	struct thread *self = thread_get();
 	uint32_t *place = own_place(list), tid = (uint32_t)sys_gettid();
 
 	/* Later threads may get the same number.  The next attach may have replaced it. */
@@ -163,7 +171,5 @@ uint32_t shim_list_open_before(struct shim_open_before *calls, uint32_t room,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return 0;
 	*clock = __atomic_load_n(&list->clock, __ATOMIC_RELAXED);
-	if (snapshot_begin(&listing.walk, self, NULL))
-		events_call_apart(self, list_calls, &listing);
-	return listing.count;
+	return shim_list_open_now(calls, room);
 }

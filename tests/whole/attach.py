@@ -224,6 +224,26 @@ def calls_on_a_signal_stack_are_below_those_that_the_signal_interrupted():
 
 
 @test
+def calls_that_were_open_on_the_stacks_of_coroutines_are_found_there():
+    serving, steps = 'main;serve;serve', 'generate;step;step'
+    for where, began in (('inside', {}), ('outside', {}),
+                         ('begins', {'generate': 1, 'generate;step': 1, steps: 1})):
+        for profile in 'calltree', 'calltree:exact', 'calltree:clock=cpu', 'trace':
+            what = where, profile
+            path = compile('attached_generator.c', 'gcc', '-O2', HOOKS)
+            with Program('attached_generator.c', where, path=path) as program:
+                program.attach('-p', profile)
+                program.ends_well(what)
+                report = json.loads(program.report('--format', 'json'))
+                paths = program.paths()
+            expect_equal(paths, {serving + ';leaf': 2, steps + ';leaf': 2, 'generate;leaf': 1,
+                                 **began}, what)
+            expect_equal((report['orphans'], report['unwound']), (0, 0), what)
+            if profile != 'trace':
+                expect_equal(report['open_before'], 3 if began else 6, what)
+
+
+@test
 def calls_that_were_open_are_marked_in_texts_and_tables():
     with Program('attached_open.c') as program:
         program.attach('-F', 'all,-M:work')
