@@ -130,13 +130,18 @@ bool tree_need_calls(enum clock clock, const char *profiler)
 	return true;
 }
 
+const char *tree_writer_is_too_late(void)
+{
+	return has_begun ?
+		       "trace cannot be started after profilers that count calls: "
+		       "name all of them when the program is started" :
+		       NULL;
+}
+
 bool tree_need_writer(const struct path_writer *writer)
 {
 	if (has_begun) {
-		shim_record_log(
-			"trace cannot be started after profilers that "
-			"count calls: name all of them when the program "
-			"is started");
+		shim_record_log(tree_writer_is_too_late());
 		return false;
 	}
 	if (!has_handle())

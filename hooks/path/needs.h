@@ -24,8 +24,9 @@ bool tree_need_calls(enum clock clock, const char *profiler);
 /* Needs the processor time of the threads for calls that COARSE times. */
 void tree_need_cpu(void);
 
-/* Needs @writer to write each call. */
+/* Needs @writer to write each call.  The reason why it is too late for that, or NULL. */
 bool tree_need_writer(const struct path_writer *writer);
+const char *tree_writer_is_too_late(void);
 
 /* A profiler that has stated its needs stops recording, or records again: with the last one,
  * the calls stop. */

@@ -114,4 +114,4 @@ static bool record_trace(bool is_on)
 }
 
 BUILTIN(trace, trace_take_option, start_trace, .begin = tree_begin,
-	.record = record_trace);
+	.record = record_trace, .is_too_late = tree_writer_is_too_late);

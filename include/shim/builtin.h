@@ -34,6 +34,10 @@ struct shim_builtin {
 	bool (*record)(bool is_on);
 	const char *stays;
 
+	/* Why it cannot be started any more; NULL: it can, as far as is known before it is
+	 * tried.  May be NULL. */
+	const char *(*is_too_late)(void);
+
 	bool is_early; /* can only start with the library, before constructors */
 	bool is_started, is_off;
 	char options[160]; /* of its start, as far as there is room */

@@ -143,6 +143,16 @@ const char *builtin_stays(const char *name)
 	return builtin->record ? NULL : builtin->stays;
 }
 
+const char *builtin_is_too_late(const char *profile)
+{
+	const char *arguments;
+	const struct shim_builtin *builtin = find_builtin(profile, &arguments);
+
+	return builtin && !builtin->is_started && builtin->is_too_late ?
+		       builtin->is_too_late() :
+		       NULL;
+}
+
 bool builtin_has_options_of(const char *profile)
 {
 	const char *arguments;

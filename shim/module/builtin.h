@@ -35,6 +35,8 @@ bool builtin_record(const char *profile, bool is_on, const char **why);
 
 /* Why the profiler cannot stop; NULL: it can. */
 const char *builtin_stays(const char *name);
+/* Why the profiler NAME[:OPTIONS], which was not started, cannot be any more; NULL: it can. */
+const char *builtin_is_too_late(const char *profile);
 /* Whether the profiler NAME[:OPTIONS] can record with these options.  False only if it has
  * started with others. */
 bool builtin_has_options_of(const char *profile);

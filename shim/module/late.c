@@ -188,6 +188,10 @@ static void start_item(struct choice *choice, const char *item)
 	char memory[512];
 	struct text text;
 
+	if (builtin_is_too_late(item)) {
+		refuse(choice, item, builtin_is_too_late(item));
+		return;
+	}
 	if (!builtin_has_options_of(item)) {
 		refuse(choice, item,
 		       "it keeps the options of its start in this process");

@@ -439,6 +439,8 @@ def another_attach_has_its_own_profilers_and_filter():
         expect('leaf' not in program.calls(), program.calls())
         text = program.attach_again('-p', 'sampling:hz=100', status=1)
         expect('it keeps the options of its start' in text, text)
+        text = program.attach('-p', 'trace', status=1)
+        expect('cannot be started after profilers that count calls' in text, text)
         expect(not os.path.exists(program.directory), 'no directory')
         program.attach_again('-p', 'calltree', '-F', 'all')
         program.until_called('leaf', 100, 'calltree again')
