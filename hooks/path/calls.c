@@ -98,15 +98,15 @@ static void open_timed(struct shim_node *node, uint64_t frame, uint64_t time)
 static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
 					    uintptr_t sp)
 {
-	const struct first_event event = { sp, function, 0 };
+	const struct path_event event = { sp, function, 0 };
 	struct tree *tree = tree_hot.tree;
 	struct place at;
 	struct shim_node *node;
 	uint64_t frame;
 
 	if (!tree || tree_hot.shared)
-		tree = tree_get_for(sp, function, 0);
-	if (!tree_find_place_of(&at, tree, &event)) {
+		tree = tree_get_at(&event);
+	if (!tree_find_place_at(&at, tree, &event)) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
 	}
@@ -212,7 +212,7 @@ static void count_orphan(void)
 static void leave_in_any_state(uint64_t function, const void *site,
 			       uintptr_t sp)
 {
-	const struct first_event event = { sp, 0, function };
+	const struct path_event event = { sp, 0, function };
 	struct tree *tree = tree_hot.tree;
 	struct place at;
 	struct shim_node *node;
@@ -221,8 +221,8 @@ static void leave_in_any_state(uint64_t function, const void *site,
 	if (tree_hot.shared)
 		tree = tree_of_task(shim_thread_id());
 	else if (!tree && tree_is_older())
-		tree = tree_get_for(sp, 0, function);
-	if (!tree_find_place_of(&at, tree, &event))
+		tree = tree_get_at(&event);
+	if (!tree_find_place_at(&at, tree, &event))
 		return; /* its enter was lost, and counted */
 	tree = at.tree;
 	if (UNLIKELY(tree->lost_depth)) {

@@ -118,10 +118,8 @@ struct tree {
 	struct step *steps;	/* owned by strip.c */
 	size_t step_room;
 	uint64_t *counters; /* of throttled.c, or NULL */
-	/* Of a thread that ran at an attach: its time, else 0; and the call event that is
-	 * looking for its place, or NULL. */
-	uint64_t attach_clock;
-	const struct first_event *event;
+	uint64_t
+		attach_clock; /* the time of an attach at which the thread ran, or 0 */
 	/* Is in no list; empty if the thread has none. */
 	struct stack signal_stack;
 	/* The value of shim_signal_stack_changes at which its bounds were read. */

@@ -165,13 +165,13 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 	return stack;
 }
 
-void tree_switch_stack(struct tree *tree, uintptr_t sp)
+void tree_switch_stack(struct tree *tree, const struct path_event *event)
 {
-	struct stack *from, *to = tree_known_stack(tree, sp);
+	struct stack *from, *to = tree_known_stack(tree, event->sp);
 	const struct stack *newest = tree->stacks;
 
 	if (!to || to->is_signal)
-		to = find_stack(tree, sp);
+		to = find_stack(tree, event->sp);
 	from = tree->stack;
 	if (to == from)
 		return;
@@ -193,7 +193,7 @@ void tree_switch_stack(struct tree *tree, uintptr_t sp)
 	if (tree->trace)
 		path_writer->switched(tree);
 	if (tree->attach_clock && tree->stacks != newest)
-		tree_open_older_here(tree, sp);
+		tree_open_older_here(tree, event);
 }
 
 /* --- a thread and its tree --- */
@@ -289,7 +289,6 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	tree->careful = tree_hot.no_clock;
 	tree->lost_depth = 0;
 	tree->attach_clock = 0;
-	tree->event = NULL;
 	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
 	tree->restarts = __atomic_load_n(&tree_restarts, __ATOMIC_ACQUIRE);
 	tree->throttles = __atomic_load_n(&tree_throttles, __ATOMIC_ACQUIRE);
@@ -486,16 +485,7 @@ static COLD struct tree *make_own(uintptr_t sp)
 	return tree;
 }
 
-static COLD void open_older(struct tree *tree, uintptr_t sp, uint64_t entered,
-			    uint64_t left)
-{
-	const struct first_event event = { sp, entered, left };
-
-	if (tree && !tree_hot.shared && shim_has_open_before())
-		tree_open_older(tree, &event);
-}
-
-COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
+COLD struct tree *tree_get_at(const struct path_event *event)
 {
 	struct tree *tree = tree_own();
 	uint64_t signals;
@@ -509,8 +499,9 @@ COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
 	signals = shim_signals_block();
 	tree = tree_own();
 	if (!tree) {
-		tree = make_own(sp);
-		open_older(tree, sp, entered, left);
+		tree = make_own(event->sp);
+		if (tree && !tree_hot.shared && shim_has_open_before())
+			tree_open_older(tree, event);
 	}
 	shim_signals_restore(signals);
 	return tree;
@@ -518,7 +509,7 @@ COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
 
 COLD struct tree *tree_get(uintptr_t sp)
 {
-	return tree_get_for(sp, 0, 0);
+	return tree_get_at(&(struct path_event){ .sp = sp });
 }
 
 /* --- the place of an event --- */
@@ -542,31 +533,33 @@ static bool detect_sharing(struct tree *tree)
 
 /* Called if the stack pointer is outside the stack in use: on another stack, or in
  * another task. */
-static inline struct tree *change_stack(struct tree *tree, uintptr_t sp)
+static inline struct tree *change_stack(struct tree *tree,
+					const struct path_event *event)
 {
 	uint64_t signals = shim_signals_block();
 
 	if (detect_sharing(tree)) {
-		tree = tree_get(sp);
-		if (!tree || is_on(tree, tree->stack, sp)) {
+		tree = tree_get(event->sp);
+		if (!tree || is_on(tree, tree->stack, event->sp)) {
 			shim_signals_restore(signals);
 			return tree;
 		}
 	}
 	tree_collect(tree);
-	tree_switch_stack(tree, sp);
+	tree_switch_stack(tree, event);
 	tree_publish(tree, tree->stack, tree->current);
 	shim_signals_restore(signals);
 	return tree;
 }
 
-/* Repeats settle() if a signal handler on another stack came after it. */
-static COLD bool change_place(struct place *place, uintptr_t sp)
+/* Repeats this if a signal handler on another stack came after it. */
+static COLD bool change_place(struct place *place,
+			      const struct path_event *event)
 {
 	struct tree *tree = place->tree;
 
-	for (int i = 0; i < 100 && !is_on(tree, place->stack, sp); i++) {
-		tree = place->tree = change_stack(tree, sp);
+	for (int i = 0; i < 100 && !is_on(tree, place->stack, event->sp); i++) {
+		tree = place->tree = change_stack(tree, event);
 		if (!tree)
 			return false;
 		place->current = tree_collect(tree);
@@ -575,7 +568,8 @@ static COLD bool change_place(struct place *place, uintptr_t sp)
 	return true;
 }
 
-bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
+bool tree_find_place_at(struct place *place, struct tree *tree,
+			const struct path_event *event)
 {
 	place->tree = tree;
 	if (!tree)
@@ -586,23 +580,16 @@ bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
 				     __ATOMIC_RELAXED)))
 		place->current = read_signal_stack(tree);
 	place->stack = tree->stack;
-	if (is_on(tree, place->stack, sp))
+	if (is_on(tree, place->stack, event->sp))
 		return true;
 	/* The event is on another stack. */
-	return change_place(place, sp);
+	return change_place(place, event);
 }
 
-bool tree_find_place_of(struct place *place, struct tree *tree,
-			const struct first_event *event)
+bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
 {
-	bool is_found;
-
-	if (!tree || !tree->attach_clock)
-		return tree_find_place(place, tree, event->sp);
-	tree->event = event;
-	is_found = tree_find_place(place, tree, event->sp);
-	tree->event = NULL;
-	return is_found;
+	return tree_find_place_at(place, tree,
+				  &(struct path_event){ .sp = sp });
 }
 
 /* Calls that a jump or an exception left open have their frames below @sp.  (Frame 0:
