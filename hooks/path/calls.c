@@ -93,20 +93,35 @@ static void open_timed(struct shim_node *node, uint64_t frame, uint64_t time)
 	shim_local_add(&node->calls, 1);
 }
 
+/* Finds the place of a call that begins, or of one that ends. */
+static inline bool find_place(struct place *at, struct tree *tree, uintptr_t sp,
+			      uint64_t entered, uint64_t left)
+{
+	bool is_found;
+
+	if (LIKELY(!tree || !tree->attach_clock))
+		return tree_find_place(at, tree, sp);
+	tree->entered = entered;
+	tree->left = left;
+	tree->event_sp = sp;
+	is_found = tree_find_place(at, tree, sp);
+	tree->entered = tree->left = 0;
+	return is_found;
+}
+
 /* Enters a call in any state of the thread.  Returns its node, or NULL if the call is
  * lost. */
 static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
 					    uintptr_t sp)
 {
-	const struct path_event event = { sp, function, 0 };
 	struct tree *tree = tree_hot.tree;
 	struct place at;
 	struct shim_node *node;
 	uint64_t frame;
 
 	if (!tree || tree_hot.shared)
-		tree = tree_get_at(&event);
-	if (!tree_find_place_at(&at, tree, &event)) {
+		tree = tree_get_for(sp, function, 0);
+	if (!find_place(&at, tree, sp, function, 0)) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
 	}
@@ -212,7 +227,6 @@ static void count_orphan(void)
 static void leave_in_any_state(uint64_t function, const void *site,
 			       uintptr_t sp)
 {
-	const struct path_event event = { sp, 0, function };
 	struct tree *tree = tree_hot.tree;
 	struct place at;
 	struct shim_node *node;
@@ -221,8 +235,8 @@ static void leave_in_any_state(uint64_t function, const void *site,
 	if (tree_hot.shared)
 		tree = tree_of_task(shim_thread_id());
 	else if (!tree && tree_is_older())
-		tree = tree_get_at(&event);
-	if (!tree_find_place_at(&at, tree, &event))
+		tree = tree_get_for(sp, 0, function);
+	if (!find_place(&at, tree, sp, 0, function))
 		return; /* its enter was lost, and counted */
 	tree = at.tree;
 	if (UNLIKELY(tree->lost_depth)) {

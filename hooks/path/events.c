@@ -63,7 +63,7 @@ static void switch_stack(struct place *at, uintptr_t sp)
 
 	tree->stack = at->stack;
 	tree->current = at->current;
-	tree_switch_stack(tree, &(struct path_event){ .sp = sp });
+	tree_switch_stack(tree, sp);
 	at->stack = tree->stack;
 	at->current = tree->current;
 	publish_place(at);

@@ -62,7 +62,7 @@ struct before {
 };
 
 /* Whether the call that begins with @event is the innermost frame itself. */
-static bool is_entered(const struct path_event *event,
+static bool is_entered(const struct first_event *event,
 		       const struct before *before)
 {
 	return event->entered && before->count > 0 &&
@@ -70,7 +70,7 @@ static bool is_entered(const struct path_event *event,
 }
 
 /* A jump to the leave hook has left the frame; an inlined function has none. */
-static bool is_missing(const struct path_event *event,
+static bool is_missing(const struct first_event *event,
 		       const struct before *before)
 {
 	return event->left &&
@@ -94,7 +94,7 @@ static bool open_older(struct tree *tree, uint64_t function, uintptr_t sp,
 }
 
 /* Opens the calls that are on the stack in use; false without memory. */
-static bool open_on_stack(struct tree *tree, const struct path_event *event,
+static bool open_on_stack(struct tree *tree, const struct first_event *event,
 			  const struct before *before, struct older_nodes *list)
 {
 	for (uint32_t i = before->count; i-- > is_entered(event, before);)
@@ -107,13 +107,13 @@ static bool open_on_stack(struct tree *tree, const struct path_event *event,
 
 /* Opens all calls, first those on the thread's own stack.  The event may be on the signal
  * stack of a handler. */
-static void open_all(struct tree *tree, const struct path_event *event,
+static void open_all(struct tree *tree, const struct first_event *event,
 		     const struct before *before, struct older_nodes *list)
 {
 	if (!open_on_stack(tree, event, before, list))
 		return;
 	if (!is_on(tree, tree->stack, event->sp)) {
-		tree_switch_stack(tree, event);
+		tree_switch_stack(tree, event->sp);
 		if (!open_on_stack(tree, event, before, list))
 			return;
 	}
@@ -131,7 +131,7 @@ static void charge(struct shim_node *innermost, uint64_t clock)
 	tree_begin_own(innermost);
 }
 
-static void open_in(struct tree *tree, const struct path_event *event,
+static void open_in(struct tree *tree, const struct first_event *event,
 		    const struct before *before)
 {
 	struct older_nodes *list = shim_memory_map(
@@ -156,7 +156,7 @@ static uint64_t not_before_the_recording(uint64_t clock)
 	return meta && clock < meta->first_clock ? meta->first_clock : clock;
 }
 
-void tree_open_older(struct tree *tree, const struct path_event *event)
+void tree_open_older(struct tree *tree, const struct first_event *event)
 {
 	size_t size = SHIM_STACK_DEPTH_MAX * sizeof(struct shim_open_before);
 	struct before before = { .calls = shim_memory_map(size) };
@@ -177,16 +177,20 @@ void tree_open_older(struct tree *tree, const struct path_event *event)
 	shim_memory_unmap(before.calls, size);
 }
 
-void tree_open_older_here(struct tree *tree, const struct path_event *event)
+void tree_open_older_here(struct tree *tree)
 {
+	const struct first_event event = { tree->left ? tree->event_sp :
+							tree->stack->high,
+					   tree->entered, tree->left };
 	size_t size = SHIM_STACK_DEPTH_MAX * sizeof(struct shim_open_before);
 	struct before before = { .clock = tree->attach_clock,
 				 .calls = shim_memory_map(size) };
 
 	if (!before.calls)
 		return;
+	tree->stack->is_new = false;
 	before.count = shim_list_open_now(before.calls, SHIM_STACK_DEPTH_MAX);
-	if (before.count > 0 || event->left)
-		open_in(tree, event, &before);
+	if (before.count > 0 || event.left)
+		open_in(tree, &event, &before);
 	shim_memory_unmap(before.calls, size);
 }

@@ -50,7 +50,8 @@ struct stack {
 	struct shim_node *current; /* while another stack is in use */
 	struct shim_node *base;	   /* its frames lie above this node */
 	bool is_signal;
-	bool in_doubt;		   /* no call has begun on it since a restart */
+	bool in_doubt; /* no call has begun on it since a restart */
+	bool is_new;   /* it may have calls that are older than an attach */
 	struct stack *interrupted; /* is_signal: the one below it */
 	uint32_t track;		   /* its number in the trace */
 	uint32_t resumes;	   /* the trace's, at its list of open calls */
@@ -117,9 +118,12 @@ struct tree {
 	struct node_data *data; /* owned by node_data.c */
 	struct step *steps;	/* owned by strip.c */
 	size_t step_room;
-	uint64_t *counters; /* of throttled.c, or NULL */
-	uint64_t
-		attach_clock; /* the time of an attach at which the thread ran, or 0 */
+	uint64_t *counters;    /* of throttled.c, or NULL */
+	uint64_t attach_clock; /* of an attach at which the thread ran, or 0 */
+	/* In such a thread, the function whose call begins or ends, while its stack is
+	 * sought.  (Here, because the thread may have little stack.) */
+	uint64_t entered, left;
+	uintptr_t event_sp;
 	/* Is in no list; empty if the thread has none. */
 	struct stack signal_stack;
 	/* The value of shim_signal_stack_changes at which its bounds were read. */

@@ -159,19 +159,19 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 	if (!stack)
 		return tree->stack;
 	tree_give_root(tree, stack);
+	stack->is_new = tree->attach_clock != 0;
 	/* No event announced this stack, so no event will announce that the thread leaves
 	 * it.  From now on every call is checked. */
 	tree->careful = true;
 	return stack;
 }
 
-void tree_switch_stack(struct tree *tree, const struct path_event *event)
+void tree_switch_stack(struct tree *tree, uintptr_t sp)
 {
-	struct stack *from, *to = tree_known_stack(tree, event->sp);
-	const struct stack *newest = tree->stacks;
+	struct stack *from, *to = tree_known_stack(tree, sp);
 
 	if (!to || to->is_signal)
-		to = find_stack(tree, event->sp);
+		to = find_stack(tree, sp);
 	from = tree->stack;
 	if (to == from)
 		return;
@@ -192,8 +192,8 @@ void tree_switch_stack(struct tree *tree, const struct path_event *event)
 	tree->stack = to;
 	if (tree->trace)
 		path_writer->switched(tree);
-	if (tree->attach_clock && tree->stacks != newest)
-		tree_open_older_here(tree, event);
+	if (to->is_new)
+		tree_open_older_here(tree);
 }
 
 /* --- a thread and its tree --- */
@@ -288,7 +288,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	read_signal_stack(tree);
 	tree->careful = tree_hot.no_clock;
 	tree->lost_depth = 0;
-	tree->attach_clock = 0;
+	tree->attach_clock = tree->entered = tree->left = 0;
 	tree->starts = __atomic_load_n(&tree_starts, __ATOMIC_ACQUIRE);
 	tree->restarts = __atomic_load_n(&tree_restarts, __ATOMIC_ACQUIRE);
 	tree->throttles = __atomic_load_n(&tree_throttles, __ATOMIC_ACQUIRE);
@@ -462,7 +462,7 @@ COLD struct tree *tree_own(void)
 }
 
 /* Makes the tree of the calling task. */
-static COLD struct tree *make_own(uintptr_t sp)
+static inline struct tree *make_own(uintptr_t sp)
 {
 	uint32_t tid = shim_thread_id();
 	struct tree *tree = NULL;
@@ -485,7 +485,16 @@ static COLD struct tree *make_own(uintptr_t sp)
 	return tree;
 }
 
-COLD struct tree *tree_get_at(const struct path_event *event)
+static COLD void open_older(struct tree *tree, uintptr_t sp, uint64_t entered,
+			    uint64_t left)
+{
+	const struct first_event event = { sp, entered, left };
+
+	if (tree && !tree_hot.shared && shim_has_open_before())
+		tree_open_older(tree, &event);
+}
+
+COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left)
 {
 	struct tree *tree = tree_own();
 	uint64_t signals;
@@ -499,9 +508,8 @@ COLD struct tree *tree_get_at(const struct path_event *event)
 	signals = shim_signals_block();
 	tree = tree_own();
 	if (!tree) {
-		tree = make_own(event->sp);
-		if (tree && !tree_hot.shared && shim_has_open_before())
-			tree_open_older(tree, event);
+		tree = make_own(sp);
+		open_older(tree, sp, entered, left);
 	}
 	shim_signals_restore(signals);
 	return tree;
@@ -509,7 +517,7 @@ COLD struct tree *tree_get_at(const struct path_event *event)
 
 COLD struct tree *tree_get(uintptr_t sp)
 {
-	return tree_get_at(&(struct path_event){ .sp = sp });
+	return tree_get_for(sp, 0, 0);
 }
 
 /* --- the place of an event --- */
@@ -533,33 +541,31 @@ static bool detect_sharing(struct tree *tree)
 
 /* Called if the stack pointer is outside the stack in use: on another stack, or in
  * another task. */
-static inline struct tree *change_stack(struct tree *tree,
-					const struct path_event *event)
+static inline struct tree *change_stack(struct tree *tree, uintptr_t sp)
 {
 	uint64_t signals = shim_signals_block();
 
 	if (detect_sharing(tree)) {
-		tree = tree_get(event->sp);
-		if (!tree || is_on(tree, tree->stack, event->sp)) {
+		tree = tree_get(sp);
+		if (!tree || is_on(tree, tree->stack, sp)) {
 			shim_signals_restore(signals);
 			return tree;
 		}
 	}
 	tree_collect(tree);
-	tree_switch_stack(tree, event);
+	tree_switch_stack(tree, sp);
 	tree_publish(tree, tree->stack, tree->current);
 	shim_signals_restore(signals);
 	return tree;
 }
 
 /* Repeats this if a signal handler on another stack came after it. */
-static COLD bool change_place(struct place *place,
-			      const struct path_event *event)
+static COLD bool change_place(struct place *place, uintptr_t sp)
 {
 	struct tree *tree = place->tree;
 
-	for (int i = 0; i < 100 && !is_on(tree, place->stack, event->sp); i++) {
-		tree = place->tree = change_stack(tree, event);
+	for (int i = 0; i < 100 && !is_on(tree, place->stack, sp); i++) {
+		tree = place->tree = change_stack(tree, sp);
 		if (!tree)
 			return false;
 		place->current = tree_collect(tree);
@@ -568,8 +574,7 @@ static COLD bool change_place(struct place *place,
 	return true;
 }
 
-bool tree_find_place_at(struct place *place, struct tree *tree,
-			const struct path_event *event)
+bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
 {
 	place->tree = tree;
 	if (!tree)
@@ -580,16 +585,10 @@ bool tree_find_place_at(struct place *place, struct tree *tree,
 				     __ATOMIC_RELAXED)))
 		place->current = read_signal_stack(tree);
 	place->stack = tree->stack;
-	if (is_on(tree, place->stack, event->sp))
+	if (is_on(tree, place->stack, sp))
 		return true;
 	/* The event is on another stack. */
-	return change_place(place, event);
-}
-
-bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp)
-{
-	return tree_find_place_at(place, tree,
-				  &(struct path_event){ .sp = sp });
+	return change_place(place, sp);
 }
 
 /* Calls that a jump or an exception left open have their frames below @sp.  (Frame 0:

@@ -21,16 +21,8 @@ static inline bool is_on(const struct tree *tree, const struct stack *stack,
 /* Gives @stack, which belongs to a coroutine, a separate root. */
 void tree_give_root(struct tree *tree, struct stack *stack);
 
-/* What a thread does at @sp: a call of function @entered begins, a call of function @left
- * ends, or neither (0). */
-struct path_event {
-	uintptr_t sp;
-	uint64_t entered, left;
-};
-
-/* Makes the stack that holds @event's stack pointer the stack in use.  Signals must be
- * blocked. */
-void tree_switch_stack(struct tree *tree, const struct path_event *event);
+/* Makes the stack that holds @sp the stack in use.  Signals must be blocked. */
+void tree_switch_stack(struct tree *tree, uintptr_t sp);
 
 /* Stores the innermost open call and its stack, in the tree and for the fast path. */
 void tree_publish(struct tree *tree, struct stack *stack,
@@ -58,7 +50,9 @@ void tree_forget_all(void);
 /* Returns the calling task's tree, and makes it if necessary.  NULL if the call is
  * lost. */
 COLD struct tree *tree_get(uintptr_t sp);
-COLD struct tree *tree_get_at(const struct path_event *event);
+/* The same for an event: a call of function @entered begins, a call of function @left ends,
+ * or neither (0). */
+COLD struct tree *tree_get_for(uintptr_t sp, uint64_t entered, uint64_t left);
 
 /* The tree, stack and innermost call of an event.  They are kept in this copy because a
  * signal handler may change the tree's fields at any moment. */
@@ -70,8 +64,6 @@ struct place {
 
 /* Fills @place for an event at @sp; false without a tree. */
 bool tree_find_place(struct place *place, struct tree *tree, uintptr_t sp);
-bool tree_find_place_at(struct place *place, struct tree *tree,
-			const struct path_event *event);
 
 /* Returns the innermost call that is open at stack pointer @sp, and its *@place; NULL
  * without a tree. */
