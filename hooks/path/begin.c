@@ -140,8 +140,10 @@ const char *tree_writer_is_too_late(void)
 
 bool tree_need_writer(const struct path_writer *writer)
 {
-	if (has_begun) {
-		shim_record_log(tree_writer_is_too_late());
+	const char *why = tree_writer_is_too_late();
+
+	if (why) {
+		shim_record_log(why);
 		return false;
 	}
 	if (!has_handle())

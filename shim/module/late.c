@@ -184,12 +184,13 @@ static void stop_others(const char *name, bool records, void *argument)
 
 static void start_item(struct choice *choice, const char *item)
 {
+	const char *why = builtin_is_too_late(item);
 	enum shim_result result = SHIM_OK;
 	char memory[512];
 	struct text text;
 
-	if (builtin_is_too_late(item)) {
-		refuse(choice, item, builtin_is_too_late(item));
+	if (why) {
+		refuse(choice, item, why);
 		return;
 	}
 	if (!builtin_has_options_of(item)) {

@@ -2,12 +2,10 @@
  * Finds the stack that a signal handler has interrupted, from the handler's own: its caller
  * is the kernel, and the caller of that is the interrupted code.
  */
-#include "os/sys.h"
 #include "runtime/events.h"
 #include "sampling/snapshot.h"
 
 #include <shim/builtin.h>
-#include <shim/record.h>
 
 #include <shim/banned.h>
 

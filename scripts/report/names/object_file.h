@@ -16,9 +16,10 @@ void object_file_allow_network(void);
 bool object_file_network_allowed(void);
 
 /*
- * From now on files are looked for below @directory before they are where their names say.
- * Returns false, with errno, if it is none.  object_file_below() returns the name from here of
- * the file whose name is @path if @directory is the root; NULL: there is none.
+ * object_file_look_below() makes @directory the root in which files are sought first.  If
+ * @directory cannot be opened, it returns false and sets errno.
+ * object_file_below() returns where this machine has the file that is @path in that root;
+ * NULL if there is no such file, or no root was given.
  */
 bool object_file_look_below(const char *directory);
 const char *object_file_below(const char *path);

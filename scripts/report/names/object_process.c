@@ -230,7 +230,7 @@ static void open_object(struct object *object)
 		return;
 	}
 	/* Memory without a file has no symbols.  shim's own library, whose name an attach
-	 * deletes, is no part of the program. */
+	 * may have deleted, is no part of the program. */
 	if (!files->is_lost && object->path[0] == '/' &&
 	    strncmp(base_name(object->path), SHIM_ATTACH_NAME,
 		    strlen(SHIM_ATTACH_NAME)) != 0)

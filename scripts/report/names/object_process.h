@@ -23,8 +23,8 @@ struct object_files {
 	/* its fd is negative: the file must be opened again */
 	struct sandbox sandbox;
 	bool is_lost; /* reading the file failed */
-	const char *
-		other; /* another program's, below the other root directory; or NULL */
+	const char
+		*other; /* file of another program in the other root, or NULL */
 	uint64_t said;
 	uint64_t used;	    /* time of the last use, as a counter */
 	const char **names; /* source files, by number */
