@@ -200,7 +200,7 @@ def folded(*options):
 def calls_in(options):
     about = json.loads(shim_report('export', 'json', recording(), *options))
     return {f['name']: f['calls'] for f in about['functions']
-            if f['calls'] or f['total_ns']}
+            if f['calls'] or f['total_raw_ns']}
 
 
 @test
