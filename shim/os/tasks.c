@@ -120,23 +120,25 @@ int tasks_blocked(uint32_t tid, uint64_t *signals)
 }
 
 /* The line is "NUMBER 0xHEX 0xHEX ...", "running", or has -1 for the number. */
-bool tasks_call(uint32_t tid, uint64_t words[TASKS_CALL_WORDS])
+enum task_call tasks_call(uint32_t tid, uint64_t words[TASKS_CALL_WORDS])
 {
 	char line[256];
 	const char *at = line;
 	long size = read_file_of(tid, "/syscall", line, sizeof(line) - 1);
 
+	if (size > 0 && line[0] == 'r')
+		return TASK_CALL_RUNS;
 	if (size <= 0 || line[0] < '0' || line[0] > '9')
-		return false;
+		return TASK_CALL_NONE;
 	line[size] = '\0';
 	words[0] = text_read_decimal(&at);
 	for (unsigned i = 1; i < TASKS_CALL_WORDS; i++) {
 		at = text_after(at, " 0x");
 		if (!at)
-			return false;
+			return TASK_CALL_NONE;
 		words[i] = text_read_hex(&at);
 	}
-	return true;
+	return TASK_CALL_KNOWN;
 }
 
 bool tasks_is_asleep(uint32_t tid)

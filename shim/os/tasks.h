@@ -20,10 +20,16 @@ int tasks_blocked(uint32_t tid, uint64_t *signals);
  * and if the task has ended. */
 bool tasks_is_asleep(uint32_t tid);
 
+enum task_call {
+	TASK_CALL_NONE, /* the task is in none, or that is unknown */
+	TASK_CALL_RUNS, /* it may be in one: it has a processor, or waits for one */
+	TASK_CALL_KNOWN,
+};
+
 /* The system call that a task is in: its number, its six arguments, the stack pointer, the
- * address of the next instruction.  False if the task runs, or that is unknown. */
+ * address of the next instruction.  They are stored only if the call is known. */
 #define TASKS_CALL_WORDS 9
-bool tasks_call(uint32_t tid, uint64_t words[TASKS_CALL_WORDS]);
+enum task_call tasks_call(uint32_t tid, uint64_t words[TASKS_CALL_WORDS]);
 
 /* Whether the process has one task; false if that is unknown. */
 bool tasks_are_one(void);

@@ -7,7 +7,8 @@
 
 #include <ucontext.h>
 
-/* Notes the system calls that the threads are in now. */
+/* Notes the system calls that the threads are in now.  No signal of shim may interrupt them
+ * yet: it would find no call meanwhile. */
 void open_calls_note(void);
 
 /* The number of @call, which has failed and whose code does not tell the number: that of the

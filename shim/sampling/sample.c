@@ -443,8 +443,6 @@ static bool ask_task(uint32_t tid, void *unused)
 
 void sample_adopt_threads(void)
 {
-	if (sample_is_wanted())
-		open_calls_note();
 	if (is_on() && sample_signal != 0)
 		tasks_each(ask_task, NULL);
 }
@@ -474,15 +472,23 @@ void sample_pause(bool begins)
 
 /* --- enabling --- */
 
+/* The calls are noted while no signal can come. */
+static int take_signal(void)
+{
+	if (sample_signal != 0)
+		return 0;
+	open_calls_note();
+	return sample_signal_take((void *)handle_timer_signal);
+}
+
 int sample_signal_want(void)
 {
-	int r = 0;
+	int r;
 
 	ASSERT_LOCKED();
 	if (ARCH_HAS_RESTORER == 0)
 		return -ENOSYS;
-	if (sample_signal == 0)
-		r = sample_signal_take((void *)handle_timer_signal);
+	r = take_signal();
 	if (r == 0)
 		__atomic_store_n(&needs_signal, true, __ATOMIC_RELEASE);
 	return r;
@@ -500,7 +506,7 @@ static void take_samples_from(struct shim_profiler_handle *lender)
 static int enable_locked(void *argument)
 {
 	struct shim_profiler_handle *handle_ = argument;
-	int r = 0;
+	int r;
 
 	if (ARCH_HAS_RESTORER == 0) {
 		/* Samples would make the program's calls fail with EINTR. */
@@ -509,8 +515,7 @@ static int enable_locked(void *argument)
 			 "system calls on this processor");
 		return -ENOSYS;
 	}
-	if (sample_signal == 0)
-		r = sample_signal_take((void *)handle_timer_signal);
+	r = take_signal();
 	if (r < 0)
 		return r;
 	if (frequency_hz == 0)
