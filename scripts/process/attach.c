@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +26,9 @@
 #include "process/steps.h"
 
 #define CONTROL_S 5 /* for the socket of `profrun ctl` */
+
+/* A limit of file sizes below that is told. */
+#define SMALL_FILE (64u << 20)
 
 static bool wants_coverage(const char *items)
 {
@@ -78,6 +82,21 @@ static void say_done(const struct attach *attach, bool is_quiet,
 		"for %s%s\n",
 		what, (int)attach->target.pid, attach->target.name,
 		human_ns(time, (double)attach->stopped_ns), others);
+}
+
+/* The recording may begin, and a limit of the process end it early: no call is recorded if it
+ * is below a quarter of a MiB. */
+static void say_file_limit(const struct attach *attach)
+{
+	struct rlimit limit;
+	char text[SHORT_TEXT];
+
+	if (prlimit(attach->target.pid, RLIMIT_FSIZE, NULL, &limit) == 0 &&
+	    limit.rlim_cur < SMALL_FILE)
+		fprintf(stderr,
+			"profrun: its files may have %s (RLIMIT_FSIZE): what "
+			"does not fit into the recording's is lost\n",
+			human_bytes(text, limit.rlim_cur));
 }
 
 /* The recording has the names that the process has for its files. */
@@ -286,6 +305,8 @@ int attach_begin(const struct attach_options *options, int pid,
 	if (!options->is_quiet)
 		fprintf(stderr, "profrun: recording: %s\n",
 			attach_name_here(&attach));
+	if (!options->is_quiet)
+		say_file_limit(&attach);
 	if (!options->is_quiet && attach.root[0])
 		say_root(&attach);
 	return 0;

@@ -63,9 +63,9 @@ static PLAIN void limit_descriptors(rlim_t count)
 		fail("setrlimit");
 }
 
-static PLAIN void limit_size(void)
+static PLAIN void limit_size(rlim_t size)
 {
-	struct rlimit limit = { 0, 0 };
+	struct rlimit limit = { size, size };
 
 	if (setrlimit(RLIMIT_FSIZE, &limit))
 		fail("setrlimit");
@@ -90,7 +90,9 @@ static PLAIN void set_limit(const char *name)
 	else if (!strcmp(name, "one descriptor"))
 		limit_descriptors(4);
 	else if (!strcmp(name, "size"))
-		limit_size();
+		limit_size(0);
+	else if (!strcmp(name, "small size"))
+		limit_size(65536);
 }
 
 int main(int argc, char **argv)

@@ -1100,6 +1100,20 @@ def limits_of_the_process_are_reasons():
                          ('right\n', '', 0), limit)
 
 
+@test
+def a_limit_that_will_end_the_recording_is_told_at_the_attach():
+    with Program('attached_limited.c', 'small size', stderr=subprocess.PIPE) as program:
+        text = program.attach()
+        expect('its files may have 64.0 KiB (RLIMIT_FSIZE)' in text, text)
+        program.detach()
+        out, err = program.process.communicate('end\n', timeout=60)
+        expect_equal((out.replace('ready\n', ''), err, program.process.returncode),
+                     ('right\n', '', 0), 'program')
+    with Program('attached_limited.c', 'none') as program:
+        text = program.attach()
+        expect('RLIMIT_FSIZE' not in text, text)
+
+
 def need_root():
     if os.geteuid() != 0:
         raise Skipped('only root can')
