@@ -35,7 +35,11 @@ __attribute__((constructor(101))) static void map_file(void)
 			return;
 		slash = strrchr(program, '/');
 	}
-	snprintf(path, sizeof(path), "%s/%s", folder, slash + 1);
+	/* profrun attach loads it by another name. */
+	const char *name = strncmp(slash + 1, "libshim-attach.", 15) ?
+				   slash + 1 :
+				   "libshim.so.0";
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	/* open() and mmap() of this object may be shim's own. */
 	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
