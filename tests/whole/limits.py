@@ -14,7 +14,7 @@ import subprocess
 
 import craft
 import shimtest
-from craft import BASE, MEMORY, node, thread
+from craft import BASE, HEADER, MEMORY, node, thread
 from shimtest import compile, expect, expect_equal, new_directory, record, test
 
 SECONDS = 10            # of processor time: a runaway reader takes minutes
@@ -163,6 +163,16 @@ def words_of_functions_are_read_once_and_holes_are_not():
             file.write(data)
         os.truncate(path, offset + size)
         read(recording, 'replay', is_large=True)
+
+
+@test
+def a_part_behind_the_end_of_its_file_has_nothing():
+    data = craft.file_header('functions', [(HEADER, 64, BASE), (2**64 - 2**50, 512, BASE)])
+    recording = process({'1.functions': data + bytes(64),
+                         '0.trace': craft.trace([craft.enter(1), craft.leave()])})
+    for words in ('replay',), ('report', '--trace'):
+        _, said = read(recording, *words)
+        expect('chunk 1 should reach' in said, said)
 
 
 @test

@@ -156,7 +156,9 @@ uint32_t read_chunks(const char *name, uint64_t size,
 		    !check_chunk(name, size, &chunk, earliest, i))
 			continue;
 		earliest = chunk.offset + chunk.size;
-		chunks[good++] = chunk;
+		/* One that begins behind the end of a cut file has nothing. */
+		if (chunk.size > 0)
+			chunks[good++] = chunk;
 	}
 	return good;
 }
