@@ -159,9 +159,9 @@ QUIETLY static void set_fast(bool tailcall)
 
 	shim_profiler_set_enter_leave_function_hooks3(handle, fast_enter, fast_leave,
 					     tailcall ? fast_tailcall : NULL);
-	if (is("mapped") || is("mapped+tail"))
+	if (is("mapped") || is("mapped+tail") || is("mapped-raw"))
 		shim_profiler_set_function_id_mapper(handle, map);
-	if (is("raw"))
+	if (is("raw") || is("mapped-raw"))
 		shim_profiler_set_raw_leave_hooks(handle);
 }
 
@@ -184,6 +184,8 @@ QUIETLY static void set_slow(bool tailcall)
 	shim_profiler_set_enter_leave_function_hooks3_with_info(
 		handle, slow_enter, slow_leave,
 		tailcall ? slow_tailcall : NULL);
+	if (is("slow-raw"))
+		shim_profiler_set_raw_leave_hooks(handle);
 }
 
 QUIETLY static void set_methods()
@@ -216,9 +218,9 @@ QUIETLY __attribute__((constructor)) static void start()
 		return;
 	tailcall = strstr(kind, "+tail") != NULL;
 	if (is("fast") || is("fast+tail") || is("mapped") || is("raw") ||
-	    is("mapped+tail"))
+	    is("mapped+tail") || is("mapped-raw"))
 		set_fast(tailcall);
-	if (is("slow") || is("slow+tail"))
+	if (is("slow") || is("slow+tail") || is("slow-raw"))
 		set_slow(tailcall);
 	if (is("two") || is("two+tail"))
 		set_other(false), set_fast(tailcall);
@@ -226,6 +228,10 @@ QUIETLY __attribute__((constructor)) static void start()
 		set_other(true), set_fast(false);
 	if (is("slow-raw-beside"))
 		set_other(true), set_slow(false);
+	if (is("beside-raw"))
+		set_fast(false), set_other(true);
+	if (is("slow-beside-raw"))
+		set_slow(false), set_other(true);
 	if (is("elt2"))
 		shim_profiler_set_enter_leave_function_hooks2(shim_profiler_create(NULL),
 						     enter2, leave2, NULL);
