@@ -307,6 +307,119 @@ Test(sites, nothing_is_looked_for_before_something_is_switched,
 	cr_assert(le(uint, fake_calls - before, 1));
 }
 
+/* Code without an index of its functions, so that its end alone decides. */
+enum {
+	EDGE_MAX = 40,
+	EDGE_STUB = 0x20,
+	EDGE_SLOT = 0x400,
+};
+
+/* What scan_calls finds. */
+struct edge_calls {
+	unsigned count;
+	uintptr_t address;
+	enum scan_kind kind;
+};
+
+static bool note_call(uintptr_t address, enum scan_kind kind, void *argument)
+{
+	struct edge_calls *calls = argument;
+
+	calls->count++;
+	calls->address = address;
+	calls->kind = kind;
+	return true;
+}
+
+/* Of @size bytes at address 0x1000, where the last @length are @opcode and a distance to
+ * @target, the search gets the first @end. */
+static struct view edge_code(const char *opcode, uintptr_t target, size_t size,
+			     size_t length, size_t end)
+{
+	static unsigned char code[EDGE_MAX + 8];
+	size_t prefix = strlen(opcode);
+	int32_t distance = (int32_t)(target - (0x1000 + size));
+
+	cr_assert(eq(sz, length, prefix + 4));
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + size - length, opcode, prefix);
+	memcpy(code + size - 4, &distance, 4);
+	return (struct view){ 0x1000, end, code };
+}
+
+Test(sites, a_stub_is_found_if_the_code_contains_all_of_it)
+{
+	static const struct {
+		const char *opcode;
+		size_t length;
+		unsigned starts;
+	} stubs[] = {
+		{ "\xff\x25", 6, 1 },
+		{ "\xf2\xff\x25", 7, 2 },
+		{ "\xf3\x0f\x1e\xfa\xff\x25", 10, 2 },
+		{ "\xf3\x0f\x1e\xfa\xf2\xff\x25", 11, 3 },
+		{ "\x41\xbb\x07\x01\x01\x01\xff\x25", 12, 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(stubs) / sizeof(*stubs); i++)
+		for (size_t size = stubs[i].length; size <= EDGE_MAX; size++)
+			for (size_t end = size - 5; end <= size + 1; end++) {
+				struct view view = edge_code(
+					stubs[i].opcode, EDGE_SLOT, size,
+					stubs[i].length, end);
+				struct scan scan = { .slots = { EDGE_SLOT },
+						     .slot_count = 1 };
+				struct frames none = { .count = 0 };
+
+				scan_stubs(&scan, &view, &none);
+				cr_expect(eq(u32, scan.stub_count,
+					     end < size ? 0 : stubs[i].starts),
+					  "%zu: %zu of %zu", i, end, size);
+			}
+}
+
+Test(sites, a_call_is_found_if_the_code_contains_all_of_it)
+{
+	static const struct {
+		const char *opcode;
+		size_t length;
+		uintptr_t target;
+		enum scan_kind kind;
+	} calls[] = {
+		{ "\xe8", 5, EDGE_STUB, SCAN_CALL },
+		{ "\xe9", 5, EDGE_STUB, SCAN_JUMP },
+		{ "\xff\x15", 6, EDGE_SLOT, SCAN_CALL_SLOT },
+		{ "\xff\x25", 6, EDGE_SLOT, SCAN_JUMP_SLOT },
+	};
+	const struct scan scan = {
+		.slots = { EDGE_SLOT },
+		.slot_count = 1,
+		.stubs = { EDGE_STUB },
+		.stub_count = 1,
+		.stubs_low = EDGE_STUB,
+		.stubs_high = EDGE_STUB,
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		for (size_t size = calls[i].length; size <= EDGE_MAX; size++)
+			for (size_t end = size - 4; end <= size + 1; end++) {
+				struct view view = edge_code(
+					calls[i].opcode, calls[i].target, size,
+					calls[i].length, end);
+				struct edge_calls found = { 0, 0, 0 };
+
+				scan_calls(&scan, &view, note_call, &found);
+				cr_expect(eq(u32, found.count, end >= size),
+					  "%zu: %zu of %zu", i, end, size);
+				if (end < size)
+					continue;
+				cr_expect(eq(u64, found.address,
+					     0x1000 + size - calls[i].length));
+				cr_expect(eq(int, (int)found.kind,
+					     (int)calls[i].kind));
+			}
+}
+
 Test(sites, an_image_without_hooks_is_not_remembered)
 {
 	static const struct call_sites_image other = { 0x10000, 0x20000, 0,
