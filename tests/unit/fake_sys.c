@@ -75,6 +75,7 @@
 #define sys_map_again	      real_map_again
 #define sys_read_directory    real_read_directory
 #define sys_drop	      real_drop
+#define sys_wait	      real_wait
 #include "os/sys.c"
 #include "os/sys_clocks.c"
 #include "os/sys_code.c"
@@ -88,6 +89,7 @@
 #undef sys_map_again
 #undef sys_read_directory
 #undef sys_drop
+#undef sys_wait
 #undef sys_is_forbidden
 #undef sys_open
 #undef sys_close
@@ -163,6 +165,11 @@ static const char *failed;
 static char *names;
 static unsigned names_room;
 static uint64_t slow_ns, ahead_ns;
+static uint32_t *waits_ms;
+static unsigned waits_room, waited;
+static bool stands_still;
+static void (*run_at_call)(void);
+static unsigned run_at;
 
 static struct {
 	const char *path, *text;
@@ -196,6 +203,24 @@ void fake_slow(uint64_t each_ns)
 	slow_ns = each_ns;
 }
 
+void fake_waits(uint32_t *memory, unsigned room)
+{
+	waits_ms = memory;
+	waits_room = room;
+	stands_still = true;
+}
+
+unsigned fake_waited(void)
+{
+	return __atomic_load_n(&waited, __ATOMIC_ACQUIRE);
+}
+
+void fake_run(unsigned n, void (*run)(void))
+{
+	run_at = fake_calls + n;
+	run_at_call = run;
+}
+
 void fake_file(const char *path, const char *text, unsigned piece)
 {
 	file.path = path;
@@ -211,6 +236,8 @@ static int fails(const char *name)
 
 	if (names && call_number < names_room)
 		names[call_number] = name[0];
+	if (run_at_call && call_number == run_at)
+		run_at_call();
 	if (fail_at == 0 || call_number < fail_at ||
 	    (call_number > fail_at && !fail_for_good))
 		return 0;
@@ -312,6 +339,8 @@ int sys_time_ns(int clock, uint64_t *time_ns)
 
 	if (r == 0)
 		r = real_time_ns(clock, time_ns);
+	if (r == 0 && stands_still)
+		*time_ns = 0;
 	if (r == 0)
 		*time_ns += __atomic_add_fetch(&ahead_ns, slow_ns,
 					       __ATOMIC_RELAXED);
@@ -323,6 +352,21 @@ FAKE(int, block_signals, (uint64_t * before), (before))
 FAKE(int, restore_signals, (uint64_t before), (before))
 FAKE(int, unblock_signals, (uint64_t signals, uint64_t *before),
      (signals, before))
+
+/* Without a limit, another thread ends the wait. */
+void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
+{
+	unsigned n = waited;
+
+	if (!stands_still || time_ms == 0) {
+		real_wait(word, value, time_ms);
+		return;
+	}
+	if (n < waits_room)
+		waits_ms[n] = time_ms;
+	__atomic_add_fetch(&ahead_ns, time_ms * 1000000ull, __ATOMIC_RELAXED);
+	__atomic_store_n(&waited, n + 1, __ATOMIC_RELEASE);
+}
 
 int sys_open_memory(int flags)
 {

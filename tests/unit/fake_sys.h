@@ -26,6 +26,16 @@ void fake_note_names(char *names, unsigned room);
 /* Each reading of the time takes @each_ns longer, by the clocks. */
 void fake_slow(uint64_t each_ns);
 
+/* The time stands still from now on.  A wait with a limit ends at once, and by the clocks
+ * it has taken as long as it may.  The first @room limits are stored in @waits_ms. */
+void fake_waits(uint32_t *waits_ms, unsigned room);
+
+/* The number of such waits so far. */
+unsigned fake_waited(void);
+
+/* The @n-th call from now on (the first is 1) begins with a call of @run. */
+void fake_run(unsigned n, void (*run)(void));
+
 /* A reader of @path gets @text, in pieces of at most @piece bytes. */
 void fake_file(const char *path, const char *text, unsigned piece);
 
