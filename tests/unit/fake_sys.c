@@ -168,8 +168,6 @@ static uint64_t slow_ns, ahead_ns;
 static uint32_t *waits_ms;
 static unsigned waits_room, waited;
 static bool stands_still;
-static void (*run_at_call)(void);
-static unsigned run_at;
 
 static struct {
 	const char *path, *text;
@@ -215,12 +213,6 @@ unsigned fake_waited(void)
 	return __atomic_load_n(&waited, __ATOMIC_ACQUIRE);
 }
 
-void fake_run(unsigned n, void (*run)(void))
-{
-	run_at = fake_calls + n;
-	run_at_call = run;
-}
-
 void fake_file(const char *path, const char *text, unsigned piece)
 {
 	file.path = path;
@@ -236,8 +228,6 @@ static int fails(const char *name)
 
 	if (names && call_number < names_room)
 		names[call_number] = name[0];
-	if (run_at_call && call_number == run_at)
-		run_at_call();
 	if (fail_at == 0 || call_number < fail_at ||
 	    (call_number > fail_at && !fail_for_good))
 		return 0;

@@ -33,9 +33,6 @@ void fake_waits(uint32_t *waits_ms, unsigned room);
 /* The number of such waits so far. */
 unsigned fake_waited(void);
 
-/* The @n-th call from now on (the first is 1) begins with a call of @run. */
-void fake_run(unsigned n, void (*run)(void));
-
 /* A reader of @path gets @text, in pieces of at most @piece bytes. */
 void fake_file(const char *path, const char *text, unsigned piece);
 
