@@ -112,6 +112,7 @@ static int store(const struct stub *stub, bool is_on)
 	return r;
 }
 
+/* The first of them has the page, even if it could not be added. */
 static void remove_from(unsigned first)
 {
 	uintptr_t page = stubs[first].page;
@@ -139,7 +140,7 @@ bool stub_redirects_make(uintptr_t code, bool is_undone)
 		is_made = add_stub(&notes[i], page, i) &&
 			  (is_undone ||
 			   store(&stubs[stub_count - 1], true) == 0);
-	if (!is_made && stub_count > first)
+	if (!is_made)
 		remove_from(first);
 	return is_made;
 }
