@@ -131,17 +131,11 @@ static COLD struct shim_memory_node *make_memory(struct tree *tree,
 static COLD struct shim_memory_node *find_or_make(uintptr_t sp)
 {
 	struct shim_memory_node *made;
-	struct shim_node *node;
 	struct place at;
-	uint64_t frame;
+	struct shim_node *node = tree_find_caller(&at, sp);
 
-	if (!tree_find_place(&at, tree_get(sp), sp))
+	if (!node)
 		return NULL;
-	node = at.current;
-	frame = frame_of(sp, at.stack->low);
-	while (node != at.stack->base && !is_root(node) && node->frame != 0 &&
-	       frame_at(node) < frame)
-		node = parent_of(node);
 	if (unwinds && is_root(node)) {
 		node = path_unwind(at.tree, node);
 		if (!node) {
