@@ -156,6 +156,24 @@ Test(maps, a_part_has_the_mappings_of_the_file)
 	cr_expect(eq(str, paths[1], path));
 }
 
+Test(maps, reading_a_part_stops_when_asked_to)
+{
+	char *at = mmap(NULL, 3 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	int r;
+
+	cr_assert(eq(int, mprotect(at + 4096, 4096, PROT_NONE), 0));
+	for (stop_after = 1; stop_after <= 3; stop_after++) {
+		count = 0;
+		r = maps_read_range((uintptr_t)at, (uintptr_t)at + 3 * 4096,
+				    note, &count);
+		if (r == -ENOTTY)
+			cr_skip("older than Linux 6.11");
+		cr_expect(eq(int, r, 0));
+		cr_expect(eq(uint, count, stop_after));
+	}
+}
+
 Test(maps, a_part_without_mappings_is_no_error)
 {
 	void *hole = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
