@@ -481,6 +481,35 @@ Test(sites, the_jumps_of_a_function_are_switched_together, .init = make_image)
 	cr_assert(is_as_before());
 }
 
+/* The compiler has split the first function.  Its part loads its address for the leave
+ * hook, before a call and a jump. */
+Test(sites, jumps_of_a_part_are_throttled_with_their_function,
+     .init = make_image)
+{
+	enum {
+		LOAD = SECOND + 6,
+		PART_CALL = SECOND + 14,
+		PART_JUMP = SECOND + 20
+	};
+	const struct shim_hook_call jumps = { (uintptr_t)image + FIRST, 0 };
+	unsigned char code[CUT_OFF - LOAD];
+
+	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_WRITE);
+	put_far(LOAD, "\x48\x8d\x3d", FIRST);
+	put_far(PART_CALL, "\xe8", STUB_BND);
+	put_far(PART_JUMP, "\xe9", STUB_BND);
+	memcpy(code, image + LOAD, sizeof(code));
+	change_text(LOAD, code, sizeof(code));
+	cr_assert(eq(int, call_sites_throttle(&jumps, 1, false), 0));
+	cr_expect(eq(u8, image[JUMP_LEAVE], 0xc3));
+	cr_expect(eq(u8, image[JUMP_LAST], 0xc3));
+	cr_expect(eq(u8, image[PART_JUMP], 0xc3));
+	cr_expect(eq(u8, image[PART_CALL], 0xe8));
+	cr_expect(eq(u8, image[SECOND_CALL], 0xe8));
+	cr_assert(eq(int, call_sites_throttle(&jumps, 1, true), 0));
+	cr_assert(is_as_before());
+}
+
 /* Calls the counting code as a site would, with a thread's @counters. */
 static uintptr_t target_of(uint32_t offset)
 {
