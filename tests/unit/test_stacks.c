@@ -126,6 +126,7 @@ Test(stacks, the_caller_of_an_event_is_the_innermost_open_call_above_it)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)7;
 	struct shim_node *base;
+	uintptr_t frame;
 	struct tree *its;
 	struct place at;
 
@@ -153,6 +154,17 @@ Test(stacks, the_caller_of_an_event_is_the_innermost_open_call_above_it)
 			   tree_find_caller(&at, sp + 8 - 0x100 * (unsigned)i),
 			   i ? &nodes[i - 1] : base));
 		cr_expect(ne(u64, nodes[CALLS - 1].frame, 0));
+	}
+	/* A call that begins at @sp is not above it, but it is open. */
+	for (int i = 0; i < CALLS; i++) {
+		uintptr_t of_call = sp - 0x100 * (unsigned)i;
+
+		cr_expect(eq(ptr, tree_innermost(its, of_call, &frame),
+			     &nodes[i]));
+		cr_expect(eq(u64, frame, of_call));
+		cr_expect(eq(ptr, tree_innermost(its, of_call + 8, &frame),
+			     i ? &nodes[i - 1] : base));
+		cr_expect(eq(u64, frame, i ? of_call + 0x100 : 0));
 	}
 	for (int i = CALLS - 1; i > 0; i--) {
 		nodes[i].frame = 0;
