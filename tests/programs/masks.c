@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "truth.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -63,6 +64,52 @@ static void raw(void)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
 }
 
+/* As the kernel has it. */
+struct raw_action {
+	void (*handler)(int signal);
+	unsigned long flags;
+	void (*restorer)(void);
+	unsigned long mask;
+};
+
+static void raw_actions(void)
+{
+	static const int signals[] = { SIGUSR2, 60, 61, 62, 63, LAST };
+
+	for (unsigned i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		struct raw_action action = { .handler = handle,
+					     .flags = SA_RESTART,
+					     .mask = ~0ul };
+		struct raw_action before = { .flags = 1 }, now = before;
+		sigset_t mask;
+
+		syscall(SYS_rt_sigaction, signals[i], NULL, &before, 8);
+		syscall(SYS_rt_sigaction, signals[i], &action, &now, 8);
+		if (memcmp(&before, &now, sizeof(now)) != 0)
+			print_text("another action\n");
+		syscall(SYS_rt_sigaction, signals[i], &before, &now, 8);
+		memcpy(&mask, &now.mask, sizeof(now.mask));
+		print("of a raw handler", &mask);
+		if (now.handler != handle || !(now.flags & SA_RESTART))
+			print_text("another handler\n");
+		if (syscall(SYS_rt_sigaction, signals[i], (void *)16, NULL,
+			    8) != -1 ||
+		    errno != EFAULT)
+			print_text("an action is read from nowhere\n");
+		if (syscall(SYS_rt_sigaction, signals[i], NULL, NULL, 4) != -1 ||
+		    errno != EINVAL)
+			print_text("a mask of four bytes is taken\n");
+	}
+	for (int signal = SIGKILL; signal <= SIGSTOP;
+	     signal += SIGSTOP - SIGKILL) {
+		struct raw_action action = { .handler = handle };
+
+		if (syscall(SYS_rt_sigaction, signal, &action, NULL, 8) != -1 ||
+		    errno != EINVAL)
+			print_text("a signal that no program handles\n");
+	}
+}
+
 int main(void)
 {
 	struct sigaction action = { .sa_handler = handle }, read;
@@ -103,6 +150,7 @@ int main(void)
 	sigpending(&now);
 	print("pending", &now);
 	raw();
+	raw_actions();
 	/* The new mask and the old one may be the same object. */
 	now = all;
 	sigprocmask(SIG_SETMASK, &now, &now);
