@@ -6,10 +6,12 @@
 #include "dispatch/call_counters.h"
 #include "dispatch/call_sites.h"
 #include "dispatch/hook_table.h"
+#include "dispatch/patch.h"
 #include "dispatch/scan.h"
 #include "fake_sys.h"
 #include "image/image.h"
 #include "os/tasks.h"
+#include "runtime/state.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -822,6 +824,44 @@ Test(sites, an_index_is_not_read_behind_its_end, .init = make_image)
 		}
 		free(copy);
 	}
+}
+
+/* If a system call fails, another way puts the byte back. */
+static int put_back(void *unused)
+{
+	bool has_failed = true;
+
+	(void)unused;
+	for (unsigned n = 1; n < 200 && has_failed; n++) {
+		unsigned char before = image[FIRST];
+
+		fake_fail(n, EPERM, false);
+		cr_expect(
+			eq(int,
+			   patch_put_back((uintptr_t)image + FIRST, before ^ 1),
+			   0),
+			"call %u", n);
+		has_failed = fake_failed() != NULL;
+		fake_fail(0, 0, false);
+		text[FIRST - TEXT] = before ^ 1;
+		cr_assert(is_as_before(), "call %u", n);
+		cr_expect(eq(str, (char *)protection(), "r-x"), "call %u", n);
+	}
+	cr_expect(not(has_failed));
+	fake_fail(1, EPERM, true);
+	cr_expect(eq(int,
+		     patch_put_back((uintptr_t)image + FIRST,
+				    text[FIRST - TEXT] ^ 1),
+		     -EPERM));
+	fake_fail(0, 0, false);
+	cr_expect(is_as_before());
+	return 0;
+}
+
+Test(sites, a_byte_of_code_is_put_back_without_any_single_system_call,
+     .init = make_image)
+{
+	state_call_locked(put_back, NULL);
 }
 
 Test(sites, pages_without_sites_are_not_written, .init = make_image)
