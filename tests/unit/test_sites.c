@@ -261,22 +261,34 @@ static void change_text(uint32_t offset, const void *bytes, size_t size)
 	mprotect(image + TEXT, TEXT_SIZE, PROT_READ | PROT_EXEC);
 }
 
-/* The protection of its code, as r, w and x. */
-static const char *protection(void)
+/* The protection of [low, high), as r, w and x. */
+static const char *protection_of_range(unsigned long low, unsigned long high)
 {
 	static char found[5];
 	FILE *maps = fopen("/proc/self/maps", "r");
-	unsigned long low, high;
+	unsigned long start, end;
 	char line[512], its[5];
 
 	strcpy(found, "none");
 	while (fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx %4s", &low, &high, its) == 3 &&
-		    low <= (unsigned long)image + TEXT &&
-		    high >= (unsigned long)image + DATA)
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, its) == 3 &&
+		    start <= low && end >= high)
 			snprintf(found, sizeof(found), "%.3s", its);
 	fclose(maps);
 	return found;
+}
+
+static const char *protection_of(const unsigned char *code)
+{
+	return protection_of_range((unsigned long)code,
+				   (unsigned long)code + 1);
+}
+
+/* That of all its code. */
+static const char *protection(void)
+{
+	return protection_of_range((unsigned long)image + TEXT,
+				   (unsigned long)image + DATA);
 }
 
 Test(sites, what_leads_to_a_hook_inside_a_function_is_switched,
@@ -856,6 +868,41 @@ static int put_back(void *unused)
 	fake_fail(0, 0, false);
 	cr_expect(is_as_before());
 	return 0;
+}
+
+/* Without /proc, the kernel stores into a page that the program has made writable, or
+ * shim makes it writable for a moment. */
+static int put_back_otherwise(void *unused)
+{
+	static const char *const protections[] = { "r-x", "rwx" };
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		unsigned char other = image[FIRST] ^ 1;
+
+		mprotect(image + TEXT, TEXT_SIZE,
+			 PROT_READ | PROT_EXEC | (i ? PROT_WRITE : 0));
+		fake_file("/proc/self/maps", "", 1);
+		fake_fail(1, EPERM, false);
+		cr_expect(eq(int,
+			     patch_put_back((uintptr_t)image + FIRST, other),
+			     0));
+		cr_expect(eq(str, (char *)fake_failed(), "open"));
+		fake_fail(0, 0, false);
+		text[FIRST - TEXT] = other;
+		cr_expect(is_as_before());
+		cr_expect(
+			eq(int,
+			   strcmp(protection_of(image + FIRST), protections[i]),
+			   0),
+			"%s", protections[i]);
+	}
+	return 0;
+}
+
+Test(sites, a_byte_of_code_is_put_back_without_proc, .init = make_image)
+{
+	state_call_locked(put_back_otherwise, NULL);
 }
 
 Test(sites, a_byte_of_code_is_put_back_without_any_single_system_call,
