@@ -29,6 +29,29 @@ Test(events, a_handle_is_made_while_there_is_room)
 	cr_assert(shim_profiler_create(NULL) == NULL);
 }
 
+/* A function that a module calls may be the first that needs it. */
+Test(events, a_handle_of_shim_belongs_to_no_module)
+{
+	struct shim_profiler_handle *handle;
+	struct thread *self;
+	static int module;
+
+	setenv("SHIM_DISABLE", "1", 1);
+	state_start();
+	self = thread_get();
+	self->module = (struct module *)(void *)&module;
+	handle = shim_profiler_create(NULL);
+	cr_assert(handle != NULL);
+	cr_expect(eq(ptr, (void *)handle->module, &module));
+	cr_expect(not(handle->builtin));
+	handle = handle_create(NULL);
+	cr_assert(handle != NULL);
+	cr_expect(eq(ptr, (void *)handle->module, NULL));
+	cr_expect(handle->builtin);
+	cr_expect(not(handle->waits));
+	self->module = NULL;
+}
+
 Test(events, functions_that_enable_want_a_handle)
 {
 	enum shim_result (*const enable[])(struct shim_profiler_handle *) = {

@@ -87,6 +87,16 @@ Test(xray, distances_that_do_not_fit_are_refused)
 		}
 }
 
+/* The compiler's runtime asks the processor as well. */
+Test(xray, the_vector_registers_that_a_hook_keeps_are_the_largest_ones)
+{
+	uint32_t wanted = __builtin_cpu_supports("avx512f") ? 64 :
+			  __builtin_cpu_supports("avx")	    ? 32 :
+							      16;
+
+	cr_expect(eq(u32, mark_vector_size(), wanted));
+}
+
 Test(xray, a_sled_is_on_or_off_or_of_another_tool)
 {
 	for (unsigned event = ENTRY; event <= TAIL_CALL; event++) {
