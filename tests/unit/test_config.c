@@ -32,6 +32,27 @@ Test(config, has_defaults, .init = clear)
 	cr_assert(eq(str, (char *)log_text(), ""));
 }
 
+/* As profrun gives them to a process that runs already. */
+Test(config, settings_of_an_attach_replace_the_environment, .init = clear)
+{
+	char settings[] = "SHIM_DIR=/x\0SHIM_OUTPUT=\0SHIM_PROFILE=trace\0"
+			  "SHIM_FILTER=a=b\0";
+
+	setenv("SHIM_VERBOSE", "1", 1);
+	cr_assert(eq(int, config_take(settings), 0));
+	memset(settings, 'x', sizeof(settings));
+	cr_expect(eq(str, (char *)config_variable("SHIM_DIR"), "/x"));
+	cr_expect(eq(str, (char *)config_variable("SHIM_OUTPUT"), ""));
+	cr_expect(eq(str, (char *)config_variable("SHIM_PROFILE"), "trace"));
+	cr_expect(eq(str, (char *)config_variable("SHIM_FILTER"), "a=b"));
+	cr_expect(eq(ptr, (void *)config_variable("SHIM_VERBOSE"), NULL));
+	cr_expect(eq(ptr, (void *)config_variable("SHIM_PROF"), NULL));
+	config_read();
+	cr_expect(eq(str, config.profile, "trace"));
+	cr_expect(eq(str, config.dir, "/x"));
+	cr_expect(eq(str, config.verbose, ""));
+}
+
 Test(config, comes_from_the_environment, .init = clear)
 {
 	setenv("SHIM_PROFILE", "calltree:exact", 1);
