@@ -118,3 +118,25 @@ Test(blocks, forgotten_ones_leave_the_room_to_others)
 	}
 	cr_assert(not(heap_table_next(&position, &got)));
 }
+
+/* Of all tables, also the larger ones. */
+Test(blocks, all_are_forgotten_however_many_there_are)
+{
+	struct shim_block got;
+	uint64_t note, position = 0, room = 0;
+
+	for (unsigned i = 1; i <= ROOM; i++) {
+		struct shim_block block = make(i * 16, i);
+
+		cr_assert(heap_table_add(&block, i));
+		if (i == 1)
+			room = heap_table_room();
+	}
+	/* There was one table at first. */
+	cr_assert(gt(u64, heap_table_room(), room));
+	cr_assert(ge(u64, heap_table_room(), ROOM));
+	heap_table_forget();
+	cr_assert(not(heap_table_next(&position, &got)));
+	for (unsigned i = 1; i <= ROOM; i++)
+		cr_assert(not(heap_table_take(i * 16, &got, &note)));
+}
