@@ -263,7 +263,8 @@ static bool is_call(struct decode_call *call)
 			if (target && leads_to(target, NULL, call->function))
 				return true;
 		}
-	for (unsigned length = 2; length <= 3; length++)
+	/* Without its first byte, `call *%r13` is `call *%rbp`. */
+	for (unsigned length = 3; length >= 2; length--)
 		if (instruction_decode(&instruction, call->site - length) &&
 		    instruction.head.mnemonic == ZYDIS_MNEMONIC_CALL &&
 		    instruction.head.length == length) {
