@@ -185,6 +185,32 @@ Test(xz, a_part_of_a_file_is_an_error)
 	cr_expect_eq(try_to_unpack(size), 0);
 }
 
+/* The index's last number is the size of the only block. */
+Test(xz, an_index_that_differs_from_the_blocks_is_refused)
+{
+	static const struct {
+		unsigned char size;
+		int result;
+	} rows[] = {
+		{ 100, 0 },	   { 99, -ENOEXEC }, { 101, -ENOEXEC },
+		{ 127, -ENOEXEC }, { 1, -ENOEXEC },  { 0, -ENOEXEC },
+	};
+	size_t size, at;
+
+	fill_text(100);
+	size = pack(100, "-6");
+	/* Behind it are the padding, the sum of the index, and the footer. */
+	at = size - 12 - 4 - 1;
+	while (packed[at] == 0)
+		at--;
+	cr_assert_eq(packed[at], 100);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		packed[at] = rows[i].size;
+		cr_expect_eq(try_to_unpack(size), rows[i].result, "%u",
+			     rows[i].size);
+	}
+}
+
 /* The sum at the end of a block is not checked, so the result may be other bytes. */
 Test(xz, damaged_data_crash_nothing)
 {
