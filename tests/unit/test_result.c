@@ -99,6 +99,7 @@ extern const struct row __start_newer_rows[], __stop_newer_rows[];
 #define CODE	       "8"
 #define REFUSED(name, kind, reason, code) \
 	ROW_OF("result_rows", name, kind, reason, code)
+#define OF_SEGMENT(kind, before, code) REFUSED(code, kind, CODE, before code)
 _Static_assert(SHIM_UNAVAILABLE_INLINED == 6 && SHIM_UNAVAILABLE_CODE == 8, "");
 
 /* --- each instruction of operations.def --- */
