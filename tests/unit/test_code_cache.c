@@ -131,6 +131,7 @@ Test(code_cache, an_equal_entry_is_not_stored_again)
 	for (unsigned bit = 0; bit < 64; bit++) {
 		other = keep(&table, 1, 2, 3, 4 ^ 1ull << bit);
 		cr_expect(ne(ptr, (void *)other, (void *)first), "%u", bit);
+		cr_expect(eq(u64, other->value, 4 ^ 1ull << bit));
 		cr_expect(
 			eq(ptr, (void *)find(&table, 1, 2, 3), (void *)other));
 	}

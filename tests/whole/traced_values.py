@@ -227,6 +227,51 @@ def thousands_of_types_and_of_long_names():
     expect(b'is_4000' not in trace and b'is_4199' in trace, 'what is text')
 
 
+# clang describes no parameter that has no name.
+WITHOUT_NAMES = r'''#include <stdio.h>
+struct Point { int x, y; };
+struct Number { double d; };
+struct Large { long a[4]; };
+struct Odd { Odd(); Odd(const Odd &); ~Odd(); int i; };
+enum Colour { RED, BLUE };
+namespace inner { struct Pair { long a, b; }; }
+Odd::Odd() : i(6) {}
+Odd::Odd(const Odd &o) : i(o.i) {}
+Odd::~Odd() {}
+void whole(int, Point, Number, inner::Pair *, unsigned char, bool) {}
+void mixed(Large, long, const char *text, float, inner::Pair, Colour) { puts(text); }
+void indirect(Odd, Point &, short) {}
+int main()
+{
+	inner::Pair pair = { 1, 2 };
+	Large large = { { 1, 2, 3, 4 } };
+	Point point = { 3, 4 };
+	Odd odd;
+	whole(-1, point, { 0.5 }, nullptr, 200, true);
+	mixed(large, -2, "text", 1.5f, pair, BLUE);
+	indirect(odd, point, -5);
+	return 0;
+}
+'''
+
+
+@test
+def parameters_without_a_name_have_the_types_in_the_name_of_the_function():
+    source = os.path.join(new_directory('names'), 'without_names.cc')
+    with open(source, 'w') as file:
+        file.write(WITHOUT_NAMES)
+    made = record([compile(source, 'clang')], ALL)
+    lines, said = replay(made.output)
+    expect_equal(said, '', 'stderr')
+    expect_equal([line for line in lines
+                  if line.startswith(('whole', 'mixed', 'indirect'))], [
+        'whole(int, Point, Number, inner::Pair*, unsigned char, bool)'
+        '(-1, {x = 3, y = 4}, {d = 0.5}, NULL, 200, true);',
+        'mixed(Large, long, char const*, float, inner::Pair, Colour)'
+        '({a = [1, 2, 3, 4]}, -2, text = "text", 1.5, {a = 1, b = 2}, BLUE);',
+        'indirect(Odd, Point&, short)(<optimized out>, (unknown), -5);'], 'calls')
+
+
 # --- processes, threads, objects ---
 
 @test
