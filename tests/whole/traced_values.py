@@ -272,6 +272,125 @@ def parameters_without_a_name_have_the_types_in_the_name_of_the_function():
         'indirect(Odd, Point&, short)(<optimized out>, (unknown), -5);'], 'calls')
 
 
+SCOPES = r'''#include <cstdio>
+namespace outer { namespace inner {
+struct Class {
+	struct Member { int of_member(int a) { return a; } };
+	union Union { int i; int of_union(int b) { return b; } };
+	class Deep { public: class Deeper { public: static int of_deeper(int c) { return c; } }; };
+};
+} }
+namespace { int of_anonymous(int d) { return d; } }
+/* clang describes this one only as declared, because its destructor is elsewhere. */
+struct Declared {
+	virtual ~Declared();
+	struct Inner {
+		enum Kind { ONE = 1 };
+		int of_inner(Kind j) { return j - 7; }
+	};
+};
+static int local(int e)
+{
+	struct First { int of_local(int f) { return f; } };
+	First first;
+	e += first.of_local(1);
+	{
+		struct Second {
+			enum Kind { TWO = 2 };
+			int of_block(Kind g) { return g - 7; }
+		};
+		Second second;
+		e += second.of_block((Second::Kind)9);
+		{
+			union Third { int i; int of_inner_block(int h) { return h; } };
+			Third third;
+			e += third.of_inner_block(3);
+		}
+	}
+	auto lambda = [](int i) { return i; };
+	return e + lambda(4);
+}
+int main()
+{
+	outer::inner::Class::Member member;
+	outer::inner::Class::Union u;
+	Declared::Inner inner;
+	return inner.of_inner((Declared::Inner::Kind)7) + member.of_member(5) + u.of_union(6) +
+	       outer::inner::Class::Deep::Deeper::of_deeper(7) + of_anonymous(8) +
+	       local(9) - 45;
+}
+'''
+
+
+IN_SCOPES = [
+    'Declared::Inner::of_inner(Declared::Inner::Kind)(this, '
+    'j = (Declared::Inner::Kind) 7);',
+    'outer::inner::Class::Member::of_member(int)(this, a = 5);',
+    'outer::inner::Class::Union::of_union(int)(this, b = 6);',
+    'outer::inner::Class::Deep::Deeper::of_deeper(int)(c = 7);',
+    '(anonymous namespace)::of_anonymous(int)(d = 8);',
+    'local(int)::First::of_local(int)(this, f = 1);',
+    'local(int)::Second::of_block(local(int)::Second::Kind)(this, '
+    'g = (Second::Kind) 9);',
+    'local(int)::Third::of_inner_block(int)(this, h = 3);',
+    'local(int)::LAMBDA::operator()(int) const(this, i = 4);']
+
+
+@test
+def functions_of_nested_scopes_have_their_arguments():
+    source = os.path.join(new_directory('scopes'), 'scopes.cc')
+    with open(source, 'w') as file:
+        file.write(SCOPES)
+    for family in 'gcc', 'clang':
+        made = record([compile(source, family)], 'trace:args=all')
+        lines, said = replay(made.output)
+        expect_equal(said, '', 'stderr')
+        lines = [re.sub('(?:this|__closure) = 0x[0-9a-f]+', 'this', line)
+                 for line in lines if re.search(r'\bof_|operator', line)]
+        lines[-1] = re.sub(r'::[^:]*::operator', '::LAMBDA::operator', lines[-1])
+        expect_equal(lines, IN_SCOPES, family)
+
+
+# GNU C.
+NESTED = '''int main(void)
+{
+	int sum = 0;
+	int nested(int a) { return a + sum; }
+
+	sum += nested(1);
+	{
+		int other = 1;
+		int of_block(int b) { return b + other; }
+
+		sum += of_block(2);
+		{
+			int of_inner_block(int c)
+			{
+				int inside(int d) { return d + other; }
+				return c + inside(4) - 4 + sum;
+			}
+			sum += of_inner_block(3);
+		}
+	}
+	return sum;
+}
+'''
+
+
+@test
+def functions_in_functions_have_their_arguments():
+    source = os.path.join(new_directory('nested'), 'nested.c')
+    with open(source, 'w') as file:
+        file.write(NESTED)
+    made = record([compile(source)], 'trace:args=all')
+    lines, said = replay(made.output)
+    expect_equal(said, '', 'stderr')
+    expect_equal([re.sub(r'\.\d+\(', '(', line.rstrip(' {;'))
+                  for line in lines[1:-1] if line[0] != '}'],
+                 ['nested(a = 1)', 'of_block(b = 2)', 'of_inner_block(c = 3)',
+                  'inside(d = 4)'], 'calls')
+
+
 # --- processes, threads, objects ---
 
 @test
