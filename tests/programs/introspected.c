@@ -90,6 +90,27 @@ APART static void odd(int n)
 	several[0] += own;
 }
 
+/* With optimization, these are constants of debug information, except the last one. */
+APART static int constant(int n)
+{
+	signed char c = -3;
+	unsigned char byte = 200;
+	short s = -300;
+	unsigned short half = 60000;
+	int i = -70000;
+	unsigned u = 4000000000u;
+	long l = -5000000000l;
+	unsigned long large = 0x8182838485868788ul;
+	long small = 100, medium = 30000, wide = 2000000000, widest = 5000000000l;
+	float quarter = -0.25f;
+	double third = -1.0 / 3;
+	volatile int stored = n;
+
+	sink = n;
+	return stored + c + byte + s + half + i + (int)u + (int)l + (int)large +
+	       (int)(small + medium + wide + widest) + (int)quarter + (int)third;
+}
+
 /* Its hooks are inlined into its callers. */
 #ifdef __clang__
 __attribute__((always_inline))
@@ -615,6 +636,43 @@ QUIETLY static void odd_ones(shim_function function, context *c)
 	shim_call_context_free_buffer(bits);
 }
 
+QUIETLY static int has_value(context *c, const char *name, const void *value,
+			     unsigned size)
+{
+	void *buffer = shim_call_context_get_local(c, position_of(c, name));
+	int has = buffer && shim_call_context_get_size(buffer) == size &&
+		  memcmp(buffer, value, size) == 0;
+
+	shim_call_context_free_buffer(buffer);
+	return has;
+}
+
+#define IS(type, name, ...)                                                    \
+	CHECK(has_value(c, name, &(type){ __VA_ARGS__ }, sizeof(type)))
+
+QUIETLY static void constants(shim_function function, context *c)
+{
+	if (function != (uintptr_t)constant)
+		return;
+	IS(signed char, "c", -3);
+	IS(unsigned char, "byte", 200);
+	IS(short, "s", -300);
+	IS(unsigned short, "half", 60000);
+	IS(int, "i", -70000);
+	IS(unsigned, "u", 4000000000u);
+	IS(long, "l", -5000000000l);
+	IS(unsigned long, "large", 0x8182838485868788ul);
+	IS(long, "small", 100);
+	IS(long, "medium", 30000);
+	IS(long, "wide", 2000000000);
+	IS(long, "widest", 5000000000l);
+	IS(float, "quarter", -0.25f);
+	IS(double, "third", -1.0 / 3);
+	/* Without a list of places, gcc does not say where it is valid. */
+	CHECK(reason_of(c, position_of(c, "stored")) ==
+	      SHIM_UNAVAILABLE_OPTIMIZED_OUT);
+}
+
 QUIETLY static void inlined_ones(shim_function function, context *c)
 {
 	enum shim_unavailable reason = SHIM_AVAILABLE;
@@ -730,6 +788,7 @@ static const struct {
 	{ "leak", NULL, leak },	       { "exhaust", exhaust, NULL },
 	{ "odd", NULL, odd_ones },     { "statics", static_before, static_after },
 	{ "unknown", unknown, unknown },  { "inlined", NULL, inlined_ones },
+	{ "constants", NULL, constants },
 };
 
 QUIETLY int main(void)
@@ -749,6 +808,8 @@ QUIETLY int main(void)
 		odd(9);
 		if (is("inlined"))
 			around(3);
+		if (is("constants"))
+			constant(3);
 		add(5, 6);
 		at_enter = at_leave = NULL;
 	}

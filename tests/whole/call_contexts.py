@@ -416,6 +416,12 @@ def with_the_other_compiler_too():
 
 
 @test
+def constants_of_each_size_and_version_are_locals():
+    for version in 3, 5:
+        check_row('constants', 11, 'gcc', '-O2', ['-gdwarf-%d' % version])
+
+
+@test
 def a_forked_child_has_contexts_of_its_own():
     check_row('fork', 1700, log=NO_BUFFER)
 
