@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "fake_sys.h"
+#include "os/sys.h"
 #include "runtime/state.h"
 #include "runtime/thread.h"
 #include "sampling/sample.h"
@@ -244,4 +245,143 @@ Test(sample, callback_that_waits_costs_no_samples)
 
 	cr_expect(gt(int, found, 0));
 	cr_expect(lt(int, found, 25));
+}
+
+/* --- counts --- */
+
+static struct shim_profiler_handle *start_sampling(void)
+{
+	struct shim_profiler_handle *handle;
+
+	setenv("SHIM_DISABLE", "1", 1);
+	state_start();
+	handle = shim_profiler_create(NULL);
+	shim_profiler_on_sample_hit(handle, hit);
+	thread_get();
+	cr_assert(eq(int, shim_profiler_enable_sampling(handle), SHIM_OK));
+	return handle;
+}
+
+Test(sample, all_expirations_are_counted)
+{
+	struct shim_profiler_handle *handle = start_sampling();
+	struct shim_sample_counts counts;
+
+	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_PROCESS, 500);
+	while (*(volatile unsigned long *)&hits < 3)
+		spin(0.001);
+	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_NONE, 0);
+	cr_assert(eq(int, shim_get_sample_counts(&counts), SHIM_OK));
+	cr_expect(eq(u64, counts.sent, counts.received));
+	cr_expect(eq(u64, counts.accepted, hits));
+	cr_expect(ge(u64, counts.received, counts.accepted + counts.lost));
+	cr_expect(gt(u64, counts.signals, 0));
+	cr_expect(zero(u64, counts.timers_failed));
+}
+
+/* --- the signals that the handler blocks --- */
+
+#define SETXID 33
+
+static uint64_t bit_of(int signal)
+{
+	return 1ull << (signal - 1);
+}
+
+static uint64_t blocked_signals(void)
+{
+	struct sys_action now;
+
+	cr_assert(eq(int, sys_signal_action(SETXID, NULL, &now), 0));
+	return now.mask;
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+static bool is_blocked(int signal)
+{
+	return blocked_signals() & bit_of(signal);
+}
+
+/* The program sets a handler.  Returns whether the signal was blocked meanwhile. */
+static bool set_handler(int signal, void (*handler)(int), bool is_set)
+{
+	struct sample_action action = { .signal = signal,
+					.handler = (void *)handler };
+	bool meanwhile;
+
+	sample_action_begin(&action);
+	meanwhile = is_blocked(SIGUSR1);
+	if (signal > 0 && signal <= 64)
+		meanwhile = is_blocked(signal);
+	sample_action_end(&action, is_set);
+	return meanwhile;
+}
+
+static const int blocked_cases[] = { SIGUSR1, SIGHUP, 64 };
+static const int ignored_cases[] = { SIGCHLD, SIGCONT, SIGURG, SIGWINCH };
+
+Test(sample, the_handler_blocks_signals_but_those_that_are_ignored)
+{
+	start_sampling();
+	for (unsigned i = 0; i < 3; i++) {
+		int signal = blocked_cases[i];
+
+		cr_expect(set_handler(signal, on_signal, true), "%d", signal);
+		cr_expect(is_blocked(signal), "%d", signal);
+		/* If it is refused, the program has its handler still. */
+		cr_expect(set_handler(signal, SIG_IGN, false), "%d", signal);
+		cr_expect(is_blocked(signal), "%d", signal);
+		cr_expect(set_handler(signal, SIG_IGN, true), "%d", signal);
+		cr_expect(not(is_blocked(signal)), "%d", signal);
+		cr_expect(not(set_handler(signal, SIG_ERR, true)), "%d",
+			  signal);
+		cr_expect(not(is_blocked(signal)), "%d", signal);
+		cr_expect(set_handler(signal, SIG_DFL, true), "%d", signal);
+		cr_expect(is_blocked(signal), "%d", signal);
+		cr_expect(set_handler(signal, SIG_ERR, true), "%d", signal);
+		cr_expect(is_blocked(signal), "%d", signal);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		int signal = ignored_cases[i];
+
+		cr_expect(not(is_blocked(signal)), "%d", signal);
+		cr_expect(set_handler(signal, on_signal, true), "%d", signal);
+		cr_expect(is_blocked(signal), "%d", signal);
+		cr_expect(set_handler(signal, SIG_DFL, true), "%d", signal);
+		cr_expect(not(is_blocked(signal)), "%d", signal);
+	}
+}
+
+/* Stores into the recording's files may raise it. */
+Test(sample, the_handler_never_blocks_sigbus)
+{
+	static void (*const handlers[])(int) = { SIG_DFL, on_signal, SIG_IGN,
+						 SIG_ERR };
+
+	start_sampling();
+	cr_expect(not(is_blocked(SIGBUS)));
+	for (unsigned i = 0; i < 4; i++) {
+		cr_expect(not(set_handler(SIGBUS, handlers[i], true)), "%u", i);
+		cr_expect(not(is_blocked(SIGBUS)), "%u", i);
+	}
+}
+
+Test(sample, numbers_that_are_no_signals_change_nothing)
+{
+	uint64_t before;
+
+	start_sampling();
+	before = blocked_signals();
+	for (unsigned i = 0; i < 3; i++) {
+		static const int numbers[] = { 0, -1, 65 };
+
+		set_handler(numbers[i], SIG_IGN, true);
+		cr_expect(eq(u64, blocked_signals(), before), "%d", numbers[i]);
+		set_handler(numbers[i], on_signal, true);
+		cr_expect(eq(u64, blocked_signals(), before), "%d", numbers[i]);
+	}
 }
