@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <setjmp.h>
 #include <shim/info.h>
 #include <shim/record.h>
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,6 +170,94 @@ Test(image, one_that_came_and_went_meanwhile_has_only_an_end)
 	image_raise_pending();
 	cr_assert(eq(u32, count, 1));
 	cr_expect(told[0].low == base);
+}
+
+/* --- objects that the loader has just added --- */
+
+struct extent {
+	uintptr_t start, end;
+};
+
+static int find_extent(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct extent *extent = argument;
+	uintptr_t end = 0;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD)
+			end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
+			      info->dlpi_phdr[i].p_memsz;
+	if (extent->start < info->dlpi_addr || extent->start >= end)
+		return 0;
+	extent->start = info->dlpi_addr;
+	extent->end = (end + 4095) / 4096 * 4096;
+	return 1;
+}
+
+/* Another object with the same code. */
+static void *open_copy(void)
+{
+	char name[] = "/tmp/shim-copy.XXXXXX", command[512];
+	void *copy;
+
+	close(mkstemp(name));
+	snprintf(command, sizeof(command), "cp '%s' %s", PLUGIN, name);
+	cr_assert(eq(int, system(command), 0));
+	copy = dlopen(name, RTLD_NOW);
+	unlink(name);
+	cr_assert(copy != NULL);
+	return copy;
+}
+
+static bool is_known(const void *address)
+{
+	shim_image of;
+
+	return shim_image_from_address(address, &of) == SHIM_OK;
+}
+
+static bool kernel_reads_ranges(void)
+{
+	struct utsname system;
+	int major = 0, minor = 0;
+
+	uname(&system);
+	sscanf(system.release, "%d.%d", &major, &minor);
+	return major > 6 || (major == 6 && minor >= 11);
+}
+
+Test(image, added_objects_are_found_and_no_others)
+{
+	struct image_objects *added = calloc(1, sizeof(*added));
+	struct extent first, second;
+	void *one, *other;
+
+	image_look_again();
+	one = dlsym(dlopen(PLUGIN, RTLD_NOW), "plugin_function");
+	other = dlsym(open_copy(), "plugin_function");
+	cr_assert(one != NULL && other != NULL && one != other);
+	first.start = (uintptr_t)one;
+	second.start = (uintptr_t)other;
+	cr_assert(eq(int, dl_iterate_phdr(find_extent, &first), 1));
+	cr_assert(eq(int, dl_iterate_phdr(find_extent, &second), 1));
+	added->count = 1;
+	added->objects[0].start = first.start;
+	added->objects[0].end = first.end;
+	/* Behind the end of the list. */
+	added->objects[1].start = second.start;
+	added->objects[1].end = second.end;
+	cr_expect(not(is_known(one)));
+	image_look_for_added(added);
+	cr_expect(is_known(one));
+	if (kernel_reads_ranges())
+		cr_expect(not(is_known(other)));
+	/* If one is not there, the list may be wrong: all are looked for. */
+	added->objects[0].start = 4096;
+	added->objects[0].end = 8192;
+	image_look_for_added(added);
+	cr_expect(is_known(other));
+	free(added);
 }
 
 Test(image, the_call_of_a_hook_tells_nobody)
