@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "runtime/config.h"
+#include "runtime/contract.h"
 #include "runtime/log.h"
 
 #include <criterion/criterion.h>
@@ -114,4 +115,54 @@ Test(config, a_variable_needs_its_whole_name, .init = clear)
 	cr_assert(config_variable("SHIM_PROFILE") == NULL);
 	setenv("SHIM_PROFILE", "y", 1);
 	cr_assert(eq(str, (char *)config_variable("SHIM_PROFILE"), "y"));
+}
+
+/* --- the checked mode --- */
+
+static unsigned count_in(const char *text, const char *part)
+{
+	unsigned count = 0;
+
+	while ((text = strstr(text, part))) {
+		count++;
+		text += strlen(part);
+	}
+	return count;
+}
+
+/* Refuses two calls of each of these callers; returns how many are logged. */
+static unsigned refuse_of(unsigned first, unsigned end)
+{
+	static const char line[] =
+		"SHIM_CHECK: shim_f called by code of no image: ";
+	unsigned logged = 0;
+
+	for (unsigned i = first * 2; i < end * 2; i++) {
+		/* The log has no room for all of them. */
+		memset(&meta, 0, sizeof(meta));
+		log_to(&meta);
+		cr_assert(eq(int,
+			     contract_refused(
+				     SHIM_E_INVALIDARG, "shim_f",
+				     (void *)(uintptr_t)(4096 + i / 2 * 16)),
+			     SHIM_E_INVALIDARG));
+		logged += count_in(meta.log, line);
+	}
+	return logged;
+}
+
+Test(config, refused_calls_are_not_logged_without_check, .init = clear)
+{
+	config_read();
+	cr_expect(zero(uint, refuse_of(0, 3)));
+}
+
+Test(config, each_of_48_callers_is_logged_once, .init = clear)
+{
+	setenv("SHIM_CHECK", "1", 1);
+	config_read();
+	cr_expect(eq(uint, refuse_of(0, 47), 47));
+	cr_expect(zero(uint, refuse_of(0, 47)));
+	cr_expect(eq(uint, refuse_of(47, 60), 1));
+	cr_expect(zero(uint, refuse_of(46, 48)));
 }

@@ -977,6 +977,41 @@ Test(print, a_damaged_tree_harms_nobody)
 	cr_expect(holds(!print_is_valid(tree, 0)));
 }
 
+/* A tree of this many nodes, parts, and bytes of text, all of which are empty. */
+static bool is_size_valid(uint32_t nodes, uint32_t parts, uint32_t text_size)
+{
+	size_t size = sizeof(struct shim_typetree) +
+		      (nodes + 1) * sizeof(struct shim_typetree_node) +
+		      (parts + 1) * sizeof(struct shim_typetree_part) +
+		      text_size + 8;
+	struct shim_typetree *tree = calloc(1, size);
+	bool is_valid;
+
+	tree->size = (uint32_t)(size / 8 * 8);
+	tree->node_count = nodes;
+	tree->part_count = parts;
+	tree->text_size = text_size;
+	for (uint32_t i = 0; i < nodes; i++)
+		((struct shim_typetree_node *)shim_typetree_nodes(tree))[i]
+			.kind = SHIM_TYPE_UNKNOWN;
+	is_valid = print_is_valid(tree, size);
+	free(tree);
+	return is_valid;
+}
+
+Test(print, a_tree_has_at_most_the_sizes_of_its_header)
+{
+	cr_expect(holds(is_size_valid(1, 0, 1)));
+	cr_expect(holds(!is_size_valid(0, 0, 1)));
+	cr_expect(holds(!is_size_valid(1, 0, 0)));
+	cr_expect(holds(is_size_valid(SHIM_TYPETREE_NODES_MAX, 0, 1)));
+	cr_expect(holds(!is_size_valid(SHIM_TYPETREE_NODES_MAX + 1, 0, 1)));
+	cr_expect(holds(is_size_valid(1, SHIM_TYPETREE_PARTS_MAX, 1)));
+	cr_expect(holds(!is_size_valid(1, SHIM_TYPETREE_PARTS_MAX + 1, 1)));
+	cr_expect(holds(is_size_valid(1, 0, SHIM_TYPETREE_TEXT_MAX)));
+	cr_expect(holds(!is_size_valid(1, 0, SHIM_TYPETREE_TEXT_MAX + 1)));
+}
+
 /* --- plain values, which consist of their bytes --- */
 
 static bool is_plain(void)
