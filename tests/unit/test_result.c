@@ -311,10 +311,14 @@ static void read_number(const void *address, size_t size, uint64_t *number)
 static void check_simple(uintptr_t site)
 {
 	const struct decode_simple *simple = &recipe->simple;
-	uint64_t base = simple->number ? state.kept[simple->number] : 0, at;
+	uint64_t base, at;
 
 	if (!simple->is_simple)
 		return;
+	/* Registers behind the last one could be zeros here. */
+	cr_assert(lt(uint, simple->number, 16), "%s", row->name);
+	cr_assert(lt(uint, simple->return_number, 16), "%s", row->name);
+	base = simple->number ? state.kept[simple->number] : 0;
 	read_number((const void *)(state.kept[simple->return_number] +
 				   (uintptr_t)simple->return_offset),
 		    8, &at);
