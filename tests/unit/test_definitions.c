@@ -387,6 +387,26 @@ Test(definitions, codes_of_abbreviations_have_seven_bits_a_byte)
 	}
 }
 
+/* Where the first byte of an index is again, and at the end of the unit. */
+Test(definitions, bytes_that_begin_as_an_index_hide_none)
+{
+	empty_file();
+	add_shape((struct made_shape)CLASS(1, DW_FORM_strx1));
+	add_index("other", 0);
+	add_index("name", 0);
+	add_bytes("\x55\x1\x1", 3);
+	cr_assert(eq(sz, find("name"), 1));
+	cr_expect(eq(u64, found[0], HEADER + 1));
+	empty_file();
+	add_shape((struct made_shape)CLASS(9, DW_FORM_strx2));
+	for (unsigned i = 0; i < 0x201; i++)
+		add_index("o", 0);
+	cr_assert(eq(u32, add_index("name", 0), 0x201));
+	add_bytes("\x9\x1\x1\x1\x9\x1\x2", 7);
+	cr_assert(eq(sz, find("name"), 1));
+	cr_expect(eq(u64, found[0], HEADER + 4));
+}
+
 Test(definitions, no_definition_begins_in_the_header_of_the_unit)
 {
 	/* What would be the code is in the unit's header. */
