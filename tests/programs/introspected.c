@@ -90,8 +90,9 @@ APART static void odd(int n)
 	several[0] += own;
 }
 
-/* With optimization, these are constants of debug information, except the last one. */
-APART static int constant(int n)
+/* With optimization, these are constants of debug information, except the last two.  One is
+ * the last argument, in memory. */
+APART static int constant(int n, int b, int c_, int d, int e, int f, int last)
 {
 	signed char c = -3;
 	unsigned char byte = 200;
@@ -104,9 +105,10 @@ APART static int constant(int n)
 	long small = 100, medium = 30000, wide = 2000000000, widest = 5000000000l;
 	float quarter = -0.25f;
 	double third = -1.0 / 3;
+	int copied = last;
 	volatile int stored = n;
 
-	sink = n;
+	sink = n + b + c_ + d + e + f;
 	return stored + c + byte + s + half + i + (int)u + (int)l + (int)large +
 	       (int)(small + medium + wide + widest) + (int)quarter + (int)third;
 }
@@ -668,6 +670,7 @@ QUIETLY static void constants(shim_function function, context *c)
 	IS(long, "widest", 5000000000l);
 	IS(float, "quarter", -0.25f);
 	IS(double, "third", -1.0 / 3);
+	IS(int, "copied", 77);
 	/* Without a list of places, gcc does not say where it is valid. */
 	CHECK(reason_of(c, position_of(c, "stored")) ==
 	      SHIM_UNAVAILABLE_OPTIMIZED_OUT);
@@ -809,7 +812,7 @@ QUIETLY int main(void)
 		if (is("inlined"))
 			around(3);
 		if (is("constants"))
-			constant(3);
+			constant(3, 0, 0, 0, 0, 0, 77);
 		add(5, 6);
 		at_enter = at_leave = NULL;
 	}

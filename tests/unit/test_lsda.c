@@ -293,3 +293,18 @@ Test(lsda, landing_pads_may_be_relative_to_another_address)
 		cr_expect(eq(int, find_in_made(START + 0x40, 0), -1), "%zu", i);
 	}
 }
+
+Test(lsda, destructors_at_the_pad_of_a_catch_clause_have_a_number_of_their_own)
+{
+	static const uint8_t both[] = {
+		0xff, 0xff, 0x01, 8,	/* as above */
+		0x00, 0x10, 0x40, 0x01, /* a catch clause */
+		0x10, 0x10, 0x40, 0x00, /* destructors */
+		0x07, 0x00,		/* filter 7, end of the chain */
+	};
+	struct lsda lsda = put_at_the_end(both, sizeof(both));
+
+	cr_expect(eq(int, lsda_count(&lsda), 2));
+	cr_expect(eq(int, lsda_number(&lsda, START + 0x40, 7), 0));
+	cr_expect(eq(int, lsda_number(&lsda, START + 0x40, 0), 1));
+}
