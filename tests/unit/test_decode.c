@@ -146,9 +146,9 @@ bool loads_are_called(const struct decode_load *load)
 	  DEPENDS, NULL) \
 	E(endless, "7: jmp 7b", 9, UNKNOWN, NULL)
 
-/* Each function begins with a `ret`. */
+/* Each function begins with a `ret`, and has no instruction behind its end. */
 #define E(name, code, at, end, target) \
-#name ": ret\n" #name "_code: " code "\nint3\n"
+#name ": ret\n" #name "_code: " code "\n.byte 6\n"
 __asm__(".text\n"
 	"away: ret\nother: ret\n"
 	"stub: endbr64; jmp *slot(%rip)\n"
@@ -424,7 +424,11 @@ Test(decode, instructions_that_were_moved_belong_to_the_function)
 /* --- the code before a call --- */
 
 __asm__(".text\n"
-	"way: mov %rdi, %rax\n\t" /* 4 before the call */
+	"way: mov 8(%r13), %r12\n\t" /* 7 before the call */
+	"mov %rdi, %rax\n\t"
+	/* These write the flags, and a register of another kind. */
+	"test %r10, %r10\n\t"
+	"movq %r11, %mm0\n\t"
 	"lea 8(%rsi, %rdx), %rcx\n\t"
 	"mov %rbx, (%r8)\n\t"	  /* writes memory only */
 	"cvtsi2sd %r9, %xmm3\n\t" /* 1 before */
@@ -436,20 +440,24 @@ extern const char way[], way_site[], way_damaged[], way_damaged_site[];
 
 Test(decode, each_register_has_the_distance_and_the_sources_of_its_last_value)
 {
-	static const uint32_t written[32] = { [0] = 4, [1] = 3, [16 + 3] = 1 };
-	static const uint32_t sources[32] = {
-		[0] = 1 << 7, [1] = 1 << 6 | 1 << 2, [16 + 3] = 1 << 9
+	static const uint32_t written[32] = {
+		[0] = 6, [1] = 3, [12] = 7, [16 + 3] = 1
 	};
+	static const uint32_t sources[32] = { [0] = 1 << 7,
+					      [1] = 1 << 6 | 1 << 2,
+					      [12] = 1 << 13,
+					      [16 + 3] = 1 << 9 };
 	struct decode_way found = { .caller = (uintptr_t)way,
 				    .site = (uintptr_t)way_site };
 
 	memset(found.written, 0xff, sizeof(found.written));
 	memset(found.sources, 0xff, sizeof(found.sources));
 	cr_assert(shim_decode.way(&found));
+	cr_expect(eq(u64, found.site, (uintptr_t)way_site));
 	for (size_t i = 0; i < 32; i++) {
 		/* As if those that are not written were so before the code. */
 		cr_expect(
-			eq(u32, found.written[i], written[i] ? written[i] : 5),
+			eq(u32, found.written[i], written[i] ? written[i] : 8),
 			"%zu", i);
 		if (i != 16 + 3)
 			cr_expect(eq(u32, found.sources[i], sources[i]), "%zu",
