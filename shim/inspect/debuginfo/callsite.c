@@ -165,13 +165,14 @@ static bool add_register(struct callsite_value *value, uint64_t number,
 static bool is_in_frame(const struct frame *frame,
 			const struct callsite_value *value, uint64_t size)
 {
-	const struct callsite_step *last = &value->steps[value->count - 1];
-	bool is_sp = value->count > 0 && last->operation == CALLSITE_SP;
-	bool is_bp = value->count > 0 && last->operation == CALLSITE_REGISTER &&
-		     last->number == 5;
+	const struct callsite_step *last;
+	bool is_sp, is_bp;
 
-	if (!frame->has_cfa || size == 0 || size > 8)
+	if (!frame->has_cfa || value->count == 0 || size == 0 || size > 8)
 		return false;
+	last = &value->steps[value->count - 1];
+	is_sp = last->operation == CALLSITE_SP;
+	is_bp = last->operation == CALLSITE_REGISTER && last->number == 5;
 	if (is_sp && frame->cfa_register == SP)
 		return last->value >= 0 &&
 		       last->value + (int64_t)size <= frame->cfa;
