@@ -262,7 +262,8 @@ static struct shim_profiler_handle *start_sampling(void)
 	return handle;
 }
 
-Test(sample, all_expirations_are_counted)
+/* Criterion's own calls would be interrupted, so this is a process of its own. */
+static int find_counts(void)
 {
 	struct shim_profiler_handle *handle = start_sampling();
 	struct shim_sample_counts counts;
@@ -271,12 +272,17 @@ Test(sample, all_expirations_are_counted)
 	while (*(volatile unsigned long *)&hits < 3)
 		spin(0.001);
 	shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_NONE, 0);
-	cr_assert(eq(int, shim_get_sample_counts(&counts), SHIM_OK));
-	cr_expect(eq(u64, counts.sent, counts.received));
-	cr_expect(eq(u64, counts.accepted, hits));
-	cr_expect(ge(u64, counts.received, counts.accepted + counts.lost));
-	cr_expect(gt(u64, counts.signals, 0));
-	cr_expect(zero(u64, counts.timers_failed));
+	if (shim_get_sample_counts(&counts) != SHIM_OK)
+		return 100;
+	return (counts.sent != counts.received) |
+	       (counts.accepted != hits) << 1 |
+	       (counts.received < counts.accepted + counts.lost) << 2 |
+	       (counts.signals == 0) << 3 | (counts.timers_failed > 0) << 4;
+}
+
+Test(sample, all_expirations_are_counted)
+{
+	cr_expect(eq(int, apart(find_counts), 0));
 }
 
 /* --- the signals that the handler blocks --- */
