@@ -8,6 +8,7 @@ LIMITS).
 import glob
 import json
 import os
+import re
 import resource
 import struct
 import subprocess
@@ -146,6 +147,18 @@ def samples_at_the_end_of_a_long_path_cost_no_more_than_others():
         craft.sample_root(), *chain(100000), kind='sampling')})
     out, _ = read(recording, 'report', '--limit', '1', is_large=True)
     expect('100,000 samples' in out, out)
+
+
+@test
+def a_format_that_writes_each_path_whole_has_a_lower_limit():
+    recording = tree_of(*chain(20000))
+    for options, depth in (('--max-depth', '3'), 3), ((), 1024):
+        out, said = read(recording, 'export', 'perf-script', '--value', 'calls', *options)
+        expect('%d paths deeper than %d frames' % (20000 - depth, depth) in said, said)
+        if options:
+            # The calls below are in an event of their own, after the path's.
+            expect_equal(re.findall(r': +(\d+) calls:$', out, re.M),
+                         ['1', '1', '1', str(20000 - depth)], 'events')
 
 
 @test

@@ -257,6 +257,8 @@ static void check_value(const struct options *options,
 		    model->recording->path);
 }
 
+#define DEPTH_MAX 4096 /* without --max-depth */
+
 static int export_model(struct options *options,
 			const struct export_format *format, const char *path)
 {
@@ -283,6 +285,9 @@ static int export_model(struct options *options,
 	check_value(options, format, &model);
 	if (format->shows_one_value)
 		options->memory = options->value >= VALUE_BYTES;
+	if (!options->max_depth)
+		options->max_depth = format->max_depth ? format->max_depth :
+							 DEPTH_MAX;
 	format->print(output_open(options->output), &model, options);
 	if (options->value == VALUE_CALLS || format->has_calls_always)
 		estimates_tell(&model);

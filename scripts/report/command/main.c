@@ -427,7 +427,6 @@ static int do_verb(int argc, char **argv)
 		.color = "auto",
 		.min_percent = 0.5,
 		.depth = 64,
-		.max_depth = 4096,
 		.max_paths = 1000000,
 		.max_calls = 1000000,
 		.context = 5,

@@ -50,6 +50,7 @@ struct export_format {
 	/* shows calls whatever --value is, and does not mark estimates */
 	bool has_calls_always;
 	bool needs_no_times; /* --value self accepts untimed calls */
+	uint32_t max_depth;  /* without --max-depth; 0: 4096 */
 
 	/* One of these is set; a format of call paths may have print_trace as
 	 * well, for a window of a trace. */

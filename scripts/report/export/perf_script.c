@@ -31,6 +31,8 @@ struct script {
 	const struct thread *thread;
 	uint64_t now_ns; /* time of the next event */
 	uint64_t paths_done;
+	uint64_t deeper; /* the sum of paths below one at --max-depth */
+	uint64_t cut;	 /* the number of paths beyond it */
 };
 
 static uint64_t period_of(const struct script *script, uint32_t number)
@@ -122,32 +124,50 @@ static bool is_samples(const struct script *script)
 	       script->model->period_ns > 0;
 }
 
+static void put_samples(struct script *script, uint32_t number, uint64_t count)
+{
+	for (; count > 0; count--)
+		put_event(script, number, whole(script->model->period_ns));
+}
+
+/* An event for each sample, or one with the sum. */
+static void put_events(struct script *script, uint32_t number, uint64_t value)
+{
+	if (is_samples(script))
+		put_samples(script, number, value);
+	else if (value > 0)
+		put_event(script, number, value);
+}
+
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
 {
 	struct script *script = context;
 	const struct model *model = script->model;
-	uint64_t i, period;
+	uint64_t value;
 
-	(void)depth;
 	progress("writing", script->paths_done++, model->path_count);
 	if (model->paths[number].function == NONE)
 		return true;
-	if (is_samples(script)) {
-		for (i = 0; i < model->paths[number].own; i++)
-			put_event(script, number, whole(model->period_ns));
-		return true;
+	value = is_samples(script) ? model->paths[number].own :
+				     period_of(script, number);
+	if (depth <= script->options->max_depth) {
+		put_events(script, number, value);
+	} else {
+		script->deeper += value;
+		script->cut++;
 	}
-	period = period_of(script, number);
-	if (period)
-		put_event(script, number, period);
 	return true;
 }
 
+/* A path beyond --max-depth counts for its ancestor at that depth. */
 static void leave_path(void *context, uint32_t number, uint32_t depth)
 {
-	(void)context;
-	(void)number;
-	(void)depth;
+	struct script *script = context;
+
+	if (depth != script->options->max_depth)
+		return;
+	put_events(script, number, script->deeper);
+	script->deeper = 0;
 }
 
 static void perf_script_print(FILE *out, struct model *model,
@@ -162,10 +182,15 @@ static void perf_script_print(FILE *out, struct model *model,
 	for (i = 0; i < model->thread_count; i++) {
 		script.thread = &model->threads[i];
 		script.now_ns = 0;
+		script.deeper = 0;
 		if (script.thread->path != NONE)
 			model_walk(model, script.thread->path, &walk);
 	}
 	progress_end();
+	if (script.cut)
+		warn("%" PRIu64 " paths deeper than %u frames are in the "
+		     "events of their ancestors at that depth (--max-depth)",
+		     script.cut, options->max_depth);
 }
 
 EXPORT_FORMAT(perf_script) = {
@@ -175,5 +200,7 @@ EXPORT_FORMAT(perf_script) = {
 	.values = VALUES_OF_CALLS | VALUES_OF_MEMORY,
 	.has_threads_always = true,
 	.may_have_lines = true,
+	/* Each path is written whole. */
+	.max_depth = 1024,
 	.print = perf_script_print,
 };

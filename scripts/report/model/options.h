@@ -87,7 +87,7 @@ struct options {
 	bool coverage;	  /* show coverage */
 	enum value value;
 	bool value_given;
-	uint32_t max_depth; /* limit of exported paths */
+	uint32_t max_depth; /* limit of exported paths; 0: the format's */
 	/* The window of a trace.  @has_window: one of its options was given. */
 	bool has_window;
 	double from_ns, to_ns; /* 0: no end */
