@@ -185,15 +185,19 @@ static bool try_lock(void)
 static void on_function(struct shim_profiler *profiler, shim_function function)
 {
 	uint64_t signals = shim_signals_block();
+	struct shim_coverage_functions *list;
 
 	(void)profiler;
 	while (!try_lock())
 		;
-	if (!functions || functions->count == functions->room)
-		functions = make_functions();
-	if (functions) {
-		functions->functions[functions->count] = function;
-		__atomic_store_n(&functions->count, functions->count + 1,
+	/* Another recording may begin meanwhile: begin_recording() cannot wait for threads
+	 * that an attach has stopped. */
+	list = functions;
+	if (!list || list->count == list->room)
+		functions = list = make_functions();
+	if (list) {
+		list->functions[list->count] = function;
+		__atomic_store_n(&list->count, list->count + 1,
 				 __ATOMIC_RELEASE);
 	} else {
 		shim_record_lost(SHIM_LOST_OTHER);
@@ -213,6 +217,12 @@ static void begin_recording(struct shim_profiler *profiler)
 	record = NULL;
 	functions = NULL;
 	room_left = 0;
+}
+
+/* The thread that has the lock may have stayed in the parent. */
+static void on_forked(struct shim_profiler *profiler)
+{
+	begin_recording(profiler);
 	lock = 0;
 }
 
@@ -229,7 +239,7 @@ static bool start_coverage(void)
 	}
 	shim_profiler_on_coverage_object(handle, on_object);
 	shim_profiler_on_function_reached(handle, on_function);
-	shim_profiler_on_forked(handle, begin_recording);
+	shim_profiler_on_forked(handle, on_forked);
 	shim_profiler_on_recording_began(handle, begin_recording);
 	return true;
 }

@@ -112,14 +112,17 @@ static int store(const struct stub *stub, bool is_on)
 	return r;
 }
 
-/* The first of them has the page, even if it could not be added. */
+/* The first of them has the page, even if it could not be added.  A stub that cannot be put
+ * back needs it. */
 static void remove_from(unsigned first)
 {
 	uintptr_t page = stubs[first].page;
+	bool is_unused = true;
 
 	while (stub_count > first)
-		store(&stubs[--stub_count], false);
-	sys_unmap((void *)page, PAGE);
+		is_unused &= store(&stubs[--stub_count], false) == 0;
+	if (is_unused)
+		sys_unmap((void *)page, PAGE);
 }
 
 bool stub_redirects_make(uintptr_t code, bool is_undone)

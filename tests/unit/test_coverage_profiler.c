@@ -174,7 +174,7 @@ Test(coverage_profiler, functions_without_room_are_lost_and_counted)
 static void fork_and_add(void)
 {
 	alarm(10);
-	begin_recording(NULL);
+	on_forked(NULL);
 	blocked--;
 	on_function(NULL, 7);
 	blocked++;
