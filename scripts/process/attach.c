@@ -302,12 +302,11 @@ int attach_begin(const struct attach_options *options, int pid,
 	attach_close(&attach);
 	say_done(&attach, options->is_quiet, "recording");
 	*directory = attach.directory;
-	if (!options->is_quiet)
-		fprintf(stderr, "profrun: recording: %s\n",
-			attach_name_here(&attach));
-	if (!options->is_quiet)
-		say_file_limit(&attach);
-	if (!options->is_quiet && attach.root[0])
+	if (options->is_quiet)
+		return 0;
+	fprintf(stderr, "profrun: recording: %s\n", attach_name_here(&attach));
+	say_file_limit(&attach);
+	if (attach.root[0])
 		say_root(&attach);
 	return 0;
 }

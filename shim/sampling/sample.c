@@ -8,6 +8,7 @@
 
 #include "arch.h"
 #include "os/clock.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "os/tasks.h"
 #include "runtime/contract.h"
@@ -472,12 +473,13 @@ void sample_pause(bool begins)
 
 /* --- enabling --- */
 
-/* The calls are noted while no signal can come. */
+/* Calls that began before shim could see them are noted while no signal can come. */
 static int take_signal(void)
 {
 	if (sample_signal != 0)
 		return 0;
-	open_calls_note();
+	if (lookup_was_attached() || state_main_started())
+		open_calls_note();
 	return sample_signal_take((void *)handle_timer_signal);
 }
 

@@ -182,7 +182,6 @@ static void perf_script_print(FILE *out, struct model *model,
 	for (i = 0; i < model->thread_count; i++) {
 		script.thread = &model->threads[i];
 		script.now_ns = 0;
-		script.deeper = 0;
 		if (script.thread->path != NONE)
 			model_walk(model, script.thread->path, &walk);
 	}
