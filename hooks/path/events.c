@@ -70,7 +70,24 @@ static void switch_stack(struct place *at, uintptr_t sp)
 	shim_signals_restore(signals);
 }
 
-static struct jump *jump_of(struct tree *tree, const void *buffer)
+/*
+ * Jumps may be as frequent as calls.  Where a call would take the fast path, they do as
+ * well: the calling task's own tree, no tick since the last hook, and the calls are those
+ * of tree_hot.current.  Otherwise NULL.
+ */
+static inline struct tree *find_hot(void)
+{
+	struct tree *tree = tree_hot.tree;
+
+	return tree && !tree_is_former() && !tree_hot.shared &&
+			       tree_hot.current != &tree_no_call &&
+			       *tree_hot.tick == tree_hot.last &&
+			       !tree_is_traced && !must_strip(tree) ?
+		       tree :
+		       NULL;
+}
+
+static inline struct jump *jump_of(struct tree *tree, const void *buffer)
 {
 	uintptr_t at = (uintptr_t)buffer;
 
@@ -80,9 +97,15 @@ static struct jump *jump_of(struct tree *tree, const void *buffer)
 static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
 			  uintptr_t sp)
 {
+	struct tree *tree = find_hot();
 	struct place at;
 
 	(void)profiler;
+	if (LIKELY(tree)) {
+		*jump_of(tree, buffer) = (struct jump){ buffer,
+							tree_hot.current, sp };
+		return;
+	}
 	if (!find_own(&at))
 		return;
 	*jump_of(at.tree, buffer) = (struct jump){ buffer, at.current, sp };
@@ -122,12 +145,36 @@ static void take_jump(const void *buffer, uintptr_t sp)
 		end_calls_below(&at, sp);
 }
 
+/* A jump on the stack in use, whose target is known.  False if nothing was done. */
+static bool take_hot_jump(const void *buffer, uintptr_t sp)
+{
+	struct tree *tree = find_hot();
+	struct shim_node *node;
+	const struct jump *jump;
+
+	if (!tree || tree->stack->is_signal || !is_on(tree, tree->stack, sp))
+		return false;
+	jump = jump_of(tree, buffer);
+	node = tree_hot.current;
+	if (jump->buffer != buffer || jump->sp != sp ||
+	    !node_is_below(node, jump->node))
+		return false;
+	if (node != jump->node)
+		node = node_unwind(node, jump->node);
+	node = tree_drop_stale(tree->stack, node, sp);
+	__atomic_store_n(&tree_hot.current, node, __ATOMIC_RELEASE);
+	return true;
+}
+
 static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
 			  uintptr_t sp)
 {
-	uint64_t signals = tree_be_quiet();
+	uint64_t signals;
 
 	(void)profiler;
+	if (LIKELY(take_hot_jump(buffer, sp)))
+		return;
+	signals = tree_be_quiet();
 	take_jump(buffer, sp);
 	shim_signals_restore(signals);
 }

@@ -68,7 +68,7 @@ static void raise_method(const struct plan_entry *entry,
 		break;
 	case PLAN_EXCEPTION:
 		RAISE_ONE(handle, method_exception_leave, call->function,
-			  call->target);
+			  (void *)call->target);
 		break;
 	case PLAN_UNWINDING: break;
 	}

@@ -22,7 +22,7 @@
 struct events_counts events_counts;
 
 static struct shim_profiler_handle handles[SHIM_PROFILERS_MAX];
-static struct shim_profiler_handle *newest;
+struct shim_profiler_handle *events_newest;
 static uint64_t serials;
 static bool starts_builtins;
 
@@ -34,7 +34,7 @@ static __attribute__((unused)) bool list_is_whole(void)
 {
 	uint64_t serial = UINT64_MAX;
 
-	for (const struct shim_profiler_handle *handle = newest; handle;
+	for (const struct shim_profiler_handle *handle = events_newest; handle;
 	     handle = handle->next) {
 		if (handle->status == HANDLE_NONE || handle->serial >= serial)
 			return false;
@@ -49,16 +49,6 @@ bool handle_is_valid(const struct shim_profiler_handle *handle)
 
 	return offset < sizeof(handles) && offset % sizeof(*handles) == 0 &&
 	       handle_get_status(handle) != HANDLE_NONE;
-}
-
-struct shim_profiler_handle *events_first(void)
-{
-	return __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
-}
-
-struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle)
-{
-	return __atomic_load_n(&handle->next, __ATOMIC_ACQUIRE);
 }
 
 void events_start_builtins(bool begins)
@@ -82,7 +72,7 @@ static int create_handle(void *argument)
 			continue;
 		*handle = (struct shim_profiler_handle){
 			.profiler = creation->profiler,
-			.next = newest,
+			.next = events_newest,
 			.serial = ++serials,
 			.number = i,
 			.builtin = starts_builtins,
@@ -97,7 +87,7 @@ static int create_handle(void *argument)
 		};
 		__atomic_store_n(&handle->status, HANDLE_ACTIVE,
 				 __ATOMIC_RELEASE);
-		__atomic_store_n(&newest, handle, __ATOMIC_RELEASE);
+		__atomic_store_n(&events_newest, handle, __ATOMIC_RELEASE);
 		creation->handle = handle;
 		SHIM_ASSERT(list_is_whole());
 		return 0;
@@ -215,7 +205,7 @@ static int unlink_handle(void *argument)
 {
 	struct shim_profiler_handle *handle = argument;
 
-	for (struct shim_profiler_handle **place = &newest; *place;
+	for (struct shim_profiler_handle **place = &events_newest; *place;
 	     place = &(*place)->next) {
 		if (*place == handle) {
 			__atomic_store_n(place, handle->next, __ATOMIC_RELEASE);
@@ -429,9 +419,7 @@ bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
 {
 	struct thread *self;
 
-	guard->handle = handle;
-	guard->thread = NULL;
-	guard->is_shared = false;
+	guard_nothing(guard, handle);
 	if (handle->builtin)
 		return true;
 	if (flag != 0 && (handle->mask & flag) == 0)

@@ -179,8 +179,29 @@ bool handle_is_current(const struct shim_profiler_handle *handle);
  * the end of the process. */
 void events_finish(void);
 
-struct shim_profiler_handle *events_first(void);
-struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle);
+/* The list of handles. */
+extern struct shim_profiler_handle *events_newest
+	__attribute__((visibility("hidden")));
+
+static inline struct shim_profiler_handle *events_first(void)
+{
+	return __atomic_load_n(&events_newest, __ATOMIC_ACQUIRE);
+}
+
+static inline struct shim_profiler_handle *
+events_next(struct shim_profiler_handle *handle)
+{
+	return __atomic_load_n(&handle->next, __ATOMIC_ACQUIRE);
+}
+
+/* Fills @guard for a profiler that needs none: it is part of shim. */
+static inline void guard_nothing(struct guard *guard,
+				 struct shim_profiler_handle *handle)
+{
+	guard->handle = handle;
+	guard->thread = NULL;
+	guard->is_shared = false;
+}
 
 /* Pins @handle and fills @guard; false if shim must not call the profiler. */
 bool guard_enter(struct guard *guard, struct shim_profiler_handle *handle,
@@ -235,7 +256,8 @@ void events_thread_threw(const struct module *module);
 #define EVENT_ARGUMENTS(...) EVENT_ARGUMENTS_(__VA_ARGS__, 0, 0, 0, 0, 0)
 
 /*
- * RAISE(event, arguments...) calls the callbacks of all profilers, newest first.
+ * RAISE(event, arguments...) calls the callbacks of all profilers, newest first; those of
+ * shim's own profilers without a guard, because they never go and never throw.
  * RAISE_TO(AUDIENCE_..., event, ...) calls the callbacks of an audience, and
  * RAISE_ONE(handle, event, ...) the callback of one profiler.  The macros evaluate the
  * arguments only if a profiler has a callback.  The arguments may use the guard of the
@@ -247,8 +269,14 @@ void events_thread_threw(const struct module *module);
 		shim_##event##_callback callback_ = __atomic_load_n( \
 			&one_->event, __ATOMIC_RELAXED); \
 		struct guard guard_; \
-		if (!callback_ || \
-		    !guard_enter(&guard_, one_, event_context_##event, \
+		if (!callback_) \
+			break; \
+		if (one_->builtin) { \
+			guard_nothing(&guard_, one_); \
+			callback_(one_->profiler, ##__VA_ARGS__); \
+			break; \
+		} \
+		if (!guard_enter(&guard_, one_, event_context_##event, \
 				 event_flag_##event, #event)) \
 			break; \
 		/* Again: the handle was not pinned before. */ \

@@ -263,21 +263,12 @@ size_t info_copy_names(shim_function function, char *names, size_t size)
 }
 
 static struct shim_profiler_handle handles[3];
+struct shim_profiler_handle *events_newest = &handles[0];
 static unsigned slots, invalidations, symbol_requests;
 
 void symbols_enable(void)
 {
 	symbol_requests++;
-}
-
-struct shim_profiler_handle *events_first(void)
-{
-	return &handles[0];
-}
-
-struct shim_profiler_handle *events_next(struct shim_profiler_handle *handle)
-{
-	return handle < &handles[2] ? handle + 1 : NULL;
 }
 
 int filter_cache_claim_slot(struct shim_profiler_handle *handle, bool is_filter)
@@ -624,6 +615,8 @@ other_filter(struct shim_profiler *profiler, shim_function function)
 static void set_handles(void)
 {
 	memset(handles, 0, sizeof(handles));
+	handles[0].next = &handles[1];
+	handles[1].next = &handles[2];
 	handles[1].builtin = true;
 	handles[2].builtin = true;
 	handles[2].filter = other_filter;
