@@ -184,7 +184,8 @@ static struct tree *find_tree(uintptr_t sp)
 
 /*
  * The unwinder does not know the code that counts calls.  That code pushes nothing, so the
- * thread is taken back to the call.  Returns whether it was there.
+ * thread is taken back to the call.  (It knows that of marks.)  Returns whether the thread
+ * was in such code.
  */
 static bool leave_counter(const void *context, uintptr_t *ip, uintptr_t *sp)
 {
@@ -195,7 +196,7 @@ static bool leave_counter(const void *context, uintptr_t *ip, uintptr_t *sp)
 	*ip = (uintptr_t)registers[REG_RIP];
 	*sp = (uintptr_t)registers[REG_RSP];
 	if (!shim_is_counter(*ip))
-		return false;
+		return shim_is_thunk(*ip) != 0;
 	registers[REG_RIP] = *(const greg_t *)*sp - 1;
 	registers[REG_RSP] += (greg_t)sizeof(greg_t);
 	return true;

@@ -208,11 +208,14 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 	uint32_t count = 0;
 
 	for (; site && count < room; site = site->next) {
-		if (site->gone || !site->is_enter || first-- > 0)
+		/* Without an address it is the mark of the whole function. */
+		if (site->gone || (site->address && !site->is_enter) ||
+		    first-- > 0)
 			continue;
 		first = 0;
 		calls[count++] = (struct shim_counted_call){
-			site->address, throttled->burst_counter, 0
+			site->address, throttled->function,
+			throttled->burst_counter, 0
 		};
 	}
 	return count;

@@ -160,6 +160,7 @@ static void count_pending(void)
 			continue;
 		of[count] = one;
 		calls[count].address = one->site->address;
+		calls[count].function = one->throttled->function;
 		calls[count++].counter = one->throttled->counter;
 	}
 	if (count == 0)
@@ -342,7 +343,8 @@ static bool has_counted;
  * always fails, all calls are recorded. */
 static bool try_counting(struct throttled *throttled, uintptr_t address)
 {
-	struct shim_counted_call call = { address, throttled->counter, 0 };
+	struct shim_counted_call call = { address, throttled->function,
+					  throttled->counter, 0 };
 
 	if (shim_profiler_count_calls(tree_handle, 1, &call) != SHIM_OK)
 		return false;

@@ -52,7 +52,9 @@ struct shim_builtin {
 
 /* A call of the enter hook that is to be counted. */
 struct shim_counted_call {
-	uintptr_t address;   /* it returns to */
+	uintptr_t address; /* it returns to */
+	uintptr_t
+		function; /* if that is 0: whose entry is marked, and not its end */
 	uint32_t counter;    /* 1 to SHIM_COUNTERS - 1 */
 	uint32_t is_counted; /* stored: 1 if it is, else 0 */
 };
@@ -60,11 +62,13 @@ struct shim_counted_call {
 /*
  * shim_profiler_count_calls - count single calls of the enter hook instead
  * shim_thread_counters - the counters of the calling thread
- * shim_is_counter - whether code at @address counts calls
+ * shim_is_counter - whether code at @address, which has been called, counts calls
+ * shim_is_thunk - whether code at @address is that of a mark of no-ops, which calls hooks or
+ *                 counts
  *
  * Each of the @count @calls then adds 1 to its counter in the calling thread's array of
  * SHIM_COUNTERS, and the hook is not called: 0.8 to 1.4 ns instead of the 5 to 7 of hooks
- * that count.  shim_thread_counters() returns the address of the pointer to that array.
+ * that count, a little more at marks of entries.  shim_thread_counters() returns the address of the pointer to that array.
  * It is NULL in a new thread: such a thread calls the hook, which may set it.  The caller
  * owns the array; fork copies the pointer, vfork shares it.  shim_profiler_switch_calls()
  * ends the counting: the calls are off, or on.  The leave hooks of the function should be
@@ -74,7 +78,8 @@ struct shim_counted_call {
  *
  * Returns SHIM_OK if all are counted; SHIM_E_INVALIDARG for a wrong @handle or counter,
  * or NULL @calls; SHIM_E_FAIL if another profiler has hooks, or some calls are not counted:
- * they are not known or do not go through a stub of the linker (-fno-plt), no memory is
+ * they are not known or do not go through a stub of the linker (-fno-plt), or are marks
+ * other than no-ops at entries, no memory is
  * near the code, code cannot be changed, a distance lies in two lines of the cache and the
  * process has several threads, or the processor is no x86-64.  These calls are on or off.
  *
@@ -86,6 +91,7 @@ shim_profiler_count_calls(struct shim_profiler_handle *handle, uint32_t count,
 			  struct shim_counted_call *calls);
 __attribute__((visibility("hidden"))) uint64_t **shim_thread_counters(void);
 __attribute__((visibility("hidden"))) int shim_is_counter(uintptr_t address);
+__attribute__((visibility("hidden"))) int shim_is_thunk(uintptr_t address);
 
 /*
  * Hooks that marks of functions (-fxray-instrument, -fpatchable-function-entry and others)

@@ -438,8 +438,8 @@ struct shim_sampled_node {
  * points of the processor time.  In a burst the thread made n calls in d nanoseconds of
  * its processor time, without the cost of the hooks: a rate r = n/d.
  *
- * A function that is not called too often for that is counted at its call sites: all
- * its calls, but not their paths.  Its calls are those of its nodes and those of
+ * A function that is not called too often for that is counted at its call sites, or at
+ * its entry: all its calls, but not their paths.  Its calls are those of its nodes and those of
  * @counter in all files of the process.  It may go off later.
  */
 struct shim_throttled_node {

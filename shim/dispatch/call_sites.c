@@ -283,6 +283,6 @@ struct call_sites_state sites_state(void)
 		state.images_unwritable += image->unwritable;
 		state.off += image->off;
 	}
-	NOTIFY(other_calls_counted, &state);
+	NOTIFY(other_calls_added, &state);
 	return state;
 }

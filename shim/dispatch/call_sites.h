@@ -62,9 +62,10 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 /*
  * Lets @count calls of the enter hook lead to the code of their counters
  * (call_counters.h), and stores which do.  In a process of one thread, each is off while
- * it changes; otherwise its distance changes by one store.  Returns 0; -ENOTSUP if a call
- * does not go through a stub of the linker, or cannot be changed by one store; -ENOMEM if
- * there is no memory near the code; or an error as above.  Such a call is on or off.
+ * it changes; otherwise its distance changes by one store.  Marks of entries count by their
+ * thunks.  Returns 0; -ENOTSUP if a call does not go through a stub of the linker, or cannot
+ * be changed by one store, or is a mark that cannot count; -ENOMEM if there is no memory near
+ * the code; or an error as above.  Such a call is on or off.
  */
 int call_sites_count(struct shim_counted_call *calls, uint32_t count);
 
@@ -114,11 +115,15 @@ struct other_call {
 
 /* A mark is to be on or off for a reason; its code changes with other_calls_settled. */
 TOPIC(other_call_switched, struct other_call *call);
+/* A mark is to count its calls, as call_sites_count says; its code changes likewise.  *@result
+ * stays -ENOENT if no mark is there, and becomes -ENOTSUP if it cannot count. */
+TOPIC(other_call_counted, struct shim_counted_call *call, int *result);
 /* No mark is off for this reason any more. */
 TOPIC(other_calls_reset, enum other_reason reason);
 /* Changes the code.  Stores the first error in *@result. */
 TOPIC(other_calls_settled, int *result);
-TOPIC(other_calls_counted, struct call_sites_state *state);
+/* Adds the marks to the call sites. */
+TOPIC(other_calls_added, struct call_sites_state *state);
 
 /* shim has switched sites on or off.  State lock held. */
 TOPIC(call_sites_switched, void);

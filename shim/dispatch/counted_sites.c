@@ -159,7 +159,7 @@ static int find_countable(const struct shim_counted_call *call,
 			  struct site_image **image, struct site **site,
 			  uintptr_t *code)
 {
-	int r = call->address == 0 ? -ENOTSUP :
+	int r = call->address == 0 ? -ENOENT :
 				     site_of_return(call->address, image, site);
 
 	if (r < 0)
@@ -186,6 +186,8 @@ static int change_distances(struct shim_counted_call *calls, uint32_t count,
 
 		if (r == 0)
 			r = change_distance(&distances, image, site, code);
+		else if (r == -ENOENT)
+			NOTIFY(other_call_counted, &calls[i], &r);
 		calls[i].is_counted = r == 0;
 		if (r < 0 && result == 0)
 			result = r;
@@ -207,6 +209,21 @@ static void switch_countable(const struct shim_counted_call *calls,
 			site_change(image, site, on);
 }
 
+/* Changes the code of marks (room sources); if that fails, none counts. */
+static int settle_others(struct shim_counted_call *calls, uint32_t count)
+{
+	struct site_image *image;
+	struct site *site;
+	int result = 0;
+
+	NOTIFY(other_calls_settled, &result);
+	for (uint32_t i = 0; result < 0 && i < count; i++)
+		if (calls[i].address == 0 ||
+		    site_of_return(calls[i].address, &image, &site) == -ENOENT)
+			calls[i].is_counted = 0;
+	return result;
+}
+
 int call_sites_count(struct shim_counted_call *calls, uint32_t count)
 {
 	int result, r;
@@ -221,5 +238,8 @@ int call_sites_count(struct shim_counted_call *calls, uint32_t count)
 	}
 	switch_countable(calls, count, true);
 	r = sites_settle_changed();
+	if (result == 0)
+		result = r;
+	r = settle_others(calls, count);
 	return result < 0 ? result : r;
 }

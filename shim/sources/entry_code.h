@@ -8,8 +8,8 @@
 #include "sources/mark_code.h"
 
 #define ENTRY_SIZE   5
-#define THUNK_SIZE   32
-#define THUNK_RESUME 24 /* the place of thunk_put's @resume */
+#define THUNK_SIZE   64
+#define THUNK_COUNTS 16 /* the place of the code that counts */
 
 /* Whether shim can patch entries on this processor. */
 bool entry_is_known(void);
@@ -33,10 +33,23 @@ enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk);
 void entry_switch(unsigned char *code, bool on);
 
-/* A thunk, which jumps to where *@slot points, and tells this code the function, and the
- * address of the code after the mark. */
-void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
-	       uintptr_t resume);
+/* Where the code that a thunk jumps to finds these in its data (struct thunk_data). */
+#define ENTRY_FUNCTION 16
+#define ENTRY_RESUME   24 /* the address of the code after the mark */
+
+struct thunk_code {
+	const void *data; /* the first word is where the thunk jumps to */
+	const uint64_t
+		*counter; /* where the counter is in a thread's, in bytes */
+	const void *slot; /* what hooks calls */
+	uintptr_t resume;
+	intptr_t
+		counters; /* of the thread pointer: the word with a thread's counters */
+};
+
+/* A thunk, which jumps to where its data tells, and tells this code the data.  If that is
+ * THUNK_COUNTS, it counts; a thread without counters jumps to where *@slot points. */
+void thunk_put(unsigned char *thunk, const struct thunk_code *code);
 
 /*
  * The thunk of an entry that no compiler has marked (unmarked.c).  It also has the

@@ -440,5 +440,5 @@ static void find_thunk(struct slot_thunk *thunk)
 
 SUBSCRIBE(other_call_switched, switch_call);
 SUBSCRIBE(other_calls_reset, reset);
-SUBSCRIBE(other_calls_counted, count);
+SUBSCRIBE(other_calls_added, count);
 SUBSCRIBE(slot_thunk_wanted, find_thunk);

@@ -9,14 +9,15 @@
 #include "sources/thunks.h"
 #include "unwind/unwind.h"
 
+#include <shim/builtin.h>
 #include <shim/banned.h>
 
 #define RANGES_MAX 1024 /* as many as images */
 
 struct range {
 	uintptr_t start, end;
-	uint32_t size;		       /* of a thunk */
-	const struct thunk_data *data; /* or NULL */
+	uint32_t size; /* of a thunk */
+	const struct thunk_data *data;
 };
 
 static struct range ranges[RANGES_MAX];
@@ -100,6 +101,15 @@ static uintptr_t find_original(const struct thunk_data *data, uintptr_t thunk,
 	return data->address + at;
 }
 
+int shim_is_thunk(uintptr_t address)
+{
+	struct range range;
+
+	return __atomic_load_n(&count, __ATOMIC_RELAXED) > 0 &&
+	       find(address, &range) &&
+	       range.data[(address - range.start) / range.size].resume != 0;
+}
+
 static void translate(uintptr_t *ip, uintptr_t *sp)
 {
 	struct range range;
@@ -112,8 +122,8 @@ static void translate(uintptr_t *ip, uintptr_t *sp)
 	number = (*ip - range.start) / range.size;
 	offset = (*ip - range.start) % range.size;
 	thunk = *ip - offset;
-	if (!range.data || range.data[number].word == 0) {
-		*ip = *(const uintptr_t *)(thunk + THUNK_RESUME);
+	if (range.data[number].resume) {
+		*ip = range.data[number].resume;
 	} else if (offset < PATCHED_MOVED) {
 		*sp += patched_pushed(offset);
 		*ip = range.data[number].address;

@@ -16,9 +16,6 @@
 #define SIZE	  ((size_t)2 * PAGE)
 #define PARTS_MAX 64
 
-#define ROUTE_ENTRY MARK_EVENTS
-#define ROUTE_SLOTS (MARK_EVENTS + 1)
-
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /* arch/.../sources.S */
@@ -44,9 +41,11 @@ static const stub planned[MARK_EVENTS] = { sources_plan_enter,
 					   sources_plan_leave,
 					   sources_plan_tailcall };
 
-/* What the code near images jumps to: for each event, and what thunks jump to. */
-static stub current[ROUTE_SLOTS] = { sources_nothing, sources_nothing,
+/* What the code near images jumps to for each event. */
+static stub current[MARK_EVENTS] = { sources_nothing, sources_nothing,
 				     sources_nothing };
+/* What thunks jump to. */
+static stub current_entry;
 static uintptr_t parts[PARTS_MAX];
 static unsigned part_count;
 
@@ -58,7 +57,7 @@ static stub *slots_of(uintptr_t part)
 /* The leave hook comes first, as in hook_table_point. */
 static void fill_slots(uintptr_t part)
 {
-	for (unsigned slot = ROUTE_SLOTS; slot-- > 0;)
+	for (unsigned slot = MARK_EVENTS; slot-- > 0;)
 		__atomic_store_n(&slots_of(part)[slot], current[slot],
 				 __ATOMIC_RELEASE);
 }
@@ -81,7 +80,7 @@ static void choose_stubs(const struct plan_route *route)
 
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		current[event] = stubs[event];
-	current[ROUTE_ENTRY] = returns_entry(route);
+	current_entry = returns_entry(route);
 	if (route->is_on && route->marks) {
 		current[PLAN_ENTER] = route->marks->sled_enter;
 		current[PLAN_LEAVE] = route->marks->sled_leave;
@@ -127,9 +126,9 @@ static uintptr_t make_part(const struct source_image *image)
 	return at;
 }
 
-const void *route_entry(const struct source_image *image)
+uintptr_t route_entry(void)
 {
-	return &slots_of(image->stubs)[ROUTE_ENTRY];
+	return (uintptr_t)current_entry;
 }
 
 uintptr_t route_near(const struct source_image *image)

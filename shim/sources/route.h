@@ -15,7 +15,7 @@ void route_set(const struct plan_route *route);
  * memory executable. */
 uintptr_t route_near(const struct source_image *image);
 
-/* Where code near the image finds what thunks jump to (thunks.h). */
-const void *route_entry(const struct source_image *image);
+/* What thunks jump to (thunks.h). */
+uintptr_t route_entry(void);
 
 #endif

@@ -204,6 +204,8 @@ static int settle(void)
 		search(&images[i]);
 	if (is_on)
 		find_quiet();
+	for (unsigned i = 0; i < image_count; i++)
+		thunks_direct(&images[i]);
 	for (enum switch_step step = 0; step < STEPS; step++) {
 		bool changed = false;
 		int r = change_all(step, &changed);
@@ -386,6 +388,8 @@ static void route(const struct plan_route *route)
 	/* Marks that are on before their hooks are called lose nothing that was asked
 	 * for; hooks that are called before all marks are on see leaves of open calls. */
 	route_set(route);
+	for (unsigned i = 0; i < image_count; i++)
+		thunks_route(&images[i]);
 	libcalls_route(route);
 	if (route->is_on == is_on)
 		return;
@@ -405,23 +409,64 @@ static void note_change(struct source_image *image,
 		image->changed_end = i + 1;
 }
 
+/* The mark whose call returns to @address; if that is 0, the only one of @function. */
+static struct source_mark *find_mark(uintptr_t address, uintptr_t function,
+				     struct source_image **image)
+{
+	struct source_mark *mark;
+
+	*image = sources_image(address ? address : function);
+	if (!*image)
+		return NULL;
+	if (address)
+		return marks_find_return(*image, address);
+	mark = marks_find_function(*image, function);
+	return mark && source_of(mark->source)->has_thunks ? mark : NULL;
+}
+
+/* A function that is counted at its entry has no end to be switched off. */
+static void throttle(struct source_mark *mark, const struct other_call *call)
+{
+	if (!call->on && !call->address && mark->is_counted &&
+	    !mark->is_counted_whole)
+		return;
+	mark->is_throttled = !call->on;
+	mark->is_counted = mark->is_counted_whole = 0;
+}
+
 static void change_call(struct other_call *call)
 {
-	uintptr_t address = call->address ? call->address : call->function;
-	struct source_image *image = sources_image(address);
-	struct source_mark *mark = !image ? NULL :
-				   call->address ?
-					    marks_find_return(image, address) :
-					    marks_find_function(image, address);
+	struct source_image *image;
+	struct source_mark *mark = find_mark(call->address, call->function,
+					     &image);
 
-	if (!mark || (!call->address && !source_of(mark->source)->has_thunks))
+	if (!mark)
 		return;
 	if (call->reason == OTHER_FILTER)
 		mark->is_filtered = !call->on;
 	else
-		mark->is_throttled = !call->on;
+		throttle(mark, call);
 	note_change(image, mark);
 	call->result = 0;
+}
+
+static void count_call(struct shim_counted_call *call, int *result)
+{
+	struct source_image *image;
+	struct source_mark *mark = find_mark(call->address, call->function,
+					     &image);
+
+	if (!mark)
+		return;
+	*result = -ENOTSUP;
+	if (!source_of(mark->source)->has_counters || !image->thunks ||
+	    mark->is_unusable)
+		return;
+	thunk_data(image, mark)->counter = call->counter * sizeof(uint64_t);
+	mark->is_throttled = mark->is_counted = 1;
+	mark->is_counted_whole = call->address == 0;
+	note_change(image, mark);
+	*result = 0;
 }
 
 static void reset(enum other_reason reason)
@@ -435,7 +480,8 @@ static void reset(enum other_reason reason)
 			if (reason == OTHER_FILTER && mark->is_filtered)
 				mark->is_filtered = 0;
 			else if (reason == OTHER_THROTTLE && mark->is_throttled)
-				mark->is_throttled = 0;
+				mark->is_throttled = mark->is_counted =
+					mark->is_counted_whole = 0;
 			else
 				continue;
 			note_change(image, mark);
@@ -451,7 +497,7 @@ static void settle_calls(int *result)
 		*result = r;
 }
 
-static void count(struct call_sites_state *state)
+static void add_state(struct call_sites_state *state)
 {
 	for (unsigned i = 0; i < image_count; i++) {
 		if (images[i].count == 0)
@@ -465,9 +511,10 @@ static void count(struct call_sites_state *state)
 
 SUBSCRIBE(calls_routed, route);
 SUBSCRIBE(other_call_switched, change_call);
+SUBSCRIBE(other_call_counted, count_call);
 SUBSCRIBE(other_calls_reset, reset);
 SUBSCRIBE(other_calls_settled, settle_calls);
-SUBSCRIBE(other_calls_counted, count);
+SUBSCRIBE(other_calls_added, add_state);
 
 /* --- what inspect asks --- */
 

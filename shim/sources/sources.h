@@ -32,6 +32,10 @@ struct source_mark {
 	uint8_t length;	 /* of the code that it replaces (entries.c) */
 	uint8_t is_filtered : 1;
 	uint8_t is_throttled : 1;
+	/* It is throttled, and its code counts calls: as asked for its address, or for its
+	 * whole function. */
+	uint8_t is_counted : 1;
+	uint8_t is_counted_whole : 1;
 	uint8_t is_on : 1;	 /* the state of its code */
 	uint8_t is_prepared : 1; /* its code needs only the switch */
 	uint8_t is_unusable : 1; /* its code is another tool's, or too far away */
@@ -53,7 +57,7 @@ struct source_image {
 	uintptr_t stubs;   /* code near it that jumps to stubs; 0: none yet */
 	uintptr_t thunks;  /* thunks.h; 0: none */
 	uint32_t thunk_size;
-	struct thunk_data *thunk_data; /* of each mark; or NULL */
+	struct thunk_data *thunk_data; /* of each mark */
 	struct source_mark *marks;     /* sorted by offset */
 	uint32_t count, room;
 	uint32_t on;		       /* marks that are on */
@@ -79,6 +83,7 @@ struct source {
 	const char *section; /* which lists the marks; NULL: none does */
 	uint8_t size;	     /* of the code of a mark */
 	bool has_thunks;     /* its marks jump to thunks (thunks.h) */
+	bool has_counters;   /* these can count calls */
 
 	/* Adds the marks that @section of the image lists.  Returns 0 or -errno.  NULL
 	 * without a section. */

@@ -27,8 +27,8 @@ struct run {
 
 bool switch_wants(const struct source_mark *mark, bool is_on)
 {
-	return is_on && !mark->is_filtered && !mark->is_throttled &&
-	       !mark->is_unusable;
+	return is_on && !mark->is_filtered &&
+	       (!mark->is_throttled || mark->is_counted) && !mark->is_unusable;
 }
 
 static bool differs(const struct source_mark *mark, enum switch_step step,

@@ -3,20 +3,23 @@
  */
 #include "sources/thunks.h"
 
+#include "arch.h"
+#include "dispatch/call_counters.h"
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
 #include "sources/mcount.h"
 #include "sources/moved.h"
 #include "sources/route.h"
+#include "sources/switch_marks.h"
 #include "sources/unmarked.h"
 
 #include <shim/banned.h>
 
 #define PAGE 4096u
 
-/* Behind the data of all thunks are the words that those with a switch jump through. */
-enum { WORD_UNMARKED, WORD_MCOUNT, WORD_FENTRY, WORDS };
+/* Behind the data of all marks are the words that thunks with a switch jump through. */
+enum { WORD_ENTRY, WORD_UNMARKED, WORD_MCOUNT, WORD_FENTRY, WORDS };
 
 static size_t round_up(size_t size)
 {
@@ -30,17 +33,32 @@ static size_t code_size(const struct source_image *image)
 
 static size_t size_of(const struct source_image *image)
 {
-	size_t size = code_size(image);
-
-	if (image->thunk_size == PATCHED_SIZE)
-		size += round_up(((size_t)image->count + WORDS) *
-				 sizeof(struct thunk_data));
-	return size;
+	return code_size(image) + round_up(((size_t)image->count + WORDS) *
+					   sizeof(struct thunk_data));
 }
 
 static uintptr_t *word_of(const struct source_image *image, unsigned number)
 {
 	return &image->thunk_data[image->count + number].word;
+}
+
+static void put_entry(const struct source_image *image,
+		      const struct source_mark *mark, unsigned char *thunk)
+{
+	struct thunk_data *data = thunk_data(image, mark);
+	const struct thunk_code code = {
+		.data = data,
+		.counter = &data->counter,
+		.slot = word_of(image, WORD_ENTRY),
+		.resume = mark_address(image, mark) + mark->length,
+		.counters = (intptr_t)((uintptr_t)&call_counters -
+				       arch_thread_pointer()),
+	};
+
+	data->word = route_entry();
+	data->function = mark_function(image, mark);
+	data->resume = code.resume;
+	thunk_put(thunk, &code);
 }
 
 static void put_thunks(const struct source_image *image)
@@ -58,9 +76,7 @@ static void put_thunks(const struct source_image *image)
 							  WORD_FENTRY :
 							  WORD_MCOUNT));
 		else
-			thunk_put(thunk, route_entry(image),
-				  mark_function(image, mark),
-				  mark_address(image, mark) + mark->length);
+			put_entry(image, mark, thunk);
 	}
 }
 
@@ -89,21 +105,17 @@ bool thunks_make(struct source_image *image)
 	at = near_map(image->start, size);
 	if (!at)
 		return false;
-	/* Both are less than 1 GiB below the image (near_map), so thunks reach the slot. */
 	if (!near_reaches(at, size, image->start, image->end) ||
 	    sys_map_over((void *)at, size) < 0) {
 		sys_unmap((void *)at, size);
 		return false;
 	}
 	image->thunks = at;
-	if (image->thunk_size == PATCHED_SIZE)
-		image->thunk_data = (struct thunk_data *)(at +
-							  code_size(image));
-	if (image->thunk_data) {
-		*word_of(image, WORD_UNMARKED) = returns_entry_kept();
-		*word_of(image, WORD_MCOUNT) = returns_entry_mcount();
-		*word_of(image, WORD_FENTRY) = returns_entry_fentry();
-	}
+	image->thunk_data = (struct thunk_data *)(at + code_size(image));
+	*word_of(image, WORD_ENTRY) = route_entry();
+	*word_of(image, WORD_UNMARKED) = returns_entry_kept();
+	*word_of(image, WORD_MCOUNT) = returns_entry_mcount();
+	*word_of(image, WORD_FENTRY) = returns_entry_fentry();
 	put_thunks(image);
 	if (sys_make_code((void *)at, code_size(image)) < 0) {
 		thunks_drop(image);
@@ -111,6 +123,39 @@ bool thunks_make(struct source_image *image)
 	}
 	moved_note(image, code_size(image));
 	return true;
+}
+
+static void direct(const struct source_image *image,
+		   const struct source_mark *mark)
+{
+	struct thunk_data *data = thunk_data(image, mark);
+
+	if (data->resume)
+		__atomic_store_n(&data->word,
+				 mark->is_counted ?
+					 thunk_of(image, mark) + THUNK_COUNTS :
+					 route_entry(),
+				 __ATOMIC_RELEASE);
+}
+
+/* One that goes off keeps its word: calls that are on their way are counted still. */
+void thunks_direct(const struct source_image *image)
+{
+	for (uint32_t i = image->changed;
+	     image->thunks && i < image->changed_end; i++)
+		if (switch_wants(&image->marks[i], true))
+			direct(image, &image->marks[i]);
+}
+
+void thunks_route(const struct source_image *image)
+{
+	if (!image->thunks)
+		return;
+	__atomic_store_n(word_of(image, WORD_ENTRY), route_entry(),
+			 __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < image->count; i++)
+		if (!image->marks[i].is_counted)
+			direct(image, &image->marks[i]);
 }
 
 void thunks_drop(struct source_image *image)

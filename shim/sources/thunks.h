@@ -1,8 +1,8 @@
 /*
  * Code near an image, a thunk for each of its marks that are only at entries: it tells
  * arch/.../returns.S the function.  For entries that no compiler has marked, a thunk also
- * has the moved instructions, and a switch: a word in the pages behind the thunks.  For
- * calls of mcount, it has a switch.
+ * has the moved instructions, and a switch.  For calls of mcount, it has a switch.  The pages
+ * behind the thunks have their data.
  */
 #ifndef SHIM_THUNKS_H
 #define SHIM_THUNKS_H
@@ -24,26 +24,49 @@ static inline uintptr_t thunk_of(const struct source_image *image,
 		       0;
 }
 
-/* Where instructions of an entry are in its thunk. */
+/* The data of a mark of no-ops, for the code that its thunk jumps to; or of one whose thunk
+ * has a switch: where the instructions of its entry are in the thunk. */
 struct thunk_data {
-	/* The switch: PATCHED_ON or PATCHED_MOVED bytes behind the thunk; 0: the
+	/* What the thunk jumps to: for no-ops, code that calls hooks, or THUNK_COUNTS bytes
+	 * behind the thunk.  A switch: PATCHED_ON or PATCHED_MOVED bytes behind it; 0: the
 	 * instructions could not be moved. */
 	uintptr_t word;
-	uintptr_t address; /* of the first instruction that the jump replaces */
-	/* For each byte that the jump replaces: the place of the instruction that begins
-	 * there, behind PATCHED_MOVED, plus 1; 0: none does. */
-	uint8_t places[ENTRY_SIZE];
-	uint8_t length; /* of the code that was moved */
-	uint8_t size;	/* of the copy, without the jump back */
+	union {
+		uint64_t
+			counter; /* its place in a thread's counters, in bytes */
+		uintptr_t
+			address; /* of the first instruction that the jump replaces */
+	};
+	union {
+		uintptr_t function; /* ENTRY_FUNCTION */
+		struct {
+			/* For each byte that the jump replaces: the place of the
+			 * instruction that begins there, behind PATCHED_MOVED, plus
+			 * 1; 0: none does. */
+			uint8_t places[ENTRY_SIZE];
+			uint8_t length; /* of the code that was moved */
+			uint8_t size;	/* of the copy, without the jump back */
+		};
+	};
+	uintptr_t resume; /* ENTRY_RESUME; 0: the thunk has a switch */
 };
 
-/* NULL without thunks that have a switch. */
+_Static_assert(offsetof(struct thunk_data, word) == 0 &&
+		       offsetof(struct thunk_data, function) ==
+			       ENTRY_FUNCTION &&
+		       offsetof(struct thunk_data, resume) == ENTRY_RESUME,
+	       "arch/.../returns.S reads them");
+
 static inline struct thunk_data *thunk_data(const struct source_image *image,
 					    const struct source_mark *mark)
 {
-	return image->thunk_data ? image->thunk_data + (mark - image->marks) :
-				   NULL;
+	return image->thunk_data + (mark - image->marks);
 }
+
+/* Lets the thunks of the changed marks that are to be on call the hooks, or count. */
+void thunks_direct(const struct source_image *image);
+/* Lets all thunks call the hooks of another route, but for those that count. */
+void thunks_route(const struct source_image *image);
 
 /* The function of struct source for marks whose code is replaced as a whole. */
 static inline uint8_t thunk_end(const struct source_mark *mark)

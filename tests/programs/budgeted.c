@@ -34,7 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PLAIN	 __attribute__((no_instrument_function))
+#define PLAIN \
+	__attribute__((no_instrument_function, patchable_function_entry(0, 0)))
 #define NOINLINE __attribute__((noinline))
 
 #define NAMES(X) \

@@ -273,9 +273,16 @@ def a_wrong_setting_is_told():
 BUDGET = 'calltree:budget=45'
 
 
-def budgeted(*words, family='gcc', **more):
+def build_budgeted(family, are_marks):
+    """budgeted.c with calls of hooks, or with no-ops at entries."""
+    return compile('budgeted.c', family, '-O2', ['-fpatchable-function-entry=5'],
+                   'budgeted-marks', instrument=False) if are_marks else \
+        compile('budgeted.c', family, '-O2')
+
+
+def budgeted(*words, family='gcc', are_marks=False, **more):
     """The run of budgeted.c, and the processes with what their functions were called."""
-    path = compile('budgeted.c', family, '-O2')
+    path = build_budgeted(family, are_marks)
     result = record([path, *words], BUDGET, **more)
     if result.status == 77:
         raise shimtest.Skipped('no seccomp here')
@@ -283,6 +290,9 @@ def budgeted(*words, family='gcc', **more):
     truths = truths_of(result)
     processes = processes_of(result)
     expect_equal({process.pid for process in processes}, set(truths), 'processes')
+    for truth in truths.values():
+        if are_marks:       # at the entry of nothing
+            del truth['inlined']
     return result, [(process, truths[process.pid]) for process in processes]
 
 
@@ -290,6 +300,12 @@ def expect_counted(process, *names):
     for name in names:
         expect(name in process.off and process.counted.get(name, 0) > 0,
                '%s was not counted at its calls: %s' % (name, process.counted))
+
+
+def for_hooks_and_marks(test):
+    """Adds the test for calls of hooks, with the argument False, and for marks."""
+    add_test(test.__name__, lambda: test(False))
+    add_test('at_marks_' + test.__name__, lambda: test(True))
 
 
 @shimtest.test
@@ -306,6 +322,16 @@ def code_that_may_not_be_written():
 
 
 @shimtest.test
+def marks_that_are_on_count_though_code_may_not_be_written():
+    for mode in 'forbidden', 'full':
+        _, processes = budgeted(mode, are_marks=True)
+        for process, truth in processes:
+            expect_exact(process, truth)
+        process, _ = processes[0]
+        expect_counted(process, 'leaf')
+
+
+@shimtest.test
 def code_that_could_not_be_written_for_a_while():
     """A later write may not switch off what was given up: the child's first change
     writes all sites."""
@@ -318,10 +344,10 @@ def code_that_could_not_be_written_for_a_while():
            'all functions could be switched')
 
 
-@shimtest.test
-def a_thread_begins_while_functions_are_counted():
+@for_hooks_and_marks
+def a_thread_begins_while_functions_are_counted(are_marks):
     for _ in range(3):
-        _, processes = budgeted('thread')
+        _, processes = budgeted('thread', are_marks=are_marks)
         for process, truth in processes:
             expect_counted(process, 'leaf')
             expect_exact(process, truth)
@@ -354,9 +380,9 @@ def exceptions_and_jumps_leave_functions_that_are_off():
                 expect(name in process.off, '%s stayed on: %s' % (name, process.off))
 
 
-@shimtest.test
-def forks_while_functions_are_counted():
-    _, processes = budgeted('fork')
+@for_hooks_and_marks
+def forks_while_functions_are_counted(are_marks):
+    _, processes = budgeted('fork', are_marks=are_marks)
     expect_equal(len(processes), 4, 'processes')
     for process, truth in processes:
         expect_exact(process, truth)
@@ -365,15 +391,18 @@ def forks_while_functions_are_counted():
            'children counted nothing at its calls')
 
 
-def library_of(name, *flags):
-    return compile('budgeted_library.c', 'gcc', '-O1', name=name,
-                   flags=('-shared', '-fPIC', *flags))
+def library_of(name, are_marks, *flags):
+    marks = ('-fpatchable-function-entry=5',) if are_marks else ()
+    return compile('budgeted_library.c', 'gcc', '-O1',
+                   name='marked-' * are_marks + name, instrument=not are_marks,
+                   flags=('-shared', '-fPIC', *marks, *flags))
 
 
-@shimtest.test
-def libraries_are_unloaded_while_functions_are_counted():
-    one, two = library_of('budgeted1.so'), library_of('budgeted2.so', '-DSHIFTED')
-    result, processes = budgeted('library', one, two)
+@for_hooks_and_marks
+def libraries_are_unloaded_while_functions_are_counted(are_marks):
+    one = library_of('budgeted1.so', are_marks)
+    two = library_of('budgeted2.so', are_marks, '-DSHIFTED')
+    result, processes = budgeted('library', one, two, are_marks=are_marks)
     places = re.findall(r'^library at (\S+)$', result.stdout, re.M)
     expect_equal(len(places), 4, 'loads')
     for process, truth in processes:
@@ -383,7 +412,7 @@ def libraries_are_unloaded_while_functions_are_counted():
         expect_equal(process.lost, 0, 'lost')
         got = sum(process.calls.get(name, 0) for name in ('leaf', 'inlined', 'outer'))
         counted = sum(process.counted.get(name, 0) for name in ('leaf', 'inlined'))
-        expect_equal(got + counted, sum(truth[name] for name in (
+        expect_equal(got + counted, sum(truth.get(name, 0) for name in (
             'leaf', 'inlined', 'outer')), 'calls of the program')
         lines = [line for line in about['functions'] if line['name'] == 'library_leaf']
         expect(lines, 'the libraries have no calls')
@@ -401,9 +430,9 @@ def calls_in(file, count):
         return struct.unpack('<%dQ' % count, counts.read(8 * count))
 
 
-@shimtest.test
-def kills_at_random_moments_in_a_storm_of_signals():
-    path = compile('budgeted.c', 'gcc', '-O2')
+@for_hooks_and_marks
+def kills_at_random_moments_in_a_storm_of_signals(are_marks):
+    path = build_budgeted('gcc', are_marks)
     names = re.search(r'define NAMES.X. (.*)', open(os.path.join(
         shimtest.PROGRAMS, 'budgeted.c')).read()).group(1)
     names = re.findall(r'X.(\w+).', names)
@@ -425,6 +454,8 @@ def kills_at_random_moments_in_a_storm_of_signals():
         for meta in glob.glob(environment['SHIM_DIR'] + '/*/meta'):
             process = Process(os.path.dirname(meta))
             for name, calls in zip(names, data):
+                if are_marks and name == 'inlined':
+                    continue
                 if name in process.off and process.off[name][3] != COUNTED:
                     continue
                 got = process.calls.get(name, 0) + process.counted.get(name, 0)

@@ -48,10 +48,9 @@ void entry_switch(unsigned char *code, bool on)
 	(void)code, (void)on;
 }
 
-void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
-	       uintptr_t resume)
+void thunk_put(unsigned char *thunk, const struct thunk_code *code)
 {
-	(void)code, (void)slot, (void)function, (void)resume;
+	(void)thunk, (void)code;
 }
 
 void patched_put(unsigned char *thunk, const struct patched_code *code)

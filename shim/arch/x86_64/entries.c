@@ -122,24 +122,38 @@ static void put_distance(unsigned char *at, const void *target)
 }
 
 /*
- *      0  lea 0(start of the thunk), %r11
- *      7  jmp *(the slot)
- *     16  function
- *     24  resume
+ *      0  lea (the data), %r11
+ *      7  notrack jmp *(%r11)
+ *     16  mov %fs:(counters), %r11     THUNK_COUNTS
+ *     25  test %r11, %r11
+ *     28  jz 48
+ *     30  add (the counter), %r11
+ *     37  incq (%r11)
+ *     40  jmp resume
+ *     48  lea (the data), %r11
+ *     55  jmp *(the slot)
  */
-void thunk_put(unsigned char *code, const void *slot, uintptr_t function,
-	       uintptr_t resume)
+void thunk_put(unsigned char *thunk, const struct thunk_code *code)
 {
-	static const unsigned char start[16] = { 0x4c, 0x8d, 0x1d, 0xf9,
-						 0xff, 0xff, 0xff, 0xff,
-						 0x25, 0,    0,	   0,
-						 0,    0xcc, 0xcc, 0xcc };
+	static const unsigned char bytes[THUNK_SIZE] = {
+		0x4c, 0x8d, 0x1d, 0,	0,    0,    0,	  0x3e, 0x41, 0xff,
+		0x23, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0x64, 0x4c, 0x8b, 0x1c,
+		0x25, 0,    0,	  0,	0,    0x4d, 0x85, 0xdb, 0x74, 0x12,
+		0x4c, 0x03, 0x1d, 0,	0,    0,    0,	  0x49, 0xff, 0x03,
+		0xe9, 0,    0,	  0,	0,    0xcc, 0xcc, 0xcc, 0x4c, 0x8d,
+		0x1d, 0,    0,	  0,	0,    0xff, 0x25, 0,	0,    0,
+		0,    0xcc, 0xcc, 0xcc
+	};
+	int32_t counters = (int32_t)code->counters;
 
-	for (unsigned i = 0; i < sizeof(start); i++)
-		code[i] = start[i];
-	put_distance(code + 9, slot);
-	__builtin_memcpy(code + 16, &function, sizeof(function));
-	__builtin_memcpy(code + 24, &resume, sizeof(resume));
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		thunk[i] = bytes[i];
+	put_distance(thunk + 3, code->data);
+	__builtin_memcpy(thunk + 21, &counters, sizeof(counters));
+	put_distance(thunk + 33, code->counter);
+	put_distance(thunk + 41, (const void *)code->resume);
+	put_distance(thunk + 51, code->data);
+	put_distance(thunk + 57, code->slot);
 }
 
 /*

@@ -2,8 +2,8 @@
  * Entries of functions whose ends have no mark (shim/sources/returns.h).  An entry is
  * patched to jump to its thunk, which jumps to shim_entry:
  *
- *     r11     the thunk: the function is at 16(r11), the code after the entry at 24(r11)
- *             (sources/entry_code.h)
+ *     r11     the thunk's data: the function is at 16(r11), the code after the entry at
+ *             24(r11) (sources/entry_code.h)
  *     (rsp)   the function's return address; rsp is its slot
  *
  * The return address is copied to the slot's place in the mirror (returns.h), and
