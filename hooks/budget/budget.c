@@ -24,8 +24,14 @@ static uint32_t is_busy;
 
 static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
 {
-	struct moment moment = { tree, meta, meta->sample_weight,
-				 budget_samples_hooks, begin };
+	struct moment moment = {
+		.tree = tree,
+		.meta = meta,
+		.weight = meta->sample_weight,
+		.hooks = budget_samples_hooks,
+		.counters = budget_samples_counters,
+		.begin = begin,
+	};
 
 	if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0)
 		return;

@@ -117,9 +117,10 @@ static bool may_be_chosen(const struct throttled *throttled)
 	       !(is_counting && throttled->has_no_burst_counter);
 }
 
-static uint64_t cost_of_call(const struct shim_meta *meta)
+static uint64_t cost_of_call(const struct moment *moment)
 {
-	return controller_cost(meta) / (is_counting ? COUNTED_SHARE : 1);
+	return is_counting ? controller_counted_cost(moment) :
+			     controller_cost(moment->meta);
 }
 
 static void choose_functions(uint64_t cost)
@@ -296,11 +297,11 @@ static void begin_burst(const struct moment *moment)
 	uint64_t begin_ns = shim_thread_time_ns();
 
 	is_counting = random_number() % HOOKS_EVERY != 0;
-	choose_functions(cost_of_call(moment->meta));
-	/* Calls at marks of functions can only reach the hooks. */
+	choose_functions(cost_of_call(moment));
+	/* Some calls can only reach the hooks. */
 	if (burst_size == 0 && is_counting) {
 		is_counting = false;
-		choose_functions(cost_of_call(moment->meta));
+		choose_functions(cost_of_call(moment));
 	}
 	if (burst_size == 0)
 		return;
@@ -445,7 +446,7 @@ static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 	if (!is_counting)
 		learn_cost(moment, ns, sum);
 	hooks_ns = sum *
-		   (is_counting ? cost_of_call(moment->meta) :
+		   (is_counting ? cost_of_call(moment) :
 				  cost_here(moment->meta)) /
 		   1000;
 	/* The cost of a call is an estimate.  More than seven eighths of the time would

@@ -12,8 +12,9 @@
 struct moment {
 	struct tree *tree; /* of the calling thread */
 	struct shim_meta *meta;
-	uint64_t weight; /* samples of the process so far, */
-	uint64_t hooks;	 /* and of these in hooks */
+	uint64_t weight;   /* samples of the process so far, */
+	uint64_t hooks;	   /* and of these in hooks, */
+	uint64_t counters; /* and in code that counts calls */
 	/* the thread's processor time at the begin of the handler, in ns */
 	uint64_t begin;
 };
@@ -25,8 +26,8 @@ uint64_t controller_cost(const struct shim_meta *meta);
 /* @clock units in nanoseconds; 0 if their length is unknown. */
 uint64_t controller_ns(const struct shim_meta *meta, uint64_t clock);
 
-/* A call that is counted at its site costs 0.8 to 1.4 ns where the hooks cost 5 to 7. */
-#define COUNTED_SHARE 6
+/* The cost of a call that is counted, in 1/1000 ns. */
+uint64_t controller_counted_cost(const struct moment *moment);
 
 /* The counters from this one on are for bursts. */
 #define BURST_COUNTERS (SHIM_COUNTERS / 2)

@@ -128,7 +128,7 @@ static bool is_ours(uintptr_t address)
 		       (uintptr_t)etext - (uintptr_t)__ehdr_start;
 }
 
-uint64_t budget_samples_hooks;
+uint64_t budget_samples_hooks, budget_samples_counters;
 
 static void add_weight(struct shim_sampled_node *node, bool is_own,
 		       uint32_t weight)
@@ -161,6 +161,9 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 	sampled->in_hook = first > 0;
 	if (first > 0)
 		__atomic_fetch_add(&budget_samples_hooks, weight,
+				   __ATOMIC_RELAXED);
+	if (is_counter)
+		__atomic_fetch_add(&budget_samples_counters, weight,
 				   __ATOMIC_RELAXED);
 	if (parent)
 		add_weight(at, is_counter || first > 0, weight);

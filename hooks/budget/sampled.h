@@ -14,8 +14,8 @@ void budget_samples_start(void);
  * thread's tree, or NULL without memory for one.  Called in a sample_hit. */
 struct tree *budget_samples_add(const void *context, uint32_t weight);
 
-/* The number of samples in hooks so far. */
-extern uint64_t budget_samples_hooks;
+/* The number of samples in hooks so far, and in code that counts calls. */
+extern uint64_t budget_samples_hooks, budget_samples_counters;
 /* Whether the last sample of @tree's thread was in a hook. */
 bool budget_samples_in_hook(const struct tree *tree);
 
