@@ -35,6 +35,8 @@
 #else
 #define CALLED __attribute__((noinline, noclone))
 #endif
+/* Inlined into each case, they would take most of the time of the compiler. */
+#define APART __attribute__((noinline))
 
 /* The case whose function is being called. */
 static int current;
@@ -43,7 +45,7 @@ static volatile unsigned char sink[64];
  * reads them. */
 unsigned char uses[24][256];
 
-QUIETLY static void print_bytes(const void *bytes, size_t size)
+QUIETLY APART static void print_bytes(const void *bytes, size_t size)
 {
 	const unsigned char *at = (const unsigned char *)bytes;
 
@@ -63,6 +65,13 @@ QUIETLY static void make(void *value, size_t size, unsigned seed, int is_bool)
 		seed = seed * 1103515245u + 12345u;
 		at[i] = (unsigned char)(is_bool ? seed >> 16 & 1 : seed >> 16);
 	}
+}
+
+/* The same, where the compiler does not know the value. */
+QUIETLY APART static void make_apart(void *value, size_t size, unsigned seed,
+				     int is_bool)
+{
+	make(value, size, seed, is_bool);
 }
 
 /* Prints two buffers: they must have the same bytes, different addresses and the

@@ -15,7 +15,7 @@ import subprocess
 
 import shimtest
 from arguments import (C_DECLARATIONS, C_TYPES, CXX_DECLARATIONS, CXX_TYPES,
-                       HARD, INCLUDE, PROTOTYPES, bare)
+                       HARD, INCLUDE, MAKERS, PROTOTYPES, bare)
 from shimtest import (BUILDS, Skipped, add_test, compile, expect,
                       expect_equal, new_directory, record, run, test)
 
@@ -43,8 +43,9 @@ class Program:
 
     def value(self, type, name, seed):
         """A statement that assigns a value to the variable."""
-        return 'make((void *)&%s, %s, %d, %d);' % (
-            name, self.size(name, type), seed, type in ('_Bool', 'bool'))
+        return '%s((void *)&%s, %s, %d, %d);' % (
+            MAKERS[seed % 2], name, self.size(name, type), seed,
+            type in ('_Bool', 'bool'))
 
     def add(self, parameters, variables, result='void', body='', method=False,
             end='', inner=None):

@@ -314,7 +314,7 @@ HARD = [
     Build('lto_lld', CLANG, O2, '-flto', '-fuse-ld=lld'),
     Build('thinlto_lld', CLANG, O2, '-flto=thin', '-fuse-ld=lld'),
     Build('no_ipa_ra', GCC, O2, '-fno-ipa-ra'),
-    Build('patchable', BOTH, O2, '-fpatchable-function-entry=8,3',
+    Build('patchable', BOTH, O2, '-fpatchable-function-entry=8,3', '-DMARKED_ENTRIES',
           languages=(False,)),
     Build('split_stack', GCC, O2, '-fsplit-stack', '-fuse-ld=gold', less=100),
     Build('shadow_saves', CLANG, O0, '-fsanitize=safe-stack', less=70),

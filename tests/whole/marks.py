@@ -24,8 +24,7 @@ def has_lost_registers(mark, family, optimize):
 
 
 def arguments_at(mark, family, optimize, cxx):
-    right, missing = arguments.compare(family, optimize, cxx, mark=mark,
-                                       name='_apart')
+    right, missing = arguments.compare(family, optimize, cxx, mark=mark)
     limit = 10 if has_lost_registers(mark, family, optimize) else 2
     expect(100 * missing <= limit * (right + missing),
            '%d of %d are missing' % (missing, right + missing))
@@ -34,7 +33,7 @@ def arguments_at(mark, family, optimize, cxx):
 def together_at(mark, family, optimize, cxx):
     """clang's callers omit what the function does not read."""
     right, missing = arguments.compare(family, optimize, cxx, mark=mark,
-                                       apart=False, name='_together')
+                                       apart=False)
     limit = arguments.LIMITS_TOGETHER[family, optimize] + 2
     if has_lost_registers(mark, family, optimize):
         limit = 10

@@ -71,8 +71,7 @@ for optimize, flags in FLAGS:
 
 def prototypes(family, optimize, flags, cxx):
     skip_if_old(flags)
-    arguments.compare_results(
-        family, optimize, cxx, flags, '_' + name_of(optimize, flags))
+    arguments.compare_results(family, optimize, cxx, ['-g', *flags])
 
 
 for optimize, flags in [('-O2', HARDENED), ('-Os', []), ('-O3', NEWER)]:
