@@ -187,8 +187,8 @@ def plain_right(family, optimize, cxx):
 BOTH, GCC, CLANG = ('gcc', 'clang'), ('gcc',), ('clang',)
 O02, O0, O2 = ('-O0', '-O2'), ('-O0',), ('-O2',)
 SLACK = 3
-IN_BOTH = ('plain', 'types', 'split', 'dwz', 'dwz_common', 'most', 'size', 'lto',
-           'lto_lld', 'icf_lld', 'icf_gold', 'after_inlining')
+# What only one compiler does, in both languages.
+IN_BOTH = ('plain', 'types', 'dwz', 'dwz_common', 'lto', 'lto_lld', 'after_inlining')
 
 
 class Build:
@@ -201,11 +201,10 @@ class Build:
         self.cpu, self.environment = cpu, environment
 
     def languages_of(self, family):
-        """Both languages only for a few builds, to save minutes; LANGUAGES=all tests
-        all."""
+        """Most builds have one language for each compiler, to save minutes."""
         if self.languages:
             return self.languages
-        if self.name in IN_BOTH or os.environ.get('LANGUAGES') == 'all':
+        if self.name in IN_BOTH or shimtest.ALL:
             return False, True
         return family == 'clang',
 
