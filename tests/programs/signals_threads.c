@@ -4,8 +4,8 @@
  * cut: on_tick
  * tree:
  *	main 1
- *	worker 400
- *	worker;down 400
+ *	worker 160
+ *	worker;down 160
  *	*
  */
 #define _GNU_SOURCE
@@ -66,7 +66,7 @@ int main(void)
 	sigaddset(&signals, SIGUSR1);
 	timer_create(CLOCK_MONOTONIC, &event, &timer);
 	timer_settime(timer, 0, &spec, NULL);
-	for (long i = 0; i < 100; i++) {
+	for (long i = 0; i < 40; i++) {
 		pthread_t threads[4];
 
 		for (int k = 0; k < 4; k++)

@@ -773,7 +773,7 @@ def a_killed_profrun_does_no_harm_at_any_step():
     expect(counts['ptrace'] > 20 and counts['pwrite64'] > 5, counts)
     steps = [(name, n + 1) for name in names for n in range(min(counts[name], 120))]
     if not shimtest.ALL:
-        steps = steps[::3]
+        steps = steps[::6]
     number = 0
     while steps:
         number += 1
@@ -811,7 +811,7 @@ def a_detach_whose_profrun_is_killed_does_no_harm_and_can_be_repeated():
     expect(counts['ptrace'] > 20 and counts['pwrite64'] > 5, counts)
     steps = [(name, n + 1) for name in names for n in range(min(counts[name], 120))]
     if not shimtest.ALL:
-        steps = steps[::2]
+        steps = steps[::4]
     while steps:
         kind = ('sleep', 'busy')[len(steps) % 2]
         with Program(0, kind, flags=HOOKS + ['-Wl,-z,now']) as program:

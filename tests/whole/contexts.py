@@ -502,7 +502,7 @@ SHIM_PROFILER_MODULE(handler)
 
 @test
 def async_functions_may_interrupt_anything():
-    seconds = os.environ.get('ASYNC_SECONDS', '10')
+    seconds = os.environ.get('ASYNC_SECONDS', '4')
     calls = []
     for function in declarations():
         # These would create a file on each call, or memory that is never freed.

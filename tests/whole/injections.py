@@ -9,6 +9,7 @@ profiler (1000: some minutes), SEED chooses them, FIRST is the first one; FOR_GO
 from that call on all of them fail, except calls that never fail.
 """
 import errno
+import functools
 import json
 import os
 import random
@@ -21,7 +22,7 @@ from shimtest import (Failed, add_test, compile, environment, expect,
                       expect_equal, new_directory)
 
 INJECT = os.environ['INJECT']
-RUNS = int(os.environ.get('INJECTIONS', '25'))
+RUNS = int(os.environ.get('INJECTIONS', '15'))
 SEED = int(os.environ.get('SEED', '1'))
 FIRST = int(os.environ.get('FIRST', '0'))
 FOR_GOOD = os.environ.get('FOR_GOOD') == '1'
@@ -32,6 +33,7 @@ ERRORS = [errno.ENOSPC, errno.ENOMEM, errno.EACCES, errno.EPERM, errno.EAGAIN,
           errno.EMFILE, errno.EIO, errno.ENOSYS, errno.EINVAL, errno.EINTR]
 
 
+@functools.lru_cache(maxsize=None)
 def passed_on():
     """System calls that the library makes on behalf of the program."""
     symbols = subprocess.run(['nm', '-S', shimtest.library], text=True, check=True,

@@ -16,7 +16,7 @@ import shimtest
 from shimtest import (BUILDS, PROFILES, Failed, add_test, compile, environment,
                       expect, expect_equal, json_of, new_directory)
 
-ROUNDS = 16
+ROUNDS = 64 if shimtest.ALL else 8
 
 
 def kill_once(program, profile, delay):

@@ -569,6 +569,9 @@ def profrun_refuses_what_would_break_the_program():
                       ('nowhere', 'was not found')):
         for words in (['run', '-p', 'calltree'], ['record', '-p', 'calltree'],
                       []):
+            # profrun waits for what hangs, in the same way for all verbs.
+            if name == 'hang' and words and not shimtest.ALL:
+                continue
             done = profrun(*words, '-p', name, '--', fixture(),
                            SHIM_MODULE_PATH=directory)
             expect_equal((done.returncode, done.stdout), (2, ''), name)
@@ -760,7 +763,7 @@ def data_of_more_than_a_mebibyte_is_refused():
 
 @test
 def attach_and_detach_again_and_again():
-    cycles = int(os.environ.get('SHIM_CYCLES', 1000))
+    cycles = int(os.environ.get('SHIM_CYCLES', 400))
     path = new_file()
     with Target() as target:
         connection = Connection(target)
@@ -784,6 +787,7 @@ def attach_and_detach_again_and_again():
         print('# %d cycles in %.1f s, %d calls seen, grew by %d kB' % (
             cycles, seconds, calls, growth))
         expect(calls > cycles * 8, 'calls: %d' % calls)
+        # A page for each cycle would be more.
         expect(growth < 1024, 'it grew by %d kB' % growth)
         target.finish()
     calls = calls_of(json_of(target.output))
@@ -1665,7 +1669,7 @@ def a_slow_client_is_waited_for_but_not_for_long():
 def garbage_on_the_socket_is_harmless():
     import random
     dice = random.Random(1)
-    seconds = float(os.environ.get('SHIM_GARBAGE_SECONDS', 3))
+    seconds = float(os.environ.get('SHIM_GARBAGE_SECONDS', 1))
     words = [b'shim', b'1', b'status', b'load', b'unload', b'0', b'5',
              b'1048576', b'x:y', b' ', b'\n', b'\0', b'stop', b'start']
     sent = 0

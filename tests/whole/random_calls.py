@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """random_calls.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
-A million calls of random functions with random arguments, from a callback and from
+Many calls of random functions with random arguments, from a callback and from
 another thread, while the program calls hooked functions.  There may be no crash and no
 hang, and the program's output must stay the same.  Generated from the headers, like
-contexts.py.  RANDOM_CALLS is the number of calls in each of the two places (500,000),
+contexts.py.  RANDOM_CALLS is the number of calls in each of the two places (150,000),
 RANDOM_SEED the first seed.
 """
 import os
@@ -267,7 +267,7 @@ def module_source():
 
 @test
 def random_calls_crash_nothing():
-    calls = os.environ.get('RANDOM_CALLS', '500000')
+    calls = os.environ.get('RANDOM_CALLS', '150000')
     directory = new_directory('random')
     source = os.path.join(directory, 'random.c')
     out = os.path.join(directory, 'results')

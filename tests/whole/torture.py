@@ -13,7 +13,7 @@ import shimtest
 from shimtest import compile, expect, expect_equal, new_directory, run, \
     shim_report, test
 
-SECONDS = os.environ.get('TORTURE_SECONDS', '3')
+SECONDS = os.environ.get('TORTURE_SECONDS', '1')
 PROFILE = 'calltree;memory;locks;exceptions;coverage;sampling:hz=2000'
 
 

@@ -22,7 +22,7 @@ from shimtest import (BUILDS, add_test, calls_of, compile, expect, expect_equal,
 # The tests of the imported modules do not run here.
 shimtest.tests.clear()
 
-KILLS_BUILDS = 50       # for each of the four builds
+KILLS_BUILDS = 50 if shimtest.ALL else 20     # for each of the four builds
 STORMS = ['signals', 'signals_jumps', 'altstack', 'altstack_thread']
 HARD = ['coroutines', 'coroutines_travel', 'coroutines_many', 'clone_raw',
         'exceptions', 'forks', 'longjmp', 'spawns', 'thread_ends']
