@@ -314,7 +314,7 @@ QUIET static void forks(void)
 
 	early();
 	pthread_create(&thread, NULL, toggle, NULL);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 80; i++) {
 		pid_t child = fork();
 
 		if (child == 0) {
