@@ -135,11 +135,12 @@ def check(names):
                  'lost')
 
 
-for first, second in itertools.combinations(CALLTREES + OTHERS, 2):
+for number, (first, second) in enumerate(itertools.combinations(CALLTREES + OTHERS, 2)):
     if first in CALLTREES and second in CALLTREES:
         continue
-    # The order of the names does not matter.
-    for pair in ((first, second), (second, first)):
+    # The order of the names does not matter: each name is the first one and the second.
+    orders = (first, second), (second, first)
+    for pair in orders if shimtest.ALL else orders[number % 2:number % 2 + 1]:
         add_test('%s beside %s' % pair, lambda pair=pair: check(pair))
 for names in TRIPLES:
     add_test('%s, %s and %s' % names, lambda names=names: check(names))

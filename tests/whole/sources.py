@@ -68,7 +68,7 @@ def add_trees():
         wanted = trees.Wanted(source, 'clang', '-O0')
         if wanted.tree is None:
             continue
-        for profile in ['calltree:counts', 'calltree', 'trace']:
+        for profile in ['calltree:counts'] * shimtest.ALL + ['calltree', 'trace']:
             add_test('xray %s %s, %s' % (source.split('.')[0], profile,
                                          wanted.claim),
                      lambda source=source, wanted=wanted, profile=profile:

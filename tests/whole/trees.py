@@ -111,7 +111,7 @@ def add_tests(family, optimize):
             continue
         # An emulator is too slow to run the others as well.
         profiles = PROFILES + ([] if shimtest.machine else ['trace'])
-        if optimize == '-O0' and not shimtest.ALL:
+        if (optimize == '-O0' or family == 'clang') and not shimtest.ALL:
             profiles = ['calltree', 'trace']
         for profile in profiles:
             name = '%s %s, %s' % (source.split('.')[0], profile, wanted.claim)
