@@ -54,15 +54,16 @@ void thunk_put(unsigned char *thunk, const struct thunk_code *code);
 /*
  * The thunk of an entry that no compiler has marked (unmarked.c).  It also has the
  * instructions that were at the entry, moved; and it is the switch: it jumps through a
- * word that leads to PATCHED_ON or to PATCHED_MOVED.
+ * word that leads to PATCHED_ON, or to PATCHED_COUNTS and then to PATCHED_MOVED, or there
+ * at once.
  */
-#define PATCHED_SIZE  96
-#define PATCHED_ON    8
-#define PATCHED_MOVED 53
-#define PATCHED_ORIGINAL \
-	(PATCHED_SIZE - ENTRY_SIZE) /* the entry's first bytes */
-#define PATCHED_ROOM (PATCHED_ORIGINAL - PATCHED_MOVED)
-#define PATCHED_JUMP 5 /* back, behind the moved instructions */
+#define PATCHED_SIZE	 144
+#define PATCHED_ON	 8
+#define PATCHED_MOVED	 53
+#define PATCHED_ORIGINAL 91 /* the entry's first bytes */
+#define PATCHED_COUNTS	 96
+#define PATCHED_ROOM	 (PATCHED_ORIGINAL - PATCHED_MOVED)
+#define PATCHED_JUMP	 5 /* back, behind the moved instructions */
 /* The longest code that is moved: an instruction has 15 bytes at most. */
 #define PATCHED_LENGTH_MAX (ENTRY_SIZE + 14)
 
@@ -71,8 +72,11 @@ void thunk_put(unsigned char *thunk, const struct thunk_code *code);
  * instructions that does mcount's work, and goes on behind the call.
  */
 struct patched_code {
-	const void *slot;      /* as for thunk_put */
+	const void *slot;      /* what the hooks' side jumps to */
 	const uintptr_t *word; /* the switch */
+	/* As for thunk_put; a thread without counters goes to PATCHED_ON. */
+	const uint64_t *counter;
+	intptr_t counters;
 	uintptr_t function;
 	uintptr_t site; /* what hooks see as the return address of their call */
 	const unsigned char *original; /* ENTRY_SIZE bytes */

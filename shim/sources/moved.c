@@ -104,10 +104,14 @@ static uintptr_t find_original(const struct thunk_data *data, uintptr_t thunk,
 int shim_is_thunk(uintptr_t address)
 {
 	struct range range;
+	size_t offset;
 
-	return __atomic_load_n(&count, __ATOMIC_RELAXED) > 0 &&
-	       find(address, &range) &&
-	       range.data[(address - range.start) / range.size].resume != 0;
+	if (__atomic_load_n(&count, __ATOMIC_RELAXED) == 0 ||
+	    !find(address, &range))
+		return 0;
+	offset = address - range.start;
+	return range.data[offset / range.size].resume != 0 ||
+	       offset % range.size >= PATCHED_COUNTS;
 }
 
 static void translate(uintptr_t *ip, uintptr_t *sp)
@@ -124,7 +128,7 @@ static void translate(uintptr_t *ip, uintptr_t *sp)
 	thunk = *ip - offset;
 	if (range.data[number].resume) {
 		*ip = range.data[number].resume;
-	} else if (offset < PATCHED_MOVED) {
+	} else if (offset < PATCHED_MOVED || offset >= PATCHED_COUNTS) {
 		*sp += patched_pushed(offset);
 		*ip = range.data[number].address;
 	} else {

@@ -25,9 +25,9 @@ enum mark_state thunk_state(const struct source_image *image,
 	if (!thunk)
 		return MARK_OFF;
 	if (patched_is_jump(code, mark_address(image, mark), thunk))
-		return thunk_data(image, mark)->word == thunk + PATCHED_ON ?
-			       MARK_ON :
-			       MARK_OFF;
+		return thunk_data(image, mark)->word == thunk + PATCHED_MOVED ?
+			       MARK_OFF :
+			       MARK_ON;
 	return is_original(code, thunk) ? MARK_OFF : MARK_OTHER;
 }
 
@@ -51,6 +51,8 @@ void thunk_switch(const struct source_image *image,
 
 	(void)code;
 	__atomic_store_n(&thunk_data(image, mark)->word,
-			 thunk + (on ? PATCHED_ON : PATCHED_MOVED),
+			 thunk + (!on		   ? PATCHED_MOVED :
+				  mark->is_counted ? PATCHED_COUNTS :
+						     PATCHED_ON),
 			 __ATOMIC_RELEASE);
 }

@@ -3,8 +3,6 @@
  */
 #include "sources/thunks.h"
 
-#include "arch.h"
-#include "dispatch/call_counters.h"
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
@@ -51,8 +49,7 @@ static void put_entry(const struct source_image *image,
 		.counter = &data->counter,
 		.slot = word_of(image, WORD_ENTRY),
 		.resume = mark_address(image, mark) + mark->length,
-		.counters = (intptr_t)((uintptr_t)&call_counters -
-				       arch_thread_pointer()),
+		.counters = thunk_counters(),
 	};
 
 	data->word = route_entry();
@@ -136,6 +133,8 @@ static void direct(const struct source_image *image,
 					 thunk_of(image, mark) + THUNK_COUNTS :
 					 route_entry(),
 				 __ATOMIC_RELEASE);
+	else if (mark->is_on)
+		thunk_switch(image, mark, NULL, true);
 }
 
 /* One that goes off keeps its word: calls that are on their way are counted still. */

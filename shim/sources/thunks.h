@@ -7,6 +7,8 @@
 #ifndef SHIM_THUNKS_H
 #define SHIM_THUNKS_H
 
+#include "arch.h"
+#include "dispatch/call_counters.h"
 #include "sources/entry_code.h"
 #include "sources/returns.h"
 #include "sources/sources.h"
@@ -28,15 +30,10 @@ static inline uintptr_t thunk_of(const struct source_image *image,
  * has a switch: where the instructions of its entry are in the thunk. */
 struct thunk_data {
 	/* What the thunk jumps to: for no-ops, code that calls hooks, or THUNK_COUNTS bytes
-	 * behind the thunk.  A switch: PATCHED_ON or PATCHED_MOVED bytes behind it; 0: the
-	 * instructions could not be moved. */
+	 * behind the thunk.  A switch: PATCHED_ON, PATCHED_MOVED or PATCHED_COUNTS bytes
+	 * behind it; 0: the instructions could not be moved. */
 	uintptr_t word;
-	union {
-		uint64_t
-			counter; /* its place in a thread's counters, in bytes */
-		uintptr_t
-			address; /* of the first instruction that the jump replaces */
-	};
+	uint64_t counter; /* its place in a thread's counters, in bytes */
 	union {
 		uintptr_t function; /* ENTRY_FUNCTION */
 		struct {
@@ -49,6 +46,8 @@ struct thunk_data {
 		};
 	};
 	uintptr_t resume; /* ENTRY_RESUME; 0: the thunk has a switch */
+	/* A switch: of the first instruction that the jump replaces. */
+	uintptr_t address;
 };
 
 _Static_assert(offsetof(struct thunk_data, word) == 0 &&
@@ -61,6 +60,12 @@ static inline struct thunk_data *thunk_data(const struct source_image *image,
 					    const struct source_mark *mark)
 {
 	return image->thunk_data + (mark - image->marks);
+}
+
+/* The distance of the word with a thread's counters from the thread pointer. */
+static inline intptr_t thunk_counters(void)
+{
+	return (intptr_t)((uintptr_t)&call_counters - arch_thread_pointer());
 }
 
 /* Lets the thunks of the changed marks that are to be on call the hooks, or count. */

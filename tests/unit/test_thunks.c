@@ -1,5 +1,6 @@
 /*
- * The thunk of no-ops at an entry (arch/x86_64/entries.c): it calls hooks, or counts.
+ * The thunks of entries (arch/x86_64/entries.c): of no-ops, and those with a switch.  They
+ * call hooks, or count.
  */
 #include "arch.h"
 #include "sources/thunks.h"
@@ -13,13 +14,14 @@
 
 #define COUNTERS 8
 
-/* Where the thunk goes: each returns a number, or what it was told in r11. */
+/* Where a thunk goes: each returns a number, or what it was told in r11. */
 #define FUNCTION "\xb8\x01\x00\x00\x00\xc3" /* mov $1, %eax; ret */
 #define HOOK	 "\x4c\x89\xd8\xc3"	    /* mov %r11, %rax; ret */
 #define NO_COUNT "\x49\x8d\x43\x01\xc3"	    /* lea 1(%r11), %rax; ret */
 
 static struct page {
 	unsigned char thunk[THUNK_SIZE], next[THUNK_SIZE];
+	unsigned char patched[PATCHED_SIZE], behind[PATCHED_SIZE];
 	unsigned char function[64], hook[64], no_count[64];
 	struct thunk_data data;
 	uintptr_t slot;
@@ -28,7 +30,7 @@ static struct page {
 static __thread uint64_t *counters;
 static uint64_t counts[COUNTERS];
 
-static void make_thunk(void)
+static void make_page(void)
 {
 	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE | PROT_EXEC,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -39,22 +41,29 @@ static void make_thunk(void)
 	memcpy(page->no_count, NO_COUNT, sizeof(NO_COUNT));
 	page->slot = (uintptr_t)page->no_count;
 	page->data = (struct thunk_data){ .counter = 3 * sizeof(uint64_t) };
-	thunk_put(page->thunk,
-		  &(struct thunk_code){
-			  .data = &page->data,
-			  .counter = &page->data.counter,
-			  .slot = &page->slot,
-			  .resume = (uintptr_t)page->function,
-			  .counters = (intptr_t)((uintptr_t)&counters -
-						 arch_thread_pointer()),
-		  });
+}
+
+static intptr_t counters_word(void)
+{
+	return (intptr_t)((uintptr_t)&counters - arch_thread_pointer());
+}
+
+static void make_thunk(void)
+{
+	make_page();
+	thunk_put(page->thunk, &(struct thunk_code){
+				       .data = &page->data,
+				       .counter = &page->data.counter,
+				       .slot = &page->slot,
+				       .resume = (uintptr_t)page->function,
+				       .counters = counters_word(),
+			       });
 }
 
 /* As the jump of a mark, in a function that returns. */
-static uintptr_t jump(void)
+static uintptr_t jump(void *thunk)
 {
 	uintptr_t (*call)(void);
-	void *thunk = page->thunk;
 
 	memcpy(&call, &thunk, sizeof(call));
 	return call();
@@ -65,13 +74,21 @@ static void count_at_entry(void)
 	page->data.word = (uintptr_t)page->thunk + THUNK_COUNTS;
 }
 
+static void expect_counts(uint64_t third, uint64_t last)
+{
+	for (unsigned i = 0; i < COUNTERS; i++)
+		cr_expect(eq(u64, counts[i],
+			     i == 3 ? third :
+			     i == 7 ? last :
+				      0));
+}
+
 Test(thunks, hooks_are_told_the_data, .init = make_thunk)
 {
 	page->data.word = (uintptr_t)page->hook;
 	counters = counts;
-	cr_assert(eq(ulong, jump(), (uintptr_t)&page->data));
-	for (unsigned i = 0; i < COUNTERS; i++)
-		cr_expect(eq(u64, counts[i], 0));
+	cr_assert(eq(ulong, jump(page->thunk), (uintptr_t)&page->data));
+	expect_counts(0, 0);
 }
 
 Test(thunks, a_call_is_counted_in_its_counter_and_goes_on, .init = make_thunk)
@@ -79,24 +96,115 @@ Test(thunks, a_call_is_counted_in_its_counter_and_goes_on, .init = make_thunk)
 	count_at_entry();
 	counters = counts;
 	for (unsigned i = 0; i < 5; i++)
-		cr_assert(eq(ulong, jump(), 1));
+		cr_assert(eq(ulong, jump(page->thunk), 1));
 	page->data.counter = 7 * sizeof(uint64_t);
-	cr_assert(eq(ulong, jump(), 1));
-	for (unsigned i = 0; i < COUNTERS; i++)
-		cr_expect(eq(u64, counts[i], i == 3 ? 5 : i == 7));
+	cr_assert(eq(ulong, jump(page->thunk), 1));
+	expect_counts(5, 1);
 }
 
 Test(thunks, without_counters_the_hook_is_told_the_data, .init = make_thunk)
 {
 	count_at_entry();
 	counters = NULL;
-	cr_assert(eq(ulong, jump(), (uintptr_t)&page->data + 1));
+	cr_assert(eq(ulong, jump(page->thunk), (uintptr_t)&page->data + 1));
 }
 
 Test(thunks, nothing_behind_a_thunk_is_written, .init = make_thunk)
 {
 	for (unsigned i = 0; i < THUNK_SIZE; i++)
 		cr_expect(eq(u8, page->next[i], 0xcc));
+}
+
+/* The moved instructions return what r11 has: the thunk must leave it alone. */
+static void make_patched(void)
+{
+	static const unsigned char original[ENTRY_SIZE] = { 1, 2, 3, 4, 5 };
+
+	make_page();
+	patched_put(page->patched, &(struct patched_code){
+					   .slot = &page->slot,
+					   .word = &page->data.word,
+					   .counter = &page->data.counter,
+					   .counters = counters_word(),
+					   .original = original,
+				   });
+	memcpy(page->patched + PATCHED_MOVED, HOOK, sizeof(HOOK) - 1);
+}
+
+static uintptr_t jump_patched(unsigned place)
+{
+	uintptr_t r11 = 0x1234, result;
+
+	page->data.word = (uintptr_t)page->patched + place;
+	__asm__ volatile("mov %2, %%r11\n\tcall *%1"
+			 : "=a"(result)
+			 : "r"(page->patched), "r"(r11)
+			 : "r11", "memory", "cc");
+	cr_assert(eq(ulong, r11, 0x1234));
+	return result;
+}
+
+Test(thunks, a_switch_counts_and_runs_the_moved_instructions,
+     .init = make_patched)
+{
+	counters = counts;
+	cr_assert(eq(ulong, jump_patched(PATCHED_MOVED), 0x1234));
+	expect_counts(0, 0);
+	for (unsigned i = 0; i < 5; i++)
+		cr_assert(eq(ulong, jump_patched(PATCHED_COUNTS), 0x1234));
+	page->data.counter = 7 * sizeof(uint64_t);
+	cr_assert(eq(ulong, jump_patched(PATCHED_COUNTS), 0x1234));
+	expect_counts(5, 1);
+}
+
+/* What hooks get is 8 bytes behind the thunk; the hook here leaves r11 on the stack. */
+Test(thunks, a_switch_without_counters_is_that_of_hooks, .init = make_patched)
+{
+	static const unsigned char pops[] = { 0x41, 0x5a, 0x49, 0x8d,
+					      0x43, 0x01, 0xc3 };
+
+	memcpy(page->no_count, pops, sizeof(pops)); /* pop %r10; ... */
+	counters = NULL;
+	cr_assert(eq(ulong, jump_patched(PATCHED_COUNTS),
+		     (uintptr_t)page->patched + 9));
+	counters = counts;
+	cr_assert(eq(ulong, jump_patched(PATCHED_ON),
+		     (uintptr_t)page->patched + 9));
+	expect_counts(0, 0);
+}
+
+/* What the instructions from @begin on have pushed when @end is next, beside @pushed. */
+static size_t push(size_t begin, size_t end, size_t pushed)
+{
+	for (size_t at = begin; at < end; at++) {
+		if (page->patched[at] != 0x41)
+			continue;
+		pushed += page->patched[at + 1] == 0x53 ? 8 : 0;
+		pushed -= page->patched[at + 1] == 0x5b ? 8 : 0;
+	}
+	return pushed;
+}
+
+Test(thunks, an_unwinder_knows_what_a_switch_has_pushed, .init = make_patched)
+{
+	/* Where instructions begin, and the way there with what was pushed before. */
+	static const struct {
+		size_t at, begin, pushed;
+	} places[] = {
+		{ 0, 0, 0 },	 { 8, 8, 0 },	  { 10, 8, 0 },
+		{ 17, 8, 0 },	 { 96, 96, 0 },	  { 98, 96, 0 },
+		{ 107, 96, 0 },	 { 110, 96, 0 },  { 112, 96, 0 },
+		{ 119, 96, 0 },	 { 122, 96, 0 },  { 124, 96, 0 },
+		{ 126, 126, 8 }, { 128, 126, 8 },
+	};
+
+	for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++)
+		cr_expect(eq(sz, patched_pushed(places[i].at),
+			     push(places[i].begin, places[i].at,
+				  places[i].pushed)),
+			  "at %zu", places[i].at);
+	for (unsigned i = 0; i < PATCHED_SIZE; i++)
+		cr_expect(eq(u8, page->behind[i], 0xcc));
 }
 
 #endif

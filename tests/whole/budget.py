@@ -5,6 +5,7 @@ calltree:budget=N: functions that stayed on or are counted at their calls have e
 off no more than they were called, and samples are the processor time.  The tests read
 the recording's files themselves: the report estimates.
 """
+import collections
 import glob
 import os
 import random
@@ -273,17 +274,23 @@ def a_wrong_setting_is_told():
 BUDGET = 'calltree:budget=45'
 
 
-def build_budgeted(family, are_marks):
-    """budgeted.c with calls of hooks, or with no-ops at entries."""
-    return compile('budgeted.c', family, '-O2', ['-fpatchable-function-entry=5'],
-                   'budgeted-marks', instrument=False) if are_marks else \
-        compile('budgeted.c', family, '-O2')
+# How functions are marked.  (An empty PROFDIR: no gmon.out.)
+Marks = collections.namedtuple('Marks', 'name flags variables')
+HOOKS = Marks('', ('-finstrument-functions',), {})
+NO_OPS = Marks('no_ops', ('-fpatchable-function-entry=5',), {})
+MARKS = [NO_OPS, Marks('mcount', ('-pg',), {'PROFDIR': ''}),
+         Marks('fentry', ('-pg', '-mfentry'), {'PROFDIR': ''}),
+         Marks('nothing', (), {'SHIM_PATCH': '*'})]
 
 
-def budgeted(*words, family='gcc', are_marks=False, **more):
+def compile_marked(source, marks, *flags, **more):
+    return compile(source, 'gcc', '-O2', (*marks.flags, *flags), instrument=False, **more)
+
+
+def budgeted(*words, marks=HOOKS, **more):
     """The run of budgeted.c, and the processes with what their functions were called."""
-    path = build_budgeted(family, are_marks)
-    result = record([path, *words], BUDGET, **more)
+    path = compile_marked('budgeted.c', marks)
+    result = record([path, *words], BUDGET, **more, **marks.variables)
     if result.status == 77:
         raise shimtest.Skipped('no seccomp here')
     expect_equal(result.status, 0, 'status: %s' % result.stderr)
@@ -291,7 +298,7 @@ def budgeted(*words, family='gcc', are_marks=False, **more):
     processes = processes_of(result)
     expect_equal({process.pid for process in processes}, set(truths), 'processes')
     for truth in truths.values():
-        if are_marks:       # at the entry of nothing
+        if marks != HOOKS:      # it has no entry
             del truth['inlined']
     return result, [(process, truths[process.pid]) for process in processes]
 
@@ -302,10 +309,11 @@ def expect_counted(process, *names):
                '%s was not counted at its calls: %s' % (name, process.counted))
 
 
-def for_hooks_and_marks(test):
-    """Adds the test for calls of hooks, with the argument False, and for marks."""
-    add_test(test.__name__, lambda: test(False))
-    add_test('at_marks_' + test.__name__, lambda: test(True))
+def for_all_marks(test):
+    """Adds the test for calls of hooks, and for all marks that can count."""
+    add_test(test.__name__, lambda: test(HOOKS))
+    for marks in MARKS:
+        add_test('%s at %s' % (test.__name__, marks.name), lambda marks=marks: test(marks))
 
 
 @shimtest.test
@@ -324,7 +332,7 @@ def code_that_may_not_be_written():
 @shimtest.test
 def marks_that_are_on_count_though_code_may_not_be_written():
     for mode in 'forbidden', 'full':
-        _, processes = budgeted(mode, are_marks=True)
+        _, processes = budgeted(mode, marks=NO_OPS)
         for process, truth in processes:
             expect_exact(process, truth)
         process, _ = processes[0]
@@ -344,10 +352,10 @@ def code_that_could_not_be_written_for_a_while():
            'all functions could be switched')
 
 
-@for_hooks_and_marks
-def a_thread_begins_while_functions_are_counted(are_marks):
+@for_all_marks
+def a_thread_begins_while_functions_are_counted(marks):
     for _ in range(3):
-        _, processes = budgeted('thread', are_marks=are_marks)
+        _, processes = budgeted('thread', marks=marks)
         for process, truth in processes:
             expect_counted(process, 'leaf')
             expect_exact(process, truth)
@@ -380,9 +388,9 @@ def exceptions_and_jumps_leave_functions_that_are_off():
                 expect(name in process.off, '%s stayed on: %s' % (name, process.off))
 
 
-@for_hooks_and_marks
-def forks_while_functions_are_counted(are_marks):
-    _, processes = budgeted('fork', are_marks=are_marks)
+@for_all_marks
+def forks_while_functions_are_counted(marks):
+    _, processes = budgeted('fork', marks=marks)
     expect_equal(len(processes), 4, 'processes')
     for process, truth in processes:
         expect_exact(process, truth)
@@ -391,18 +399,16 @@ def forks_while_functions_are_counted(are_marks):
            'children counted nothing at its calls')
 
 
-def library_of(name, are_marks, *flags):
-    marks = ('-fpatchable-function-entry=5',) if are_marks else ()
-    return compile('budgeted_library.c', 'gcc', '-O1',
-                   name='marked-' * are_marks + name, instrument=not are_marks,
-                   flags=('-shared', '-fPIC', *marks, *flags))
+def library_of(name, marks, *flags):
+    return compile_marked('budgeted_library.c', marks, '-shared', '-fPIC', '-O1', *flags,
+                          name=name)
 
 
-@for_hooks_and_marks
-def libraries_are_unloaded_while_functions_are_counted(are_marks):
-    one = library_of('budgeted1.so', are_marks)
-    two = library_of('budgeted2.so', are_marks, '-DSHIFTED')
-    result, processes = budgeted('library', one, two, are_marks=are_marks)
+@for_all_marks
+def libraries_are_unloaded_while_functions_are_counted(marks):
+    one = library_of('budgeted1.so', marks)
+    two = library_of('budgeted2.so', marks, '-DSHIFTED')
+    result, processes = budgeted('library', one, two, marks=marks)
     places = re.findall(r'^library at (\S+)$', result.stdout, re.M)
     expect_equal(len(places), 4, 'loads')
     for process, truth in processes:
@@ -430,9 +436,9 @@ def calls_in(file, count):
         return struct.unpack('<%dQ' % count, counts.read(8 * count))
 
 
-@for_hooks_and_marks
-def kills_at_random_moments_in_a_storm_of_signals(are_marks):
-    path = build_budgeted('gcc', are_marks)
+@for_all_marks
+def kills_at_random_moments_in_a_storm_of_signals(marks):
+    path = compile_marked('budgeted.c', marks)
     names = re.search(r'define NAMES.X. (.*)', open(os.path.join(
         shimtest.PROGRAMS, 'budgeted.c')).read()).group(1)
     names = re.findall(r'X.(\w+).', names)
@@ -444,7 +450,7 @@ def kills_at_random_moments_in_a_storm_of_signals(are_marks):
         with open(file, 'wb') as out:
             out.truncate(4096)
         environment = shimtest.environment(shimtest.new_directory('recording'),
-                                           BUDGET)
+                                           BUDGET, **marks.variables)
         with subprocess.Popen([path, 'forever', file], env=environment) as child:
             wanted = rng.randint(1, 8000000)
             while child.poll() is None and calls_in(file, 1)[0] < wanted:
@@ -454,7 +460,7 @@ def kills_at_random_moments_in_a_storm_of_signals(are_marks):
         for meta in glob.glob(environment['SHIM_DIR'] + '/*/meta'):
             process = Process(os.path.dirname(meta))
             for name, calls in zip(names, data):
-                if are_marks and name == 'inlined':
+                if marks != HOOKS and name == 'inlined':
                     continue
                 if name in process.off and process.off[name][3] != COUNTED:
                     continue

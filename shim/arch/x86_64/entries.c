@@ -167,6 +167,16 @@ void thunk_put(unsigned char *thunk, const struct thunk_code *code)
  *     48  mov -8(%rsp), %r11
  *     53  the moved instructions
  *     91  the bytes that were at the entry
+ *     96  push %r11                       PATCHED_COUNTS
+ *     98  mov %fs:(counters), %r11
+ *    107  test %r11, %r11
+ *    110  jz 126
+ *    112  add (the counter), %r11
+ *    119  incq (%r11)
+ *    122  pop %r11
+ *    124  jmp 53
+ *    126  pop %r11
+ *    128  jmp 8
  */
 void patched_put(unsigned char *thunk, const struct patched_code *code)
 {
@@ -176,6 +186,13 @@ void patched_put(unsigned char *thunk, const struct patched_code *code)
 						 0xff, 0xff, 0xff, 0x25, 0,
 						 0,    0,    0,	   0xcc };
 	static const unsigned char load[5] = { 0x4c, 0x8b, 0x5c, 0x24, 0xf8 };
+	static const unsigned char counts[34] = {
+		0x41, 0x53, 0x64, 0x4c, 0x8b, 0x1c, 0x25, 0,	0,
+		0,    0,    0x4d, 0x85, 0xdb, 0x74, 0x0e, 0x4c, 0x03,
+		0x1d, 0,    0,	  0,	0,    0x49, 0xff, 0x03, 0x41,
+		0x5b, 0xeb, 0xb7, 0x41, 0x5b, 0xeb, 0x86
+	};
+	int32_t counters = (int32_t)code->counters;
 	uintptr_t resume = (uintptr_t)thunk + 48;
 
 	for (unsigned i = 0; i < sizeof(start); i++)
@@ -189,6 +206,10 @@ void patched_put(unsigned char *thunk, const struct patched_code *code)
 		thunk[48 + i] = load[i];
 	for (unsigned i = 0; i < ENTRY_SIZE; i++)
 		thunk[PATCHED_ORIGINAL + i] = code->original[i];
+	for (unsigned i = 0; i < sizeof(counts); i++)
+		thunk[PATCHED_COUNTS + i] = counts[i];
+	__builtin_memcpy(thunk + 103, &counters, sizeof(counters));
+	put_distance(thunk + 115, code->counter);
 }
 
 /*
@@ -311,10 +332,13 @@ bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk)
 	return true;
 }
 
-/* 8 (push %r11) begins the 2 bytes of that instruction. */
+/* 8 and 96 are push %r11, which has 2 bytes, as pop %r11 has at 122 and 126. */
 size_t patched_pushed(size_t offset)
 {
-	return offset >= 10 && offset < 24 ? 8 : 0;
+	return (offset >= 10 && offset < 24) ||
+			       (offset >= 98 && offset < 124) || offset == 126 ?
+		       8 :
+		       0;
 }
 
 static bool begins_with(const unsigned char *code, const unsigned char *bytes,
