@@ -73,11 +73,12 @@ static long move_away(uintptr_t from, uintptr_t to)
 			"calls until the program restores it");
 	hooks_switch_pause(true);
 	r = set_pointer(to);
-	/* Without an entry, shim would not see the move back, so the pause goes on. */
-	if (r < 0 && i >= 0) {
+	/* (Without an entry, shim does not see the move back, and the pause goes on.) */
+	if (r >= 0)
+		return r;
+	if (i >= 0)
 		__atomic_store_n(&moved[i].from, 0, __ATOMIC_RELEASE);
-		hooks_switch_pause(false);
-	}
+	hooks_switch_pause(false);
 	return r;
 }
 
