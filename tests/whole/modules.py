@@ -1662,6 +1662,22 @@ def a_slow_client_is_waited_for_but_not_for_long():
             expect_equal(client.recv(100), b'result %d\n' % BAD, 'answer')
             seconds = time.monotonic() - begin
             expect(1.5 < seconds < 60, '%.1f s' % seconds)
+        # not even if it sends something now and then
+        with Connection(target).open() as client:
+            begin = time.monotonic()
+            client.settimeout(0.3)
+            answer = None
+            while answer is None and time.monotonic() < begin + 60:
+                try:
+                    client.sendall(b'x')
+                    answer = client.recv(100)
+                except ConnectionError:
+                    answer = b''
+                except socket.timeout:
+                    pass
+            seconds = time.monotonic() - begin
+            expect(answer is not None and seconds > 1.5,
+                   '%r after %.1f s' % (answer, seconds))
         target.finish()
 
 
