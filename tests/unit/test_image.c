@@ -5,6 +5,7 @@
 #include "image/image.h"
 #include "image/soname.h"
 #include "image/symbols.h"
+#include "os/lookup.h"
 #include "runtime/events.h"
 
 #include <criterion/criterion.h>
@@ -258,6 +259,49 @@ Test(image, added_objects_are_found_and_no_others)
 	image_look_for_added(added);
 	cr_expect(is_known(other));
 	free(added);
+}
+
+static bool may_go(const void *address)
+{
+	const struct image_entry *entry;
+	bool result;
+
+	image_pin();
+	entry = image_find((uintptr_t)address);
+	cr_assert(entry != NULL);
+	result = entry->may_go;
+	image_unpin();
+	return result;
+}
+
+/* The test is in the program, and so are the functions of shim. */
+Test(image, objects_that_were_opened_before_an_attach_may_go)
+{
+	const void *opened = dlsym(dlopen(PLUGIN, RTLD_NOW), "plugin_function");
+	const void *later;
+
+	cr_assert(lookup_attach());
+	image_look_again();
+	cr_expect(not(may_go((const void *)(uintptr_t)is_known)));
+	cr_expect(not(may_go(dlsym(RTLD_DEFAULT, "atoi"))));
+	cr_expect(may_go(opened));
+	later = dlsym(open_copy(), "plugin_function");
+	image_look_again();
+	cr_expect(may_go(later));
+}
+
+/* They are those of constructors, which are not closed. */
+Test(image, objects_that_were_there_at_the_start_stay)
+{
+	const void *opened = dlsym(dlopen(PLUGIN, RTLD_NOW), "plugin_function");
+	const void *later;
+
+	image_look_again();
+	cr_expect(not(may_go((const void *)(uintptr_t)is_known)));
+	cr_expect(not(may_go(opened)));
+	later = dlsym(open_copy(), "plugin_function");
+	image_look_again();
+	cr_expect(may_go(later));
 }
 
 Test(image, the_call_of_a_hook_tells_nobody)
