@@ -94,6 +94,19 @@ def a_library_is_marked_however_it_is_loaded():
 
 
 @test
+def a_library_that_comes_and_goes_leaves_no_memory_behind():
+    library = xray('source_library.c', '-O2', ['-shared', '-fPIC'],
+                   'libsource.so')
+    program = compile('source_reopened.c', 'clang', '-O2', instrument=False,
+                      libraries=['-ldl'])
+    result = record([program, library], 'calltree:counts')
+    # Its marks alone would take 300 pages.
+    expect(int(result.stdout) < 600, result.stdout)
+    expect_equal(calls_of(json_of(result.output)),
+                 {'library_sum': 400, 'library_leaf': 2000}, 'calls')
+
+
+@test
 def hooks_and_sleds_make_one_tree():
     library = xray('source_library.c', '-O2', ['-shared', '-fPIC'],
                    'libsource.so')
