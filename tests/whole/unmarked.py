@@ -196,6 +196,29 @@ def what_cannot_be_moved_is_left_and_said():
 
 
 @test
+def a_library_may_have_one_unwind_table_or_none():
+    source = os.path.join(shimtest.scratch, 'alone.c')
+    with open(source, 'w') as file:
+        file.write('int library_sum(int n)\n'
+                   '{ volatile int sum = n; return sum * 3 + 1; }\n')
+    program = plain('source_opens.c', 'gcc', '-O1', libraries=['-ldl'])
+    for flags, tree, said in [
+            ([], {'library_sum': 3}, '1 of 1 functions'),
+            (['-fno-asynchronous-unwind-tables'], {},
+             '1 no unwind table of an ordinary call')]:
+        library = source[:-2] + '.so'
+        subprocess.run(['gcc', '-O1', '-shared', '-fPIC', '-nostdlib', *flags,
+                        source, '-o', library], check=True)
+        result = record([program, library], SHIM_PATCH='library_sum',
+                        SHIM_VERBOSE='1')
+        expect_equal((result.status, result.stdout), (0, '48\n'),
+                     'what it does')
+        expect_equal(tree_of(result.output), tree, 'the tree')
+        expect(said in result.stderr and 'stay as they are' not in result.stderr,
+               result.stderr)
+
+
+@test
 def samples_in_moved_instructions_have_their_function_and_its_callers():
     program = plain('moved.c', 'gcc', '-O2')
     output = record([program], 'calltree:counts;sampling',
