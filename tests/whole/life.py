@@ -100,6 +100,17 @@ def calls_open_in_other_threads_at_the_end_are_counted():
 
 
 @test
+def calls_of_an_abandoned_coroutine_end_when_another_takes_its_stack():
+    """Calls that stayed open would take the time until the program's end."""
+    program = compile('coroutines_abandoned.c', 'gcc', '-O0')
+    for profile in 'calltree', 'calltree:counts', 'trace':
+        result = record([program], profile)
+        about = json_of(result.output)
+        expect_equal((about['calls'], about['open'], about['unwound']),
+                     (501, 3, 297), profile)
+
+
+@test
 def a_recording_of_its_own_is_made_without_profrun():
     program = compile('nesting.c')
     output = os.path.join(new_directory('bare'), 'a.%n.%p')
