@@ -1,0 +1,269 @@
+/*
+ * Bursts of the budget: the test has the functions that are off, their sites, and the
+ * processor time.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include "../../hooks/budget/bursts.c"
+
+/* --- what it needs of the engine and of shim --- */
+
+#define FUNCTIONS 3
+#define SWITCH_NS 250000
+
+static struct throttled functions[FUNCTIONS];
+static struct shim_node nodes[FUNCTIONS];
+static struct throttled_place places[FUNCTIONS];
+static struct shim_throttled_node described[FUNCTIONS];
+static bool is_slow[FUNCTIONS], is_switched_on[FUNCTIONS];
+static struct tree tree = { .life = 1 };
+static struct shim_meta meta = { .sample_period_ns = 1000000 };
+static uint64_t thread_ns = 5000, counters[SHIM_COUNTERS];
+
+uint32_t throttled_count;
+uint32_t controller_percent = 10;
+struct shim_profiler_handle *tree_handle;
+
+uint64_t shim_thread_time_ns(void)
+{
+	return thread_ns;
+}
+
+uint64_t controller_cost(const struct shim_meta *of)
+{
+	(void)of;
+	return 6000;
+}
+
+uint64_t controller_counted_cost(const struct moment *of)
+{
+	(void)of;
+	return 1000;
+}
+
+struct throttled *throttled_get(uint32_t number)
+{
+	cr_assert(lt(u32, number, FUNCTIONS));
+	return &functions[number];
+}
+
+void throttled_mark(const struct throttled *throttled, bool slow)
+{
+	is_slow[throttled - functions] = slow;
+}
+
+static uint32_t epoch;
+
+uint32_t throttled_begin_epoch(void)
+{
+	return epoch + 1;
+}
+
+void throttled_end_epoch(void)
+{
+	epoch++;
+}
+
+uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
+			uint32_t room, struct shim_hook_call *list)
+{
+	if (first > 0 || room == 0)
+		return 0;
+	*list = (struct shim_hook_call){ throttled->function, 1 };
+	return 1;
+}
+
+uint32_t throttled_list_enters(const struct throttled *throttled,
+			       uint32_t first, uint32_t room,
+			       struct shim_counted_call *list)
+{
+	if (first > 0 || room == 0)
+		return 0;
+	*list = (struct shim_counted_call){
+		.counter = throttled->burst_counter
+	};
+	return 1;
+}
+
+enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
+					    int on, uint32_t count,
+					    const struct shim_hook_call *list)
+{
+	(void)handle;
+	thread_ns += SWITCH_NS;
+	for (uint32_t i = 0; i < count; i++)
+		is_switched_on[list[i].function - 1] = on;
+	return SHIM_OK;
+}
+
+enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
+					   uint32_t count,
+					   struct shim_counted_call *list)
+{
+	(void)handle;
+	thread_ns += SWITCH_NS;
+	for (uint32_t i = 0; i < count; i++)
+		list[i].is_counted = 1;
+	return SHIM_OK;
+}
+
+bool budget_samples_in_hook(const struct tree *of)
+{
+	(void)of;
+	return false;
+}
+
+/* --- the run --- */
+
+static struct moment moment = { .tree = &tree, .meta = &meta, .weight = 1 };
+
+static void begin(void)
+{
+	random_state = 1;
+	tree.counters = counters;
+	throttled_count = FUNCTIONS;
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		places[i] = (struct throttled_place){ .node = &nodes[i],
+						      .tree = &tree };
+		functions[i] = (struct throttled){
+			.function = i + 1,
+			.state = THROTTLED_OFF,
+			.places = &places[i],
+			.node = &described[i],
+			.calls = 100000,
+			.ns = 1000000000,
+		};
+		is_slow[i] = true;
+	}
+}
+
+/* The next sample of the thread, which has called function i @each * (i + 1) times. */
+static void sample(uint64_t each)
+{
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		if (is_switched_on[i])
+			nodes[i].calls += each * (i + 1);
+		counters[functions[i].burst_counter] += each * (i + 1);
+	}
+	thread_ns += meta.sample_period_ns;
+	moment.weight++;
+	moment.begin = thread_ns;
+	bursts_step(&moment);
+}
+
+static bool is_of_hooks(void)
+{
+	return bursts_are_on() && !is_counting;
+}
+
+static void check_off(void)
+{
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		cr_assert(
+			eq(u32, throttled_state(&functions[i]), THROTTLED_OFF));
+		cr_assert(is_slow[i], "function %u", i);
+		cr_assert(not(is_switched_on[i]), "function %u", i);
+		cr_assert(not(throttled_is_burst_counted(&functions[i])));
+	}
+}
+
+Test(bursts, calls_take_the_fast_path_in_a_burst_of_hooks_and_only_there)
+{
+	unsigned seen = 0;
+
+	begin();
+	check_off();
+	for (unsigned i = 0; i < 3000; i++) {
+		sample(10);
+		if (!bursts_are_on())
+			check_off();
+		for (uint32_t j = 0; is_of_hooks() && j < burst_size; j++) {
+			uint64_t number = in_burst[j]->function - 1;
+
+			cr_assert(eq(u32, throttled_state(in_burst[j]),
+				     THROTTLED_BURST));
+			cr_assert(not(is_slow[number]));
+			cr_assert(is_switched_on[number]);
+			seen++;
+		}
+	}
+	cr_expect(gt(u32, seen, 10));
+}
+
+/* The share of the time that bursts take, in 1/1000. */
+static uint64_t share_of(unsigned samples, uint64_t own_ns)
+{
+	uint64_t begin_ns = thread_ns;
+	uint64_t passed_ns = samples * meta.sample_period_ns;
+
+	for (unsigned i = 0; i < samples; i++) {
+		sample(10);
+		meta.own_ns += own_ns;
+	}
+	return (thread_ns - begin_ns - passed_ns) * 1000 / passed_ns;
+}
+
+/* A sixth of the budget of 10 %, and half of what hooks leave of two thirds of it. */
+Test(bursts, they_take_their_part_of_the_time)
+{
+	uint64_t share;
+
+	begin();
+	share = share_of(20000, 0);
+	cr_expect(gt(u64, share, 35));
+	cr_expect(lt(u64, share, 65));
+	meta.own_ns = moment.weight * meta.sample_period_ns / 10;
+	share = share_of(20000, meta.sample_period_ns / 10);
+	cr_expect(gt(u64, share, 10));
+	cr_expect(lt(u64, share, 24));
+}
+
+Test(bursts, rates_of_functions_are_those_of_the_whole_time)
+{
+	begin();
+	for (unsigned i = 0; i < 50000; i++)
+		sample(50);
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		const struct shim_throttled_node *node = &described[i];
+		uint64_t wanted = 50000ull * (i + 1) / 64;
+		uint64_t mean = node->rates / node->bursts;
+
+		cr_assert(gt(u64, node->bursts, 20));
+		cr_expect(gt(u64, mean, wanted * 9 / 10), "function %u", i);
+		cr_expect(lt(u64, mean, wanted * 11 / 10), "function %u", i);
+	}
+	cr_expect(gt(u64, meta.bursts, 100));
+}
+
+Test(bursts, another_thread_ends_a_burst_only_if_its_own_sleeps)
+{
+	static struct tree other = { .life = 2 };
+
+	begin();
+	while (!bursts_are_on())
+		sample(1);
+	moment.tree = &other;
+	for (unsigned i = 1; i < FORGET_AFTER; i++) {
+		sample(1);
+		cr_assert(bursts_are_on());
+	}
+	sample(1);
+	cr_expect(not(bursts_are_on()));
+	check_off();
+	cr_expect(zero(u64, meta.bursts));
+}
+
+Test(bursts, a_child_has_no_burst)
+{
+	begin();
+	while (!is_of_hooks())
+		sample(1);
+	bursts_forked();
+	cr_expect(not(bursts_are_on()));
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		cr_expect(
+			eq(u32, throttled_state(&functions[i]), THROTTLED_OFF));
+		cr_expect(not(is_switched_on[i]));
+	}
+}
