@@ -293,6 +293,17 @@ def libraries_come_and_go(family, optimize):
         expect_equal(sum(groups.values()), 4 * rounds, name)
 
 
+def other_parameters_may_come_to_the_same_address(family, optimize):
+    libraries = [compile('grouped_library.c', family, optimize,
+                         ['-fPIC', '-shared', *more], 'lib%s.so' % name)
+                 for name, more in (('first', []), ('other', ['-DSWAPPED']))]
+    host = compile('grouped_opens.c', family, optimize, ['-ldl'])
+    result = record([host] + libraries, 'calltree:by=library_call/n')
+    expect_equal((result.status, result.stderr), (0, ''), 'status, stderr')
+    expect_equal(groups_of(json_of(result.output), 'library_call', 'n'),
+                 {'7': 10, '8': 10}, 'groups')
+
+
 def beside_a_module(family, optimize):
     module = compile(os.path.join('..', 'modules', 'elt3_fast.c'), 'gcc',
                      '-O2', ['-I', INCLUDE, '-shared', '-fPIC'],
@@ -364,7 +375,8 @@ for family, optimize in BUILDS:
                   each_value_has_its_calls,
                   every_clock, threads_share_groups, jumps_end_grouped_calls,
                   a_handler_loses_no_call, forked_children_go_on,
-                  a_kill_loses_nothing, libraries_come_and_go, beside_a_module,
+                  a_kill_loses_nothing, libraries_come_and_go,
+                  other_parameters_may_come_to_the_same_address, beside_a_module,
                   calls_may_be_off_meanwhile,
                   members_overloads_and_exceptions):
         add_test('%s_%s_%s' % (claim.__name__, family, optimize),

@@ -1,0 +1,20 @@
+/*
+ * Opens two libraries ("grouped_opens LIBRARY LIBRARY") in turn, ten times, calls each and
+ * closes it.  The second one most often comes to the addresses of the first one.
+ */
+#include <dlfcn.h>
+
+int main(int count, char **words)
+{
+	for (int i = 0; i < 20 && count > 2; i++) {
+		void *library = dlopen(words[1 + i % 2], RTLD_NOW);
+		int (*call)(int, int);
+
+		if (!library)
+			return 1;
+		call = (int (*)(int, int))dlsym(library, "library_call");
+		call(7, 8);
+		dlclose(library);
+	}
+	return 0;
+}
