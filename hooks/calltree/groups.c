@@ -196,8 +196,10 @@ static unsigned find_by(shim_function function)
 
 /* --- the argument of a function, and its type --- */
 
+#define TARGET_GONE (~(shim_function)0) /* its image was unloaded */
+
 struct target {
-	shim_function function; /* stored last */
+	shim_function function; /* stored last; or TARGET_GONE */
 	unsigned by;
 	uint32_t count, position; /* of parameters; from 0 on */
 	shim_type type;
@@ -312,21 +314,39 @@ static COLD bool find_argument(struct target *target)
 	       read_type(target);
 }
 
+/* An entry of a function that has gone, or a new one; NULL: all are in use. */
+static struct target *claim_target(void)
+{
+	uint32_t number = __atomic_load_n(&target_count, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < number && i < TARGETS_MAX; i++) {
+		shim_function gone = TARGET_GONE;
+
+		if (__atomic_compare_exchange_n(&targets[i].function, &gone, 0,
+						false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return &targets[i];
+	}
+	if (number < TARGETS_MAX)
+		number = __atomic_fetch_add(&target_count, 1, __ATOMIC_ACQ_REL);
+	return number < TARGETS_MAX ? &targets[number] : NULL;
+}
+
 static COLD const struct target *make_target(unsigned by,
 					     shim_function function)
 {
 	struct target draft = { .function = function, .by = by };
-	uint32_t number;
+	struct target *target;
 
 	if (!find_argument(&draft))
 		return NULL;
-	number = __atomic_fetch_add(&target_count, 1, __ATOMIC_ACQ_REL);
-	if (number >= TARGETS_MAX)
+	target = claim_target();
+	if (!target)
 		return NULL;
-	targets[number] = draft;
-	targets[number].function = 0;
-	__atomic_store_n(&targets[number].function, function, __ATOMIC_RELEASE);
-	return &targets[number];
+	draft.function = 0;
+	*target = draft;
+	__atomic_store_n(&target->function, function, __ATOMIC_RELEASE);
+	return target;
 }
 
 static void on_image_gone(uintptr_t low, uintptr_t high, uint32_t generation)
@@ -342,7 +362,7 @@ static void on_image_gone(uintptr_t low, uintptr_t high, uint32_t generation)
 	}
 	for (uint32_t i = 0; i < target_count && i < TARGETS_MAX; i++)
 		if (targets[i].function >= low && targets[i].function < high)
-			targets[i].function = 0;
+			targets[i].function = TARGET_GONE;
 }
 
 /* --- groups --- */

@@ -298,10 +298,13 @@ def other_parameters_may_come_to_the_same_address(family, optimize):
                          ['-fPIC', '-shared', *more], 'lib%s.so' % name)
                  for name, more in (('first', []), ('other', ['-DSWAPPED']))]
     host = compile('grouped_opens.c', family, optimize, ['-ldl'])
-    result = record([host] + libraries, 'calltree:by=library_call/n')
+    # There are entries for 256 functions that are not unloaded.
+    rounds = 150 if (family, optimize) == ('gcc', '-O2') else 10
+    result = record([host] + libraries + [str(rounds)],
+                    'calltree:by=library_call/n')
     expect_equal((result.status, result.stderr), (0, ''), 'status, stderr')
     expect_equal(groups_of(json_of(result.output), 'library_call', 'n'),
-                 {'7': 10, '8': 10}, 'groups')
+                 {'7': rounds, '8': rounds}, 'groups')
 
 
 def beside_a_module(family, optimize):
