@@ -212,6 +212,18 @@ def objects_that_come_and_go():
 
 
 @test
+def constructors_of_what_an_opened_library_needs_are_recorded():
+    x86_only()
+    needed = compile('reached_library.c', flags=['-shared', '-fPIC'],
+                     name='libreached.so', instrument=False)
+    library = compile('source_library.c', name='libneeds.so', instrument=False,
+                      flags=['-shared', '-fPIC', '-Wl,--no-as-needed'],
+                      libraries=[needed])
+    done = reached('loaded', REACHED_LIBRARY=library)
+    expect_lines(done.output, 'loaded', 'reached_library.c')
+
+
+@test
 def without_a_line_table_functions_are_recorded_with_a_message():
     x86_only()
     program = compile('reached.c', flags=['-g0', '-rdynamic'],
