@@ -162,6 +162,20 @@ def a_format_that_writes_each_path_whole_has_a_lower_limit():
 
 
 @test
+def samples_have_an_event_each_as_long_as_they_are_not_too_many():
+    one_each, many = 1 << 20, 1 << 31
+    recording = process({'0.sampling': craft.tree(
+        craft.sample_root(), node(BASE, MEMORY, calls=one_each - 2),
+        node(BASE + 16, MEMORY, calls=many), kind='sampling')})
+    _, said = read(recording, 'export', 'perf-script', is_large=True)
+    expect('%d samples' % (many - 2) in said, said)
+    out = shimtest.shim_report('export', 'perf-script', recording)
+    expect_equal(out.count(' cpu-clock:\n'), one_each + 1, 'events')
+    expect_equal(re.findall(r': +(\d+) cpu-clock:$', out[-1000:], re.M)[-1],
+                 str((many - 2) * 1000000), 'the last period')
+
+
+@test
 def words_of_functions_are_read_once_and_holes_are_not():
     words = [BASE + 16 * i for i in range(1 << 17)]
     data = bytearray(craft.functions([0] + words))

@@ -1,9 +1,10 @@
 /*
  * Exports the text of perf script, which flame graph tools, speedscope and the
  * Firefox Profiler read.  A sample becomes an event with its period, a path of
- * calls becomes one event whose period is its own time.  The recording has no
- * times of samples: events of a thread follow one another without a pause, in
- * the order of the tree, so only sums over time are meant.
+ * calls becomes one event whose period is its own time.  So do, behind the first
+ * SAMPLES_MAX, all samples of a path: their number is that of a recording, which may be
+ * damaged.  The recording has no times of samples: events of a thread follow one another
+ * without a pause, in the order of the tree, so only sums over time are meant.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,6 +25,8 @@
 #include "model/totals.h"
 #include "read/process.h"
 
+#define SAMPLES_MAX (1u << 20)
+
 struct script {
 	FILE *out;
 	const struct model *model;
@@ -31,8 +34,10 @@ struct script {
 	const struct thread *thread;
 	uint64_t now_ns; /* time of the next event */
 	uint64_t paths_done;
-	uint64_t deeper; /* the sum of paths below one at --max-depth */
-	uint64_t cut;	 /* the number of paths beyond it */
+	uint64_t deeper;  /* the sum of paths below one at --max-depth */
+	uint64_t cut;	  /* the number of paths beyond it */
+	uint64_t samples; /* that have been written */
+	uint64_t summed;  /* samples in events of several */
 };
 
 static uint64_t period_of(const struct script *script, uint32_t number)
@@ -126,8 +131,19 @@ static bool is_samples(const struct script *script)
 
 static void put_samples(struct script *script, uint32_t number, uint64_t count)
 {
-	for (; count > 0; count--)
-		put_event(script, number, whole(script->model->period_ns));
+	const uint64_t period = whole(script->model->period_ns);
+	uint64_t sum;
+
+	for (; count > 0 && script->samples < SAMPLES_MAX; count--) {
+		put_event(script, number, period);
+		script->samples++;
+	}
+	if (count == 0)
+		return;
+	if (__builtin_mul_overflow(count, period, &sum))
+		sum = UINT64_MAX;
+	put_event(script, number, sum);
+	script->summed += count;
 }
 
 /* An event for each sample, or one with the sum. */
@@ -190,6 +206,10 @@ static void perf_script_print(FILE *out, struct model *model,
 		warn("%" PRIu64 " paths deeper than %u frames are in the "
 		     "events of their ancestors at that depth (--max-depth)",
 		     script.cut, options->max_depth);
+	if (script.summed)
+		warn("%" PRIu64 " samples, those behind the first %u, are in "
+		     "events of all samples of their paths",
+		     script.summed, SAMPLES_MAX);
 }
 
 EXPORT_FORMAT(perf_script) = {
