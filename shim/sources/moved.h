@@ -7,7 +7,7 @@
 
 #include "sources/sources.h"
 
-/* The thunks of the image are complete; @size: of their code.  State lock held. */
+/* The thunks of the image are complete, and have @size bytes.  State lock held. */
 void moved_note(const struct source_image *image, size_t size);
 /* They are about to be unmapped. */
 void moved_forget(uintptr_t thunks);

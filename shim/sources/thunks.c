@@ -118,7 +118,7 @@ bool thunks_make(struct source_image *image)
 		thunks_drop(image);
 		return false;
 	}
-	moved_note(image, code_size(image));
+	moved_note(image, (size_t)image->count * image->thunk_size);
 	return true;
 }
 
