@@ -6,6 +6,7 @@
 #include "image/soname.h"
 #include "image/symbols.h"
 #include "os/lookup.h"
+#include "os/sys.h"
 #include "runtime/events.h"
 
 #include <criterion/criterion.h>
@@ -611,6 +612,93 @@ Test(image, reading_symbols_leaves_nothing_mapped_but_the_symbols)
 		symbols_free(&fake);
 	}
 	cr_expect(lt(long, count_pages(), before + 100));
+}
+
+/* The file at @path, as if it was loaded at 0. */
+static struct image_entry entry_of(const char *path)
+{
+	struct image_entry fake = { .id = 1,
+				    .end = 1ull << 40,
+				    .flags = SHIM_IMAGE_DISK };
+	struct stat info;
+
+	snprintf(fake.path, sizeof(fake.path), "%s", path);
+	cr_assert(zero(int, stat(path, &info)));
+	fake.device = (uint64_t)(info.st_dev >> 8 & 0xfff) << 32 |
+		      (info.st_dev & 0xff);
+	fake.inode = info.st_ino;
+	return fake;
+}
+
+/* libc has resolvers, whose functions are known by their stubs. */
+Test(image, reading_symbols_of_libc_leaves_nothing_mapped)
+{
+	const struct link_map *libc = dlopen("libc.so.6", RTLD_NOW);
+	static struct image_entry fake;
+	uint64_t before;
+
+	cr_assert(libc != NULL);
+	fake = entry_of(libc->l_name);
+	before = sys_mapped();
+	for (unsigned i = 0; i < 2; i++) {
+		fake.symbols = NULL;
+		cr_assert(zero(int, symbols_read(&fake)));
+		cr_expect(gt(u32, fake.symbols->function_count, 1000));
+		symbols_free(&fake);
+		cr_expect(eq(u64, sys_mapped(), before));
+	}
+}
+
+/* Two names of 3 and 5 bytes, one without a size, and the next. */
+__asm__(".pushsection .text.sizes, \"ax\", %progbits\n"
+	".balign 64\n"
+	".globl sized, sized_more, unsized, after_unsized\n"
+	".type sized, %function\n"
+	".type sized_more, %function\n"
+	".type unsized, %function\n"
+	".type after_unsized, %function\n"
+	".size sized, 3\n"
+	".size sized_more, 5\n"
+	".size after_unsized, 4\n"
+	"sized:\n"
+	"sized_more:\n"
+	".skip 16\n"
+	"unsized:\n"
+	".skip 12\n"
+	"after_unsized:\n"
+	".skip 16\n"
+	".popsection\n");
+
+extern const char sized[], unsized[], after_unsized[], __executable_start[];
+
+static size_t size_at(const struct symbols *symbols, const char *address)
+{
+	uint64_t start = (uint64_t)(address - __executable_start);
+	const struct symbols_function *found = symbols_find(symbols, start);
+
+	cr_assert(found != NULL);
+	cr_assert(eq(u64, found->start, start));
+	cr_expect(eq(ptr,
+		     (void *)symbols_find(symbols, start + found->size - 1),
+		     (void *)found));
+	cr_expect(ne(ptr, (void *)symbols_find(symbols, start + found->size),
+		     (void *)found));
+	return found->size;
+}
+
+Test(image, a_function_has_the_largest_of_its_sizes_or_ends_at_the_next)
+{
+	static struct image_entry fake;
+	char path[4096] = "";
+
+	cr_assert(gt(long, readlink("/proc/self/exe", path, sizeof(path) - 1),
+		     0));
+	fake = entry_of(path);
+	cr_assert(zero(int, symbols_read(&fake)));
+	cr_expect(eq(sz, size_at(fake.symbols, sized), 5));
+	cr_expect(eq(sz, size_at(fake.symbols, unsized), 12));
+	cr_expect(eq(sz, size_at(fake.symbols, after_unsized), 4));
+	symbols_free(&fake);
 }
 
 static int fails(const char *path)
