@@ -1,0 +1,82 @@
+/*
+ * Queries of debug information while a system call fails.
+ */
+#include "fake_sys.h"
+#include "image/image.h"
+#include "inspect/helper.h"
+#include "runtime/state.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CALLS_MAX 100000
+
+enum {
+	OK = 1,
+	ANSWERED = 2,
+	RIGHT = 4,
+	FAILED = 8, /* a system call */
+};
+
+static void take(const struct debuginfo_answer *answer, void *found)
+{
+	*(int *)found |= ANSWERED;
+	if (answer->count == 10 && strcmp(answer->data, "name(int)") == 0)
+		*(int *)found |= RIGHT;
+}
+
+static int ask(void)
+{
+	int found = 0;
+
+	if (helper_ask(HELPER_DEMANGLE, NULL, "_Z4namei", take, &found) ==
+	    SHIM_OK)
+		found |= OK;
+	return found;
+}
+
+/* The @n-th system call fails, and with @for_good all later ones. */
+static int ask_apart(unsigned n, bool for_good)
+{
+	pid_t child = fork();
+	int status = -1, found;
+
+	if (child == 0) {
+		alarm(60);
+		setenv("SHIM_DISABLE", "1", 1);
+		state_start();
+		image_look_again();
+		fake_fail(n, ENOMEM, for_good);
+		found = ask() | (fake_failed() ? FAILED : 0);
+		fake_fail(0, 0, false);
+		_exit(found);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+}
+
+Test(helper, a_query_without_an_answer_is_not_ok, .timeout = 120)
+{
+	unsigned refused = 0, n;
+	int found = FAILED, answer;
+
+	cr_assert(eq(int, ask_apart(0, false), OK | ANSWERED | RIGHT));
+	for (n = 1; n < CALLS_MAX && (found & FAILED); n += 1 + n / 4)
+		for (int for_good = 0; for_good < 2; for_good++) {
+			found = ask_apart(n, for_good);
+			cr_expect(lt(int, found, 1000), "call %u: %d", n,
+				  found);
+			answer = found & ~FAILED;
+			cr_expect(answer == 0 ||
+					  answer == (OK | ANSWERED | RIGHT),
+				  "call %u: %d", n, found);
+			refused += !(found & OK);
+		}
+	cr_expect(lt(u32, n, CALLS_MAX));
+	cr_expect(gt(u32, refused, 2));
+}
