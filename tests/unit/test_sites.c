@@ -613,7 +613,7 @@ Test(sites, calls_are_counted_beside_one_that_cannot_be, .init = make_image)
 	cr_assert(is_as_before());
 }
 
-/* What counting a call does to names of system calls. */
+/* Stores what counting a call does as system calls in @names, from the second on. */
 static void count_enter(char *names, unsigned room)
 {
 	struct shim_counted_call call = { (uintptr_t)image + CALL_ENTER + 5, 0,
@@ -632,6 +632,21 @@ static void count_enter(char *names, unsigned room)
 	cr_assert(is_as_before());
 }
 
+/* Whether code was written three times (off, the distance, on), and the processors were
+ * synchronized each time, before the next. */
+static bool is_synchronized(const char *names)
+{
+	unsigned written = 0, synchronized = 0;
+
+	for (; *names; names++) {
+		if (*names == 'w' && written++ != synchronized)
+			return false;
+		if (*names == 's' && ++synchronized != written)
+			return false;
+	}
+	return written == 3 && synchronized == 3;
+}
+
 /* While a call is off, the calls of other threads are lost; and a write through
  * /proc/self/mem may be several stores.  (Criterion has a thread, too.) */
 Test(sites, with_threads_a_call_changes_by_one_store, .init = make_image)
@@ -642,6 +657,8 @@ Test(sites, with_threads_a_call_changes_by_one_store, .init = make_image)
 	count_enter(names, sizeof(names));
 	cr_assert(memchr(names, 'p', sizeof(names)) != NULL);
 	cr_assert(memchr(names, 'w', sizeof(names)) == NULL);
+	/* Then the processors are synchronized. */
+	cr_assert(strchr(strrchr(names + 1, 'p'), 's') != NULL);
 }
 
 Test(sites, a_process_of_one_thread_has_no_writable_code, .init = make_image)
@@ -655,7 +672,7 @@ Test(sites, a_process_of_one_thread_has_no_writable_code, .init = make_image)
 			_exit(2);
 		count_enter(names, sizeof(names));
 		_exit(memchr(names, 'p', sizeof(names)) ||
-		      !memchr(names, 'w', sizeof(names)));
+		      !is_synchronized(names + 1));
 	}
 	waitpid(child, &status, 0);
 	cr_assert(eq(int, status, 0));
