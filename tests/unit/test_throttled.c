@@ -131,3 +131,83 @@ Test(throttled, calls_are_listed_in_parts)
 		cr_assert(eq(u32, seen, 4));
 	}
 }
+
+/* --- leaves of functions that are on again --- */
+
+#define LOW    0x10000u
+#define HIGH   0x20000u
+#define FRAME  0x1f000u /* of the recorded call */
+#define WITHIN 0x1e000u
+#define OTHER  0x30000u /* is no stack */
+
+/* A coroutine's: the thread's own one is the last. */
+static struct stack own, stack = { .low = LOW, .high = HIGH, .next = &own };
+static struct tree tree = { .stack = &stack };
+static struct shim_node root, outer, inner;
+
+static void open_in(struct shim_node *node, struct shim_node *parent,
+		    uint64_t function, uintptr_t sp)
+{
+	node->parent = (uintptr_t)parent;
+	node->function = function | SHIM_NODE_EXACT;
+	node->frame = sp - LOW;
+	tree_hot.current = tree.current = node;
+}
+
+/* Function 0 is on and open; function 1 has called function 2. */
+static void open_calls(void)
+{
+	for (uint32_t i = 0; i < 3; i++)
+		throttled_add(address(i), 0)->state = THROTTLED_ON;
+	tree_hot.tree = &tree;
+	open_in(&outer, &root, address(0), FRAME);
+}
+
+static bool is_ignored(uint32_t function, uintptr_t sp)
+{
+	return throttled_ignores_leave(address(function), NULL, sp);
+}
+
+Test(throttled, the_leave_of_the_recorded_call_ends_it, .init = open_calls)
+{
+	cr_expect(not(is_ignored(0, FRAME)));
+	cr_expect(is_ignored(1, FRAME));
+	/* It was never off. */
+	cr_expect(not(is_ignored(3, FRAME)));
+	/* Calls within it, whose own leaves were not seen. */
+	open_in(&inner, &outer, address(1), WITHIN);
+	cr_expect(not(is_ignored(1, WITHIN)));
+	cr_expect(not(is_ignored(0, FRAME)));
+}
+
+Test(throttled, leaves_of_recursive_calls_that_were_not_recorded_are_ignored,
+     .init = open_calls)
+{
+	cr_expect(is_ignored(0, FRAME - 16));
+	cr_expect(is_ignored(0, WITHIN));
+	open_in(&inner, &outer, address(1), WITHIN);
+	cr_expect(is_ignored(0, WITHIN - 16));
+	cr_expect(is_ignored(1, WITHIN - 16));
+}
+
+/* Frames of different stacks cannot be compared. */
+Test(throttled, on_another_stack_each_open_call_may_end, .init = open_calls)
+{
+	cr_expect(not(is_ignored(0, OTHER)));
+	cr_expect(is_ignored(1, OTHER));
+	open_in(&inner, &outer, address(1), WITHIN);
+	cr_expect(not(is_ignored(0, OTHER)));
+	stack.base = &outer;
+	cr_expect(is_ignored(1, WITHIN - 16));
+	cr_expect(not(is_ignored(0, WITHIN)));
+}
+
+Test(throttled, the_tree_knows_the_calls_while_the_fast_path_is_off,
+     .init = open_calls)
+{
+	tree_hot.current = &tree_no_call;
+	cr_expect(not(is_ignored(0, FRAME)));
+	cr_expect(is_ignored(0, WITHIN));
+	tree_hot.tree = NULL;
+	cr_expect(is_ignored(0, FRAME));
+}
