@@ -7,6 +7,7 @@ before ours.
 """
 import os
 import re
+import struct
 import subprocess
 
 import shimtest
@@ -173,6 +174,27 @@ def _(family):
                 expect_equal(json_of(result.output)['calls'], 0, profile)
 
 
+def marked(path, mark):
+    """A copy of the library that is symbolic, but calls its functions through slots.
+    Linkers store the mark as an entry DT_SYMBOLIC, or as a bit of DT_FLAGS."""
+    tag, value = {'entry': (16, 0), 'bit': (30, 2)}[mark]
+    data = bytearray(open(path, 'rb').read())
+    start, = struct.unpack_from('<Q', data, 32)
+    size, count = struct.unpack_from('<HH', data, 54)
+    parts = [struct.unpack_from('<IIQQQQQQ', data, start + i * size) for i in range(count)]
+    at, = [part[2] for part in parts if part[0] == 2]
+    # More than one empty entry follows the last one.
+    while struct.unpack_from('<Q', data, at)[0] not in (0, tag):
+        at += 16
+    _, before, following = struct.unpack_from('<QQQ', data, at)
+    expect(following == 0 or before, 'no room for another entry')
+    struct.pack_into('<QQ', data, at, tag, before | value)
+    made = os.path.join(new_directory('marked'), mark + os.path.basename(path))
+    with open(made, 'wb') as file:
+        file.write(data)
+    return made
+
+
 @each('a_library_that_finds_its_own_hooks_first_keeps_them')
 def _(family):
     host = compile('hooks_own_host.c', family)
@@ -188,6 +210,20 @@ def _(family):
                              '%s %s' % (path, more))
                 expect_equal(json_of(result.output)['calls'], 1 if own else 7,
                              '%s %s' % (path, more))
+
+
+@test
+def a_symbolic_library_that_calls_its_own_hooks_through_slots_keeps_them():
+    host = compile('hooks_own_host.c')
+    for bound in BOUND:
+        path = compile('hooks_own_library.c', flags=[
+            '-shared', '-fPIC', '-DHOOKS', *BOUND[bound]],
+            name='libhooks_slots_%s.so' % bound)
+        for mark in 'entry', 'bit':
+            # Coverage inspects each object when it is opened.
+            result = run_both([host, marked(path, mark)], 'calltree;coverage')
+            expect_equal(result.stdout, '6\n', '%s %s' % (bound, mark))
+            expect_equal(json_of(result.output)['calls'], 1, '%s %s' % (bound, mark))
 
 
 # --- modules ---
