@@ -161,6 +161,20 @@ def dlopen_searches_with_the_runpath_of_its_caller():
 
 
 @test
+def dlopen_searches_with_the_rpath_of_the_object_that_loaded_its_caller():
+    here = os.path.dirname(plugin('alpha'))
+    shared = ['-shared', '-fPIC', '-O0']
+    inner = compile('opens_nested.c', 'gcc', '-O0', name='libinner.so', libraries=['-ldl'],
+                    flags=[*shared, '-DINNER'])
+    outer = compile('opens_nested.c', 'gcc', '-O0', name='libouter.so', libraries=[inner],
+                    flags=[*shared, '-DOUTER', '-Wl,--no-as-needed,--disable-new-dtags,'
+                           '-rpath,' + here])
+    program = compile('opens_nested.c', 'gcc', '-O0', libraries=[outer])
+    result = stream_of([program, 'libalpha.so'], 'lmn').result
+    expect_equal(result.stdout, 'opened\n', 'stdout')
+
+
+@test
 def dlopen_and_dlclose_raise_load_and_unload_events():
     need_images()
     program = compile('opens.c', 'gcc', '-O0', libraries=['-ldl'])
