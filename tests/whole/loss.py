@@ -6,10 +6,12 @@ must not notice, and every unrecorded call must be counted: recorded + lost = tr
 exactly.
 """
 import contextlib
+import glob
 import os
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -258,6 +260,40 @@ def seccomp_loses_new_paths_when_the_reserve_is_used_up():
 @test
 def seccomp_by_its_own_system_call():
     lose(['seccomp-syscall', '15'], ['forbidden'])
+
+
+RESTRICTED = r'''
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+int main(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { 1, &all };
+
+	usleep(100000);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+}
+'''
+
+
+@test
+def seccomp_ends_the_measuring_of_the_clocks_unit_not_before():
+    path = os.path.join(new_directory('restricted'), 'restricted.c')
+    with open(path, 'w') as file:
+        file.write(RESTRICTED)
+    for profile in [*PROFILES, 'sampling', 'coverage']:
+        result = shimtest.record([compile(path)], profile)
+        expect_equal(result.status, 0, 'status')
+        meta, = glob.glob(os.path.join(result.output, '*', 'meta'))
+        with open(meta, 'rb') as file:
+            clock, mono_ns, last_clock, last_mono_ns = struct.unpack_from(
+                '<4Q', file.read(), 40)
+        expect(last_clock > clock, profile)
+        expect(last_mono_ns - mono_ns >= 100000000, profile)
 
 
 # --- losses other than calls ---
