@@ -1312,6 +1312,12 @@ def libc_writes_the_file_when_shim_is_off():
 
 
 @test
+def libcs_functions_succeed_when_shim_is_off():
+    ran = Run('start=first:third', 'control=0', 'control=1', 'control=0', SHIM_DISABLE='1')
+    expect_equal(ran.results, [('start', 0, 0)] + [('control', 0, 0)] * 3, 'results')
+
+
+@test
 def a_program_may_have_a_monitor_of_its_own():
     directory = new_directory('other')
     library, main = (os.path.join(directory, name)
