@@ -268,3 +268,18 @@ Test(controller, counting_that_was_dear_before_does_not_end_now)
 	run(1000, 7000000);
 	cr_expect(not(is_any_uncounted()));
 }
+
+/* Bursts have the other counters. */
+Test(controller, functions_that_find_no_counter_are_off_without_one)
+{
+	begin();
+	last_counter = BURST_COUNTERS - 3;
+	run(1000, 5000000);
+	cr_assert(eq(u32, throttled_count, FUNCTIONS));
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		cr_expect(eq(int, functions[i].is_counted, i < 2));
+		cr_expect(eq(u32, functions[i].counter,
+			     i < 2 ? BURST_COUNTERS - 2 + i : 0));
+	}
+	cr_expect(eq(u32, last_counter, BURST_COUNTERS - 1));
+}
