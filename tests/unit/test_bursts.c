@@ -267,3 +267,18 @@ Test(bursts, a_child_has_no_burst)
 		cr_expect(not(is_switched_on[i]));
 	}
 }
+
+Test(bursts, square_roots_are_exact)
+{
+	for (uint64_t i = 0; i < 1 << 16; i++) {
+		cr_assert(eq(u64, square_root(i * i), i));
+		cr_assert(eq(u64, square_root(i * i + i), i));
+		cr_assert(eq(u64, square_root(i * i + 2 * i), i));
+	}
+	for (unsigned bits = 16; bits < 32; bits++) {
+		uint64_t root = (1ull << bits) + 12345;
+
+		cr_expect(eq(u64, square_root(root * root), root));
+		cr_expect(eq(u64, square_root(root * root - 1), root - 1));
+	}
+}
