@@ -183,3 +183,49 @@ Test(code_copies, without_memory_there_are_none_and_nothing_stays_mapped)
 	cr_expect(ne(ptr, object.copies, NULL));
 	cr_expect(eq(u32, mapped, unmapped + 2));
 }
+
+static void check_read(uint32_t from, unsigned size)
+{
+	unsigned char bytes[LINES * 10];
+	struct decode_copy copy = { .argument = &object };
+
+	read_code(&copy, (uintptr_t)code + from, bytes, size);
+	for (unsigned i = 0; i < size; i++)
+		cr_expect(eq(u32, bytes[i], (unsigned char)(from + i)),
+			  "%u bytes from %u: %u", size, from, i);
+}
+
+Test(code_copies, the_decoder_reads_what_the_traps_are_in_place_of)
+{
+	begin();
+	for (uint32_t i = 0; i < sizeof(code); i++)
+		code[i] = (unsigned char)i;
+	/* Two lines at an address have one trap. */
+	lines[3].offset = lines[2].offset;
+	for (uint32_t i = 0; i < LINES; i++) {
+		originals[i] = (uint8_t)lines[i].offset;
+		code[lines[i].offset] = ARCH_TRAP;
+	}
+	originals[3] = ARCH_TRAP;
+	check_read(0, 80);
+	check_read(0, 1);
+	check_read(5, 15);
+	check_read(20, 21);
+	check_read(45, 5);
+	check_read(FAR - 1, 2);
+}
+
+Test(code_copies, an_instruction_that_has_the_byte_of_a_trap_keeps_it)
+{
+	unsigned char byte;
+	struct decode_copy copy = { .argument = &object };
+
+	begin();
+	lines[4].line = 0;
+	originals[4] = 1;
+	code[40] = code[43] = ARCH_TRAP;
+	read_code(&copy, (uintptr_t)code + 43, &byte, 1);
+	cr_expect(eq(u32, byte, ARCH_TRAP));
+	read_code(&copy, (uintptr_t)code + 40, &byte, 1);
+	cr_expect(eq(u32, byte, ARCH_TRAP));
+}
