@@ -61,6 +61,23 @@ Test(clock, slow_calls_are_not_tried_again_and_again, .timeout = 60)
 	cr_expect(lt(u32, fake_calls - before, 200));
 }
 
+Test(clock, a_note_is_of_the_time_of_both_clocks)
+{
+	uint64_t ns;
+
+	clock_start();
+	clock_describe(&meta);
+	cr_assert(eq(u64, meta.last_mono_ns, meta.first_mono_ns));
+	cr_assert(eq(u64, meta.last_clock, meta.first_clock));
+	usleep(1000);
+	clock_note(&meta);
+	ns = (uint64_t)((double)(meta.last_clock - meta.first_clock) * 1e9 /
+			(double)meta.clock_hz);
+	cr_expect(ge(u64, meta.last_mono_ns, meta.first_mono_ns + 1000000));
+	cr_expect(gt(u64, ns, 500000));
+	clock_note(NULL);
+}
+
 /* The search used to continue until no tick fell between two system calls:
  * under a tracer, forever. */
 Test(clock, the_tick_is_not_looked_for_for_ever, .timeout = 20)
