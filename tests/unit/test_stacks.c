@@ -173,3 +173,19 @@ Test(stacks, the_caller_of_an_event_is_the_innermost_open_call_above_it)
 			     &nodes[CALLS - 1]));
 	}
 }
+
+/* Without a stack pointer of that thread, the latest call counts whose frame is known. */
+Test(stacks, the_innermost_call_of_another_thread_has_a_frame)
+{
+	uintptr_t frame;
+
+	for (int i = 1; i < CALLS; i++) {
+		open_calls();
+		for (int j = i + 1; j < CALLS; j++)
+			nodes[j].frame = 0;
+		tree.stack = &stack;
+		tree.current = &nodes[CALLS - 1];
+		cr_expect(eq(ptr, tree_innermost(&tree, 0, &frame), &nodes[i]));
+		cr_expect(eq(u64, frame, stack.low + 0x900 - i * 0x100));
+	}
+}
