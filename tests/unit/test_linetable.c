@@ -568,6 +568,19 @@ Test(linetable, rows_that_contradict_others_are_counted)
 	cr_assert(eq(u64, lines->dropped, 4));
 }
 
+/* Inline functions have the same rows in each unit.  The row behind those of a sequence
+ * may be of its last address, too, but belongs to the next. */
+Test(linetable, sequences_with_the_same_addresses_do_not_contradict)
+{
+	static const char program[] = AT("\x10") COPY BY("\3") END AT("\x10")
+		COPY BY("\3") END AT("\x10") COPY BY("\3") END;
+
+	clear();
+	put_unit(&usual, program, sizeof(program) - 1);
+	expect_table("1000:1:/d/a.c:0 ", "three times");
+	cr_assert(zero(u64, lines->dropped));
+}
+
 /* Each allocation fails once: without the names of some files, or without a table. */
 Test(linetable, a_table_is_whole_or_missing_without_memory)
 {
