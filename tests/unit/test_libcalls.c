@@ -4,11 +4,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "not_called.h"
 #include "../../shim/sources/libcalls.c"
 
-/* What the tested functions do not call. */
-#define NOT_CALLED(name) \
-	__asm__(".text\n.globl " #name "\n" #name ": .byte 0x0f, 0x0b")
 NOT_CALLED(config);
 NOT_CALLED(image_find);
 NOT_CALLED(image_is_closing);

@@ -4,11 +4,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
+#include "not_called.h"
 #include "../../shim/coverage/sigtrap.c"
 
-/* What the handler does not call. */
-#define NOT_CALLED(name) \
-	__asm__(".text\n.globl " #name "\n" #name ": .byte 0x0f, 0x0b")
 NOT_CALLED(hidden_blocked);
 NOT_CALLED(hidden_is_quiet);
 NOT_CALLED(hidden_pending);

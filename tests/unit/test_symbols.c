@@ -5,11 +5,9 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
+#include "not_called.h"
 #include "../../shim/image/symbols.c"
 
-/* What the tested functions do not call. */
-#define NOT_CALLED(name) \
-	__asm__(".text\n.globl " #name "\n" #name ": .byte 0x0f, 0x0b")
 NOT_CALLED(elf_close);
 NOT_CALLED(elf_is_refused);
 NOT_CALLED(elf_load_named);

@@ -7,11 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "not_called.h"
 #include "../../shim/sources/unmarked.c"
 
-/* What the tested functions do not call. */
-#define NOT_CALLED(name) \
-	__asm__(".text\n.globl " #name "\n" #name ": .byte 0x0f, 0x0b")
 NOT_CALLED(callspec_patches);
 NOT_CALLED(code_decoder);
 NOT_CALLED(config);
