@@ -202,13 +202,6 @@ int state_call_locked(int (*work)(void *argument), void *argument)
 	return work(argument);
 }
 
-#ifdef SHIM_ASSERTIONS
-bool state_is_protected(void)
-{
-	return true;
-}
-#endif
-
 static const char *function_names; /* each with its NUL */
 static size_t function_names_size;
 static const char *function_file;

@@ -27,13 +27,6 @@ int sys_map(size_t size, void **memory)
 	return *memory == MAP_FAILED ? -ENOMEM : 0;
 }
 
-#ifdef SHIM_ASSERTIONS
-bool state_is_protected(void)
-{
-	return true;
-}
-#endif
-
 /* --- entries --- */
 
 struct answer {

@@ -15,14 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For a build with assertions. */
-bool state_is_protected(void);
-
-bool state_is_protected(void)
-{
-	return true;
-}
-
 /* --- the cache of pages --- */
 
 static unsigned reads, reads_left = ~0u;

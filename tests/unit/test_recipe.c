@@ -85,13 +85,6 @@ int sys_peek(const void *from, void *to, size_t size)
 	return (uintptr_t)from == bad_byte ? -EFAULT : 0;
 }
 
-#ifdef SHIM_ASSERTIONS
-bool state_is_protected(void)
-{
-	return true;
-}
-#endif
-
 bool known_has(uintptr_t function)
 {
 	return is_known_function && function == 0x401000;

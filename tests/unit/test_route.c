@@ -70,13 +70,6 @@ uint32_t mark_vector_size(void)
 	return 64;
 }
 
-#ifdef SHIM_ASSERTIONS
-bool state_is_protected(void)
-{
-	return true;
-}
-#endif
-
 static void entry(void)
 {
 }
