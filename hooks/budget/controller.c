@@ -95,10 +95,16 @@ static uint64_t cost_of_call(const struct moment *moment)
  * twice as much. */
 #define COUNTED_SHARE 6
 
-uint64_t controller_counted_cost(const struct moment *moment)
+/* @counted: all calls that were counted. */
+static uint64_t counted_cost_of(const struct moment *moment, uint64_t counted)
 {
 	return learn(moment, expected_cost(moment) / COUNTED_SHARE,
-		     moment->counters, throttled_sum(last_counter));
+		     moment->counters, counted);
+}
+
+uint64_t controller_counted_cost(const struct moment *moment)
+{
+	return counted_cost_of(moment, throttled_sum(last_counter));
 }
 
 /* --- calls of each function --- */
@@ -513,7 +519,7 @@ static uint64_t counted_part(const struct moment *moment, uint64_t samples)
 static bool is_counting_dear(const struct moment *moment)
 {
 	uint64_t sum = throttled_sum(last_counter);
-	uint64_t cost = controller_counted_cost(moment);
+	uint64_t cost = counted_cost_of(moment, sum);
 
 	return sum * cost / 1000 >
 		       counted_part(moment, moment->weight + COUNTED_BEGIN) &&
@@ -585,17 +591,17 @@ static bool are_many(uint32_t recent, unsigned count, unsigned least,
 	return hits >= least && hits * 100 > count * percent;
 }
 
-/* Whether the last samples show that hooks take more than the budget.  The short row finds
- * new hot functions at once, the long one those that take little more than the budget. */
+/* Notes the sample.  Whether the last ones show that hooks take more than the budget: the
+ * short row finds new hot functions at once, the long one those that take little more. */
 static bool are_hooks_hot(const struct moment *moment)
 {
 	static uint64_t seen;
 	static uint32_t recent;
+	uint64_t more = bursts_are_on() ? 0 : moment->hooks - seen;
 
-	if (!bursts_are_on())
-		hook_samples += moment->hooks - seen;
-	recent = recent << 1 | (moment->hooks != seen && !bursts_are_on());
 	seen = moment->hooks;
+	hook_samples += more;
+	recent = recent << 1 | (more > 0);
 	return are_many(recent, 8, 2, controller_percent) ||
 	       ((recent & 255) != 0 &&
 		are_many(recent, 32, 3, controller_percent * 3 / 4));

@@ -34,8 +34,6 @@ static unsigned part_count;
 static uintptr_t make_part(uintptr_t start, uintptr_t end)
 {
 	uintptr_t at = part_count < PARTS_MAX ? near_map(start, SIZE) : 0;
-	intptr_t word = (intptr_t)((uintptr_t)&call_counters -
-				   arch_thread_pointer());
 
 	if (!at)
 		return 0;
@@ -46,7 +44,7 @@ static uintptr_t make_part(uintptr_t start, uintptr_t end)
 	*(void (**)(void *, void *))at = __cyg_profile_func_enter;
 	for (uint32_t i = 1; i < SHIM_COUNTERS; i++)
 		arch_put_counter((unsigned char *)at + i * ARCH_COUNTER_SIZE,
-				 word, i, (const void *)at);
+				 call_counters_word(), i, (const void *)at);
 	if (sys_protect((void *)at, SIZE, PROT_READ | PROT_EXEC) < 0) {
 		sys_unmap((void *)at, SIZE);
 		return 0;

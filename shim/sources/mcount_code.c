@@ -1,6 +1,7 @@
 /*
  * The code of calls of mcount and __fentry__, which lead to thunks with a switch.
  */
+#include "dispatch/call_counters.h"
 #include "os/sys.h"
 #include "sources/mcount.h"
 #include "sources/thunks.h"
@@ -40,7 +41,7 @@ void mcount_put(const struct source_image *image,
 		.slot = slot,
 		.word = &data->word,
 		.counter = &data->counter,
-		.counters = thunk_counters(),
+		.counters = call_counters_word(),
 		.function = mark_function(image, mark),
 		.site = address + mark->length,
 		.original = original,
@@ -67,7 +68,6 @@ const struct source source_mcount = {
 	.kind = SHIM_SOURCE_MCOUNT,
 	.size = ENTRY_SIZE,
 	.has_thunks = true,
-	.has_counters = true,
 	.state = thunk_state,
 	.end = thunk_end,
 	.prepare = prepare,

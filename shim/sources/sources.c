@@ -459,7 +459,7 @@ static void count_call(struct shim_counted_call *call, int *result)
 	if (!mark)
 		return;
 	*result = -ENOTSUP;
-	if (!source_of(mark->source)->has_counters || !image->thunks ||
+	if (!source_of(mark->source)->has_thunks || !image->thunks ||
 	    mark->is_unusable)
 		return;
 	thunk_data(image, mark)->counter = call->counter * sizeof(uint64_t);

@@ -82,8 +82,7 @@ struct source {
 	enum shim_source kind;
 	const char *section; /* which lists the marks; NULL: none does */
 	uint8_t size;	     /* of the code of a mark */
-	bool has_thunks;     /* its marks jump to thunks (thunks.h) */
-	bool has_counters;   /* these can count calls */
+	bool has_thunks; /* its marks jump to thunks (thunks.h), which can count */
 
 	/* Adds the marks that @section of the image lists.  Returns 0 or -errno.  NULL
 	 * without a section. */

@@ -3,6 +3,7 @@
  */
 #include "sources/thunks.h"
 
+#include "dispatch/call_counters.h"
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
@@ -49,7 +50,7 @@ static void put_entry(const struct source_image *image,
 		.counter = &data->counter,
 		.slot = word_of(image, WORD_ENTRY),
 		.resume = mark_address(image, mark) + mark->length,
-		.counters = thunk_counters(),
+		.counters = call_counters_word(),
 	};
 
 	data->word = route_entry();

@@ -7,8 +7,6 @@
 #ifndef SHIM_THUNKS_H
 #define SHIM_THUNKS_H
 
-#include "arch.h"
-#include "dispatch/call_counters.h"
 #include "sources/entry_code.h"
 #include "sources/returns.h"
 #include "sources/sources.h"
@@ -60,12 +58,6 @@ static inline struct thunk_data *thunk_data(const struct source_image *image,
 					    const struct source_mark *mark)
 {
 	return image->thunk_data + (mark - image->marks);
-}
-
-/* The distance of the word with a thread's counters from the thread pointer. */
-static inline intptr_t thunk_counters(void)
-{
-	return (intptr_t)((uintptr_t)&call_counters - arch_thread_pointer());
 }
 
 /* Lets the thunks of the changed marks that are to be on call the hooks, or count. */

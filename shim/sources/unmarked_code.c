@@ -4,6 +4,7 @@
  */
 #include "sources/unmarked.h"
 
+#include "dispatch/call_counters.h"
 #include "inspect/code.h"
 #include "os/sys.h"
 #include "sources/thunks.h"
@@ -76,7 +77,7 @@ void unmarked_put(const struct source_image *image,
 		.slot = slot,
 		.word = &data->word,
 		.counter = &data->counter,
-		.counters = thunk_counters(),
+		.counters = call_counters_word(),
 		.function = mark_function(image, mark),
 		.site = address + mark->length,
 		.original = original,
@@ -111,7 +112,6 @@ const struct source source_unmarked = {
 	.kind = SHIM_SOURCE_UNMARKED,
 	.size = ENTRY_SIZE,
 	.has_thunks = true,
-	.has_counters = true,
 	.state = thunk_state,
 	.end = thunk_end,
 	.prepare = prepare,
