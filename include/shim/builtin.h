@@ -141,6 +141,16 @@ struct shim_profiler_handle;
 __attribute__((visibility("hidden"))) void
 shim_lend_samples(struct shim_profiler_handle *handle, void (*taken)(void));
 
+/* For calltree with a budget: each thread that runs gets a signal each @periods periods, whose
+ * weight is that of all of them.  1 since the mode was set.  Timers of ticks, which are rare
+ * anyway, do not change.  Async. */
+__attribute__((visibility("hidden"))) void
+shim_samples_set_distance(uint32_t periods);
+
+/* The next sample of the calling thread, which is in a sample_hit, comes after one period, if
+ * it runs.  Async. */
+__attribute__((visibility("hidden"))) void shim_sample_soon(void);
+
 /* The first definition of a symbol in the objects that were loaded at the start, and its
  * size; or NULL.  Contract: init. */
 __attribute__((visibility("hidden"))) void *shim_symbol_find(const char *name,

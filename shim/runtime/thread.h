@@ -92,6 +92,8 @@ struct thread {
 	bool is_fine; /* @fine_timer has the sampling period, and @timer is off */
 	bool was_idle;	   /* at the last signal of a timer */
 	uint64_t sleep_ns; /* the period of @fine_timer unless @is_fine */
+	uint32_t sample_distance; /* that @fine_timer has if @is_fine */
+	bool is_sample_soon; /* the next sample is wanted after one period */
 	/* Its processor time at the last signal of a timer, and at the last sample that
 	 * got a weight. */
 	uint64_t sample_seen_ns, sample_counted_ns;

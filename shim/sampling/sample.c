@@ -33,6 +33,7 @@
 
 static struct shim_profiler_handle *owner;
 static uint32_t mode, frequency_hz;
+static uint32_t distance = 1; /* of two signals, in periods */
 static struct shim_sample_counts counts;
 static bool needs_signal; /* the signal is needed for snapshots */
 
@@ -120,7 +121,9 @@ bool sample_is_our_stack(const void *low)
 
 static struct sample_rate rate_now(void)
 {
-	return (struct sample_rate){ mode, frequency_hz, sample_signal };
+	return (struct sample_rate){ mode, frequency_hz, sample_signal,
+				     __atomic_load_n(&distance,
+						     __ATOMIC_RELAXED) };
 }
 
 typedef void (*plain_handler)(int signal);
@@ -155,6 +158,7 @@ static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
 
 	add_count(&counts.accepted, weight);
 	self->sample_context = context;
+	self->is_sample_soon = false;
 	RAISE(sample_hit, unwind_interrupted_ip(context), context, weight);
 	self->sample_context = outer;
 }
@@ -205,6 +209,8 @@ static void take_sample(ucontext_t *context, const siginfo_t *info)
 		raise_hit(self, context, weight);
 		timers_leave_out(self, &rate);
 	}
+	rate.distance = rate_now().distance;
+	timers_keep_distance(self, &rate);
 	if (syscall_restart_call(self, context))
 		add_count(&counts.resumed, 1);
 }
@@ -502,6 +508,7 @@ static void take_samples_from(struct shim_profiler_handle *lender)
 	lender->samples = false;
 	stop_locked(NULL);
 	frequency_hz = FREQUENCY_FIRST_HZ;
+	distance = 1;
 	lender->samples_taken();
 }
 
@@ -536,6 +543,17 @@ void shim_lend_samples(struct shim_profiler_handle *handle_,
 	handle_->samples_taken = taken;
 }
 
+void shim_samples_set_distance(uint32_t periods)
+{
+	__atomic_store_n(&distance, periods, __ATOMIC_RELAXED);
+}
+
+void shim_sample_soon(void)
+{
+	if (thread_current)
+		thread_current->is_sample_soon = true;
+}
+
 int sample_enable(struct shim_profiler_handle *handle_)
 {
 	return state_call_locked(enable_locked, handle_);
@@ -561,6 +579,7 @@ static void handle_left(struct shim_profiler_handle *handle)
 	     h = events_next(h))
 		if (h->samples)
 			owner = h;
+	distance = 1;
 	if (!owner) {
 		frequency_hz = FREQUENCY_FIRST_HZ;
 		stop_locked(NULL);
@@ -587,6 +606,7 @@ static int change_mode(void *argument)
 
 	if (owner != change->handle)
 		return -EPERM;
+	distance = 1;
 	if (is_paused) {
 		paused_mode = change->mode;
 		frequency_hz = change->frequency_hz;

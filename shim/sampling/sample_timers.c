@@ -14,6 +14,9 @@
  * the fine timer goes on, after twice as long each time.  The timers interrupt a sleep of
  * N periods log2(N) times.
  *
+ * A profiler may ask for a greater distance between the signals of the fine timer, since
+ * each can cost 20 us on a virtual machine.  Weights are in periods all the same.
+ *
  * The weight of a sample is computed from the thread's clock.  A thread that has used
  * little processor time since the last sample may have waited for a processor.  A
  * thread counts as asleep if that happens twice.
@@ -51,6 +54,12 @@ static uint64_t tick_ns(void)
 	return ns;
 }
 
+/* The distance between two signals of the fine timer. */
+static uint64_t distance_of(const struct sample_rate *rate)
+{
+	return period_of(rate) * rate->distance;
+}
+
 static bool is_fine(const struct sample_rate *rate)
 {
 	return rate->mode != SHIM_SAMPLE_REAL && period_of(rate) < tick_ns();
@@ -83,12 +92,13 @@ static int start_tick_timer(struct thread *thread, uint64_t period_ns)
 }
 
 static int start_fine_timer(struct thread *thread, uint64_t first_ns,
-			    uint64_t period_ns)
+			    const struct sample_rate *rate)
 {
-	int r = sys_timer_set(thread->fine_timer, first_ns, period_ns);
+	int r = sys_timer_set(thread->fine_timer, first_ns, distance_of(rate));
 
 	thread->is_fine = r == 0;
 	thread->was_idle = false;
+	thread->sample_distance = rate->distance;
 	return r;
 }
 
@@ -103,7 +113,7 @@ static int begin_fine(struct thread *thread, const struct sample_rate *rate)
 	first_ns = any_part(period_ns);
 	thread->sample_seen_ns = now_ns;
 	thread->sample_counted_ns = now_ns + first_ns - period_ns;
-	return start_fine_timer(thread, first_ns, period_ns);
+	return start_fine_timer(thread, first_ns, rate);
 }
 
 static int make_timers(struct thread *thread, const struct sample_rate *rate)
@@ -201,31 +211,31 @@ static void slow_down(struct thread *self)
 	sys_timer_set(self->fine_timer, self->sleep_ns, self->sleep_ns);
 }
 
-static void change_to_ticks(struct thread *self, uint64_t period_ns)
+static void change_to_ticks(struct thread *self, const struct sample_rate *rate)
 {
-	if (start_tick_timer(self, period_ns) < 0)
+	if (start_tick_timer(self, period_of(rate)) < 0)
 		return;
 	self->is_fine = false;
-	self->sleep_ns = period_ns;
+	self->sleep_ns = distance_of(rate);
 	slow_down(self);
 }
 
-static void change_to_fine(struct thread *self, uint64_t period_ns)
+static void change_to_fine(struct thread *self, const struct sample_rate *rate)
 {
-	if (start_fine_timer(self, any_part(period_ns), period_ns) == 0)
+	if (start_fine_timer(self, any_part(period_of(rate)), rate) == 0)
 		sys_timer_set(self->timer, 0, 0);
 }
 
-static void change_timers(struct thread *self, uint64_t period_ns, bool is_idle,
-			  bool is_tick)
+static void change_timers(struct thread *self, const struct sample_rate *rate,
+			  bool is_idle, bool is_tick)
 {
 	bool was_fine = self->is_fine, was_idle = self->was_idle;
 
 	self->was_idle = was_fine && is_idle;
 	if (was_fine && is_idle && was_idle)
-		change_to_ticks(self, period_ns);
+		change_to_ticks(self, rate);
 	else if (!was_fine && (is_tick || !is_idle))
-		change_to_fine(self, period_ns);
+		change_to_fine(self, rate);
 	else if (!was_fine)
 		slow_down(self);
 }
@@ -244,7 +254,7 @@ uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 		return 1 + (uint32_t)info->si_overrun;
 	passed_ns = now_ns - self->sample_seen_ns;
 	self->sample_seen_ns = now_ns;
-	change_timers(self, period_ns, passed_ns < period_ns / 4,
+	change_timers(self, rate, passed_ns < period_ns / 4,
 		      info->si_value.sival_ptr == &tick_value);
 	/* Rounded: a sample may be a little early or late. */
 	due_ns = (int64_t)(now_ns - self->sample_counted_ns + period_ns / 2);
@@ -268,4 +278,18 @@ uint64_t timers_leave_out(struct thread *self, const struct sample_rate *rate)
 	spent_ns = now_ns - self->sample_seen_ns;
 	self->sample_counted_ns += spent_ns;
 	return spent_ns;
+}
+
+void timers_keep_distance(struct thread *self, const struct sample_rate *rate)
+{
+	uint64_t distance_ns = distance_of(rate);
+	bool is_changed = self->sample_distance != rate->distance;
+
+	if (!self->is_fine ||
+	    (!is_changed && (!self->is_sample_soon || rate->distance == 1)))
+		return;
+	if (sys_timer_set(self->fine_timer,
+			  self->is_sample_soon ? period_of(rate) : distance_ns,
+			  distance_ns) == 0)
+		self->sample_distance = rate->distance;
 }

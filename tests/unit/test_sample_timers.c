@@ -101,7 +101,7 @@ void log_line(const char *format, ...)
 /* --- a thread --- */
 
 static struct thread self = { .tid = 77 };
-static struct sample_rate rate = { SHIM_SAMPLE_PROCESS, 1000, 27 };
+static struct sample_rate rate = { SHIM_SAMPLE_PROCESS, 1000, 27, 1 };
 
 static void set_timers(void)
 {
@@ -228,8 +228,8 @@ Test(sample_timers, a_thread_without_a_timer_of_ticks_has_none)
 Test(sample_timers, other_rates_have_no_fine_timer)
 {
 	static const struct sample_rate rates[] = {
-		{ SHIM_SAMPLE_PROCESS, 250, 27 },
-		{ SHIM_SAMPLE_REAL, 1000, 27 },
+		{ SHIM_SAMPLE_PROCESS, 250, 27, 1 },
+		{ SHIM_SAMPLE_REAL, 1000, 27, 1 },
 	};
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -257,4 +257,82 @@ Test(sample_timers, the_time_of_callbacks_has_no_weight)
 	now_ns += 50 * MS;
 	cr_expect(eq(u64, timers_leave_out(&self, &rate), 50 * MS));
 	cr_expect(le(u32, expire(FINE, MS), 1));
+}
+
+static struct sample_rate rare = { SHIM_SAMPLE_PROCESS, 1000, 27, 4 };
+
+/* The weight of a signal of the fine timer, whose distance is kept then. */
+static uint32_t expire_rare(uint64_t ns)
+{
+	siginfo_t info = { .si_code = SI_TIMER };
+	uint32_t weight;
+
+	info.si_value.sival_ptr = timers[FINE].value;
+	now_ns += ns;
+	weight = timers_weigh(&self, &info, &rare);
+	timers_keep_distance(&self, &rare);
+	return weight;
+}
+
+Test(sample_timers, rare_signals_have_the_weight_of_all_periods)
+{
+	uint32_t weight = 0;
+
+	set_timers();
+	timers_keep_distance(&self, &rate);
+	expect_periods(0, MS);
+	cr_expect(le(u32, expire_rare(MS), 1));
+	expect_periods(0, 4 * MS);
+	cr_expect(eq(u64, timers[FINE].first_ns, 4 * MS));
+	for (unsigned i = 0; i < 100; i++)
+		weight += expire_rare(4 * MS);
+	cr_expect(ge(u32, weight, 399));
+	cr_expect(le(u32, weight, 401));
+	/* It is dense again. */
+	timers_keep_distance(&self, &rate);
+	expect_periods(0, MS);
+}
+
+Test(sample_timers, a_sample_that_is_wanted_soon_comes_after_one_period)
+{
+	set_timers();
+	self.is_sample_soon = true;
+	timers[FINE].first_ns = 0;
+	timers_keep_distance(&self, &rate);
+	cr_expect(zero(u64, timers[FINE].first_ns));
+	timers_keep_distance(&self, &rare);
+	cr_expect(eq(u64, timers[FINE].first_ns, MS));
+	expect_periods(0, 4 * MS);
+	self.is_sample_soon = false;
+	timers[FINE].first_ns = 0;
+	expire_rare(MS);
+	cr_expect(zero(u64, timers[FINE].first_ns));
+	self.is_sample_soon = true;
+	expire_rare(4 * MS);
+	cr_expect(eq(u64, timers[FINE].first_ns, MS));
+}
+
+Test(sample_timers, a_distance_that_cannot_be_set_is_tried_again)
+{
+	set_timers();
+	unset = FINE;
+	timers_keep_distance(&self, &rare);
+	expect_periods(0, MS);
+	unset = 0;
+	timers_keep_distance(&self, &rare);
+	expect_periods(0, 4 * MS);
+}
+
+Test(sample_timers, rare_signals_of_a_thread_that_sleeps_get_rarer_still)
+{
+	set_timers();
+	expire_rare(MS);
+	expire_rare(0);
+	expire_rare(0);
+	expect_periods(MS, 8 * MS);
+	timers_keep_distance(&self, &rate);
+	expect_periods(MS, 8 * MS);
+	/* A tick finds it running. */
+	expire(TICK, MS);
+	expect_periods(0, MS);
 }
