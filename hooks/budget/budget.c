@@ -2,6 +2,7 @@
 #include "budget/budget.h"
 
 #include "budget/controller.h"
+#include "budget/pace.h"
 #include "budget/sampled.h"
 #include "path/path.h"
 #include "path/calls.h"
@@ -12,7 +13,11 @@
 
 #include <shim/banned.h>
 
+/* The first samples are as dense as the timers allow: a second tells much.  Later, each signal
+ * stands for DISTANCE of them, which keeps the cost of long runs low. */
 #define FREQUENCY_HZ 1000
+#define DENSE_FIRST  1000
+#define DISTANCE     4
 
 static struct shim_profiler_handle *handle;
 static bool is_on;
@@ -21,6 +26,11 @@ static bool is_on;
 
 /* Not 0: a thread is deciding, or is switching functions. */
 static uint32_t is_busy;
+
+static bool take_control(void)
+{
+	return __atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) == 0;
+}
 
 static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
 {
@@ -33,12 +43,23 @@ static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
 		.begin = begin,
 	};
 
-	if (__atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) != 0)
-		return;
 	throttled_settle();
 	controller_look(&moment);
 	bursts_step(&moment);
+}
+
+static void end_control(uint64_t now_ns)
+{
+	pace_sample_ended(now_ns);
 	__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
+}
+
+/* A burst lasts until the next sample; and new hot functions are found soon. */
+static void plan_next_sample(const struct tree *tree, uint64_t weight)
+{
+	shim_samples_set_distance(weight < DENSE_FIRST ? 1 : DISTANCE);
+	if (tree && (bursts_tree() == tree || budget_samples_in_hook(tree)))
+		shim_sample_soon();
 }
 
 static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
@@ -46,7 +67,8 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 {
 	struct shim_meta *meta = shim_record_meta();
 	struct tree *tree;
-	uint64_t begin;
+	uint64_t begin, end;
+	bool has_control;
 
 	(void)profiler, (void)ip;
 	if (!is_on || !meta || tree_hot.no_clock)
@@ -54,10 +76,14 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	begin = shim_thread_time_ns();
 	__atomic_fetch_add(&meta->sample_weight, weight, __ATOMIC_RELAXED);
 	tree = budget_samples_add(context, weight);
-	if (tree && !tree_hot.shared)
+	has_control = tree && !tree_hot.shared && take_control();
+	if (has_control)
 		control(tree, meta, begin);
-	__atomic_fetch_add(&meta->own_ns, shim_thread_time_ns() - begin,
-			   __ATOMIC_RELAXED);
+	plan_next_sample(tree, meta->sample_weight);
+	end = shim_thread_time_ns();
+	if (has_control)
+		end_control(end);
+	__atomic_fetch_add(&meta->own_ns, end - begin, __ATOMIC_RELAXED);
 }
 
 /* --- start --- */
@@ -76,6 +102,7 @@ static void describe(void)
 static void forked(void)
 {
 	is_busy = 0;
+	shim_samples_set_distance(1);
 	bursts_forked();
 	controller_forked();
 	describe();

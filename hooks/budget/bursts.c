@@ -15,7 +15,7 @@
  */
 #include "budget/controller.h"
 
-#include "budget/sampled.h"
+#include "budget/pace.h"
 
 #include <shim/builtin.h>
 
@@ -23,7 +23,8 @@
 
 #define FUNCTIONS_MAX 256 /* in one burst */
 #define CALLS_ROOM    256
-#define FORGET_AFTER  8 /* samples; by then the thread of the burst sleeps */
+/* By then the thread of the burst sleeps. */
+#define FORGET_AFTER_NS 10000000
 /* One of so many bursts is of hooks. */
 #define HOOKS_EVERY 4
 
@@ -34,7 +35,7 @@ static struct throttled *in_burst[FUNCTIONS_MAX];
 static uint32_t burst_size;
 static bool is_counting;
 static struct tree *burst_tree; /* NULL: no burst */
-static uint64_t burst_life, burst_begin_ns, burst_weight;
+static uint64_t burst_life, burst_begin_ns, burst_clock, burst_weight;
 static uint64_t next_burst;
 /* The mean cost of a burst, in ns. */
 static uint64_t mean_cost_ns = 500000;
@@ -120,7 +121,7 @@ static bool may_be_chosen(const struct throttled *throttled)
 static uint64_t cost_of_call(const struct moment *moment)
 {
 	return is_counting ? controller_counted_cost(moment) :
-			     controller_cost(moment->meta);
+			     controller_hooks_cost(moment);
 }
 
 static void choose_functions(uint64_t cost)
@@ -312,6 +313,7 @@ static void begin_burst(const struct moment *moment)
 	burst_tree = moment->tree;
 	burst_life = moment->tree->life;
 	burst_weight = moment->weight;
+	burst_clock = shim_clock_read();
 	burst_begin_ns = shim_thread_time_ns();
 	switching_ns = burst_begin_ns - begin_ns;
 }
@@ -389,37 +391,6 @@ static void note_calls(struct throttled *throttled, uint64_t count, uint64_t ns,
 	publish_rate(throttled, node);
 }
 
-/*
- * The cost of a call in this program, in 1/1000 ns.  Bursts end at random moments, so
- * the share of bursts that end in a hook is the share of the time that hooks take.  The
- * cost that was measured in a loop has the weight of PRIOR ends.
- */
-#define PRIOR 8
-
-static uint64_t ends, ends_in_hook, ends_ns, ends_calls;
-
-static uint64_t cost_here(const struct shim_meta *meta)
-{
-	uint64_t cost = controller_cost(meta), expected;
-
-	if (ends_calls == 0 || ends_ns == 0)
-		return cost;
-	/* The expected number of 1000 ends in a hook. */
-	expected = ends_calls * cost / ends_ns;
-	if (expected > 900)
-		expected = 900;
-	return (ends_in_hook * 1000 + PRIOR * expected) / (ends + PRIOR) *
-	       ends_ns / ends_calls;
-}
-
-static void learn_cost(const struct moment *moment, uint64_t ns, uint64_t count)
-{
-	ends++;
-	ends_in_hook += budget_samples_in_hook(moment->tree);
-	ends_ns += ns;
-	ends_calls += count;
-}
-
 static uint64_t count_now(const struct throttled *throttled)
 {
 	return is_counting ? counted_in(throttled, burst_tree) :
@@ -443,12 +414,7 @@ static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 				     in_burst[i]->begin;
 		sum += in_burst[i]->begin;
 	}
-	if (!is_counting)
-		learn_cost(moment, ns, sum);
-	hooks_ns = sum *
-		   (is_counting ? cost_of_call(moment) :
-				  cost_here(moment->meta)) /
-		   1000;
+	hooks_ns = sum * cost_of_call(moment) / 1000;
 	/* The cost of a call is an estimate.  More than seven eighths of the time would
 	 * be wrong. */
 	if (hooks_ns > ns - ns / 8)
@@ -457,6 +423,8 @@ static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 		if (is_whole(in_burst[i]))
 			note_calls(in_burst[i], in_burst[i]->begin,
 				   ns - hooks_ns, hooks_ns);
+	pace_burst_ended(ns - hooks_ns);
+	pace_publish(moment->meta);
 	__atomic_fetch_add(&moment->meta->bursts, 1, __ATOMIC_RELAXED);
 	return hooks_ns;
 }
@@ -503,6 +471,8 @@ static void end_burst(const struct moment *moment)
 			burst_begin_ns != 0 && burst_tree == moment->tree &&
 			burst_life == burst_tree->life;
 
+	if (burst_tree != moment->tree)
+		pace_forget();
 	if (is_known)
 		cost_ns = note_burst(moment, moment->begin - burst_begin_ns);
 	switch_off();
@@ -537,11 +507,19 @@ static uint64_t random_distance(const struct moment *moment)
 	return mean / 2 + random_number() % mean;
 }
 
+/* Whether the burst's thread must end it: the next sample may be another thread's. */
+static bool is_of_another(const struct moment *moment)
+{
+	return burst_tree != moment->tree &&
+	       controller_ns(moment->meta, shim_clock_read() - burst_clock) <
+		       FORGET_AFTER_NS;
+}
+
 void bursts_step(const struct moment *moment)
 {
+	pace_sample(moment, burst_tree == moment->tree);
 	if (burst_tree) {
-		if (burst_tree != moment->tree &&
-		    moment->weight - burst_weight < FORGET_AFTER)
+		if (is_of_another(moment))
 			return;
 		end_burst(moment);
 		next_burst = moment->weight + random_distance(moment);
@@ -555,15 +533,16 @@ void bursts_step(const struct moment *moment)
 		next_burst = moment->weight + random_distance(moment);
 }
 
-bool bursts_are_on(void)
+const struct tree *bursts_tree(void)
 {
-	return burst_tree != NULL;
+	return burst_tree;
 }
 
 /* The child has the same sites switched as the parent. */
 void bursts_forked(void)
 {
 	next_burst = 0;
+	pace_forked();
 	if (!burst_tree)
 		return;
 	for (uint32_t i = 0; i < burst_size; i++) {

@@ -47,7 +47,7 @@ uint64_t controller_ns(const struct shim_meta *meta, uint64_t clock)
 	return clock / hz * 1000000000u + clock % hz * 1000000000u / hz;
 }
 
-uint64_t controller_cost(const struct shim_meta *meta)
+static uint64_t calibrated_cost(const struct shim_meta *meta)
 {
 	const struct shim_cost *cost = &meta->cost_coarse;
 
@@ -76,12 +76,12 @@ static uint64_t learn(const struct moment *moment, uint64_t expected,
 
 static uint64_t expected_cost(const struct moment *moment)
 {
-	return controller_cost(moment->meta) * MARGIN_PERCENT / 100;
+	return calibrated_cost(moment->meta) * MARGIN_PERCENT / 100;
 }
 
 /* Marks cost more than calls of hooks.  Samples in our code may also be in jumps and the
  * like, which no other choice of functions would spare, so the cost has bounds. */
-static uint64_t cost_of_call(const struct moment *moment)
+uint64_t controller_hooks_cost(const struct moment *moment)
 {
 	uint64_t expected = expected_cost(moment);
 	uint64_t cost = learn(moment, expected, hook_samples, hook_calls);
@@ -105,6 +105,18 @@ static uint64_t counted_cost_of(const struct moment *moment, uint64_t counted)
 uint64_t controller_counted_cost(const struct moment *moment)
 {
 	return counted_cost_of(moment, throttled_sum(last_counter));
+}
+
+uint64_t controller_counted_in(const struct tree *tree)
+{
+	return throttled_sum_in(tree, last_counter);
+}
+
+static uint64_t changes;
+
+uint64_t controller_changes(void)
+{
+	return changes;
 }
 
 /* --- calls of each function --- */
@@ -469,6 +481,7 @@ static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 			is_off = true;
 		}
 	}
+	changes += any || is_off;
 	if (!any)
 		return is_off;
 	each_node(visit_chosen);
@@ -534,7 +547,7 @@ static bool decide(const struct moment *moment)
 	uint64_t passed_ns = (moment->weight - last_weight) *
 			     moment->meta->sample_period_ns;
 	uint64_t allowed_ns = passed_ns / 100 * controller_percent;
-	uint64_t cost = cost_of_call(moment);
+	uint64_t cost = controller_hooks_cost(moment);
 	uint64_t counted_cost = controller_counted_cost(moment);
 	uint64_t own_ns = moment->meta->own_ns - last_own_ns;
 	uint64_t target_ns = allowed_ns * 2 / 3, target;
@@ -597,7 +610,7 @@ static bool are_hooks_hot(const struct moment *moment)
 {
 	static uint64_t seen;
 	static uint32_t recent;
-	uint64_t more = bursts_are_on() ? 0 : moment->hooks - seen;
+	uint64_t more = bursts_tree() ? 0 : moment->hooks - seen;
 
 	seen = moment->hooks;
 	hook_samples += more;

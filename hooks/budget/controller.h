@@ -19,15 +19,19 @@ struct moment {
 	uint64_t begin;
 };
 
-/* The budget, and the cost of a call of the hooks in 1/1000 ns. */
-extern uint32_t controller_percent;
-uint64_t controller_cost(const struct shim_meta *meta);
+extern uint32_t controller_percent; /* the budget */
 
 /* @clock units in nanoseconds; 0 if their length is unknown. */
 uint64_t controller_ns(const struct shim_meta *meta, uint64_t clock);
 
-/* The cost of a call that is counted, in 1/1000 ns. */
+/* The cost of a call of hooks, and of a call that is counted, in 1/1000 ns. */
+uint64_t controller_hooks_cost(const struct moment *moment);
 uint64_t controller_counted_cost(const struct moment *moment);
+
+/* The counted calls in @tree of the functions that were counted so far.  They can be compared
+ * as long as the number of changes stays the same. */
+uint64_t controller_counted_in(const struct tree *tree);
+uint64_t controller_changes(void);
 
 /* The counters from this one on are for bursts. */
 #define BURST_COUNTERS (SHIM_COUNTERS / 2)
@@ -49,7 +53,7 @@ void controller_forked(void);
 void bursts_step(const struct moment *moment);
 void bursts_forked(void);
 
-/* Whether a burst is on, whose calls are paid for apart. */
-bool bursts_are_on(void);
+/* The tree of the thread whose burst is on, or NULL.  Its calls are paid for apart. */
+const struct tree *bursts_tree(void);
 
 #endif

@@ -168,12 +168,14 @@ void throttled_settle(void);
  *                     changed, it is on permanently
  * throttled_counted - the calls that were counted
  * throttled_sum     - those of all functions with counters up to @counter
+ * throttled_sum_in  - the same in one tree
  * throttled_release - in a fork child: forgets a function that was counted.  Its calls have
  *                     no paths here yet, so they are recorded again
  */
 void throttled_uncount(struct throttled *throttled);
 uint64_t throttled_counted(const struct throttled *throttled);
 uint64_t throttled_sum(uint32_t counter);
+uint64_t throttled_sum_in(const struct tree *tree, uint32_t counter);
 void throttled_release(struct throttled *throttled);
 
 static inline bool throttled_is_counted(const struct throttled *throttled)

@@ -309,19 +309,25 @@ uint64_t throttled_counted(const struct throttled *throttled)
 	return sum;
 }
 
+uint64_t throttled_sum_in(const struct tree *tree, uint32_t counter)
+{
+	const uint64_t *counters = __atomic_load_n(&tree->counters,
+						   __ATOMIC_ACQUIRE);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; counters && i <= counter; i++)
+		sum += __atomic_load_n(&counters[i], __ATOMIC_RELAXED);
+	return sum;
+}
+
 uint64_t throttled_sum(uint32_t counter)
 {
 	uint64_t sum = 0;
 
 	for (const struct tree *tree =
 		     __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
-	     counter && tree; tree = tree->next) {
-		const uint64_t *counters = __atomic_load_n(&tree->counters,
-							   __ATOMIC_ACQUIRE);
-
-		for (uint32_t i = 1; counters && i <= counter; i++)
-			sum += __atomic_load_n(&counters[i], __ATOMIC_RELAXED);
-	}
+	     counter && tree; tree = tree->next)
+		sum += throttled_sum_in(tree, counter);
 	return sum;
 }
 

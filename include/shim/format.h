@@ -169,6 +169,7 @@ struct shim_lost_thread {
 #define SHIM_META_LOG	  8192
 #define SHIM_META_THREADS 32
 #define SHIM_META_FILTER  1024
+#define SHIM_PACE_ONE	  1024
 
 struct shim_meta {
 	char magic[8];
@@ -243,7 +244,10 @@ struct shim_meta {
 	uint32_t throttled;
 	/* functions whose code cannot be changed; @throttled may contain some */
 	uint32_t throttle_failed;
-	uint32_t unused3;
+	/* How fast the program runs in bursts, apart from the known cost of their calls,
+	 * in 1/SHIM_PACE_ONE of its pace outside; and 1 / the variance of that share.
+	 * 0: unknown. */
+	uint16_t burst_pace, burst_precision;
 	/* The processor time of one sample; 0: no samples.  Without a budget, the
 	 * samples are those of calltree:calibrate, which tell how much of the exact
 	 * times passed in hooks. */

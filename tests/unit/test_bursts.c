@@ -30,7 +30,7 @@ uint64_t shim_thread_time_ns(void)
 	return thread_ns;
 }
 
-uint64_t controller_cost(const struct shim_meta *of)
+uint64_t controller_hooks_cost(const struct moment *of)
 {
 	(void)of;
 	return 6000;
@@ -108,10 +108,27 @@ enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
 	return SHIM_OK;
 }
 
-bool budget_samples_in_hook(const struct tree *of)
+/* The clock is the test's. */
+static uint64_t clock_ns;
+
+uint64_t controller_ns(const struct shim_meta *of, uint64_t clock)
+{
+	(void)of, (void)clock;
+	return clock_ns;
+}
+
+/* Calls of a function that is counted all the time. */
+static uint64_t counted;
+
+uint64_t controller_counted_in(const struct tree *of)
 {
 	(void)of;
-	return false;
+	return counted;
+}
+
+uint64_t controller_changes(void)
+{
+	return 0;
 }
 
 /* --- the run --- */
@@ -138,6 +155,11 @@ static void begin(void)
 	}
 }
 
+static bool is_in_burst(void)
+{
+	return bursts_tree() != NULL;
+}
+
 /* The next sample of the thread, which has called function i @each * (i + 1) times. */
 static void sample(uint64_t each)
 {
@@ -150,11 +172,12 @@ static void sample(uint64_t each)
 	moment.weight++;
 	moment.begin = thread_ns;
 	bursts_step(&moment);
+	pace_sample_ended(thread_ns);
 }
 
 static bool is_of_hooks(void)
 {
-	return bursts_are_on() && !is_counting;
+	return is_in_burst() && !is_counting;
 }
 
 static void check_off(void)
@@ -176,7 +199,7 @@ Test(bursts, calls_take_the_fast_path_in_a_burst_of_hooks_and_only_there)
 	check_off();
 	for (unsigned i = 0; i < 3000; i++) {
 		sample(10);
-		if (!bursts_are_on())
+		if (!is_in_burst())
 			check_off();
 		for (uint32_t j = 0; is_of_hooks() && j < burst_size; j++) {
 			uint64_t number = in_burst[j]->function - 1;
@@ -236,20 +259,39 @@ Test(bursts, rates_of_functions_are_those_of_the_whole_time)
 	cr_expect(gt(u64, meta.bursts, 100));
 }
 
+/* In a burst, the program does three quarters of what it does else. */
+Test(bursts, the_pace_of_the_program_in_them_is_known)
+{
+	begin();
+	for (unsigned i = 0; i < 20000; i++) {
+		counted += is_in_burst() ? 750 : 1000;
+		sample(0);
+	}
+	cr_expect(gt(u64, meta.burst_pace, SHIM_PACE_ONE * 74 / 100));
+	cr_expect(lt(u64, meta.burst_pace, SHIM_PACE_ONE * 76 / 100));
+	cr_expect(gt(u32, meta.burst_precision, 1000));
+	bursts_forked();
+	begin();
+	for (unsigned i = 0; i < 100; i++)
+		sample(0);
+	cr_expect(eq(u32, meta.burst_pace, SHIM_PACE_ONE));
+}
+
 Test(bursts, another_thread_ends_a_burst_only_if_its_own_sleeps)
 {
 	static struct tree other = { .life = 2 };
 
 	begin();
-	while (!bursts_are_on())
+	while (!is_in_burst())
 		sample(1);
 	moment.tree = &other;
-	for (unsigned i = 1; i < FORGET_AFTER; i++) {
+	for (unsigned i = 1; i < 100; i++) {
 		sample(1);
-		cr_assert(bursts_are_on());
+		cr_assert(is_in_burst());
 	}
+	clock_ns = FORGET_AFTER_NS;
 	sample(1);
-	cr_expect(not(bursts_are_on()));
+	cr_expect(not(is_in_burst()));
 	check_off();
 	cr_expect(zero(u64, meta.bursts));
 }
@@ -260,7 +302,7 @@ Test(bursts, a_child_has_no_burst)
 	while (!is_of_hooks())
 		sample(1);
 	bursts_forked();
-	cr_expect(not(bursts_are_on()));
+	cr_expect(not(is_in_burst()));
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		cr_expect(
 			eq(u32, throttled_state(&functions[i]), THROTTLED_OFF));

@@ -131,6 +131,42 @@ Test(estimates, the_truth_is_in_95_of_100_intervals)
 	cr_assert(hits < 1940, "%d of 2000", hits);
 }
 
+Test(estimates, a_program_that_is_slower_in_bursts_is_called_more_often)
+{
+	struct shim_meta meta = { .burst_pace = SHIM_PACE_ONE * 3 / 4,
+				  .burst_precision = 10000 };
+	struct estimate estimate = { 300, 0, true };
+
+	estimate_correct_pace(&estimate, &meta);
+	cr_expect(epsilon_eq(dbl, estimate.calls, 400, 1e-9));
+	cr_expect(epsilon_eq(dbl, estimate.error, 400 * 2 / 100., 1e-9));
+	estimate = (struct estimate){ 300, 30, true };
+	meta.burst_precision = UINT16_MAX;
+	estimate_correct_pace(&estimate, &meta);
+	cr_expect(epsilon_eq(dbl, estimate.error, 40, 0.2));
+}
+
+/* No burst has ended, or the file is damaged. */
+Test(estimates, an_unknown_pace_changes_nothing)
+{
+	static const uint16_t paces[][2] = {
+		{ 0, 0 },
+		{ SHIM_PACE_ONE, 0 },
+		{ 1, 1000 },
+		{ UINT16_MAX, 1000 },
+	};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct shim_meta meta = { .burst_pace = paces[i][0],
+					  .burst_precision = paces[i][1] };
+		struct estimate estimate = { 300, 30, true };
+
+		estimate_correct_pace(&estimate, &meta);
+		cr_expect(eq(dbl, estimate.calls, 300));
+		cr_expect(eq(dbl, estimate.error, 30));
+	}
+}
+
 Test(estimates, a_path_that_has_all_calls_has_no_error_of_its_own)
 {
 	cr_assert(eq(dbl, estimate_path_variance(1000, 1, 10, 1), 0));

@@ -243,6 +243,7 @@ void budget_end(struct build *build)
 
 		throttled->rest = estimate_calls(&throttled->node,
 						 throttled->off_ns);
+		estimate_correct_pace(&throttled->rest, &build->process->meta);
 		if (throttled->node.state == SHIM_THROTTLED_FAILED)
 			throttled->rest.is_known = false;
 		if (throttled->node.state == SHIM_THROTTLED_COUNTED)
@@ -280,13 +281,21 @@ static bool is_hook_site(const struct build *build, const struct entry *entry)
 		.is_hook_site[model->recording->sites[entry->site].function];
 }
 
+/* The mean weight of the node's samples: the more, the fewer signals tell about its time. */
+static double mean_weight(const struct shim_sampled_node *node)
+{
+	double weight = (double)node->samples + (double)node->own;
+
+	return node->signals ? fmax(weight / (double)node->signals, 1) : 1;
+}
+
 /* Beside exact times: they tell what of these is the program's. */
 static void calibrate(const struct build *build, const struct entry *entry,
 		      double period, const struct shim_sampled_node *node)
 {
 	struct path *path = &build->model->paths[entry->path];
 	struct self_exactly *exactly = &path->exactly;
-	double time;
+	double tick = period * mean_weight(node), time;
 
 	if (path->function == NONE)
 		return;
@@ -296,9 +305,9 @@ static void calibrate(const struct build *build, const struct entry *entry,
 		time = 0;
 	}
 	exactly->seen.time += time;
-	exactly->seen.variance += time * period;
+	exactly->seen.variance += time * tick;
 	exactly->seen_cost += (double)node->own * period;
-	path->seen_tick = fmax(path->seen_tick, period);
+	path->seen_tick = fmax(path->seen_tick, tick);
 }
 
 void budget_add_samples(struct build *build, const struct entry *entry)
@@ -309,7 +318,7 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 	struct path *path = &model->paths[entry->path];
 	struct thread *thread = &model->threads[entry->thread];
 	struct shim_sampled_node node;
-	double time, own;
+	double tick, time, own;
 
 	/* Another profiler has taken the sampler over. */
 	if (process->has_meta && process->meta.budget == 0 &&
@@ -328,6 +337,7 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 		calibrate(build, entry, period, &node);
 		return;
 	}
+	tick = period * mean_weight(&node);
 	time = (double)node.samples * period;
 	own = (double)node.own * period;
 	if (is_hook(build, entry)) {
@@ -348,10 +358,10 @@ void budget_add_samples(struct build *build, const struct entry *entry)
 	path->is_sampled = true;
 	path->has_no_range = true;
 	path->is_timed = path->function != NONE;
-	path->tick = fmax(path->tick, period);
-	path->seen_tick = fmax(path->seen_tick, period);
+	path->tick = fmax(path->tick, tick);
+	path->seen_tick = fmax(path->seen_tick, tick);
 	path->seen.time += time;
-	path->seen.variance += time * period;
+	path->seen.variance += time * tick;
 }
 
 /* Children have higher numbers than their parents. */
@@ -369,7 +379,8 @@ void budget_add_paths(struct model *model)
 
 		below[i] += path->own_raw;
 		path->total_raw += below[i];
-		path->raw_variance += below[i] * model->budget->period_ns;
+		path->raw_variance += below[i] * fmax(path->tick,
+						      model->budget->period_ns);
 		below[path->parent] += below[i];
 		if (!path->is_sampled)
 			continue;

@@ -59,6 +59,19 @@ struct estimate estimate_calls(const struct shim_throttled_node *node,
 	return estimate.calls * CALL_NS <= off_ns ? estimate : unknown;
 }
 
+void estimate_correct_pace(struct estimate *estimate,
+			   const struct shim_meta *meta)
+{
+	double pace = meta->burst_pace, precision = meta->burst_precision;
+
+	if (!estimate->is_known || pace < SHIM_PACE_ONE / 2 ||
+	    pace > SHIM_PACE_ONE * 2 || precision < 1)
+		return;
+	estimate->calls *= SHIM_PACE_ONE / pace;
+	estimate->error = hypot(estimate->error * SHIM_PACE_ONE / pace,
+				2 * estimate->calls / sqrt(precision));
+}
+
 double estimate_path_variance(double calls, double share, uint64_t bursts,
 			      uint32_t paths)
 {

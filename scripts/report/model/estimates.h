@@ -33,6 +33,11 @@ struct estimate {
 struct estimate estimate_calls(const struct shim_throttled_node *node,
 			       double off_ns);
 
+/* The program ran slower in the bursts of the process with @meta, so it was called more often
+ * outside of them; and its pace has an error, too. */
+void estimate_correct_pace(struct estimate *estimate,
+			   const struct shim_meta *meta);
+
 /*
  * estimate_path_variance - the variance of a path's part of @calls estimated
  * calls

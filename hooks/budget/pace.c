@@ -1,0 +1,130 @@
+/*
+ * How fast the program runs in bursts.
+ *
+ * A burst slows the program down by more than its calls take: code that was switched is cold,
+ * and the burst is interrupted at its end.  Functions that are counted all the time tell by
+ * how much: in a nanosecond of a burst, they are called less often than in one before and
+ * after it.  The samples of one thread are enough.
+ */
+#include "budget/pace.h"
+
+#include <shim/banned.h>
+
+#define FORGET_AFTER 100 /* samples; by then the thread sleeps */
+#define RATE_SHIFT   20
+#define BURSTS_LEAST 10
+/* 1 / the variance of the pace in general, which is 1 then. */
+#define PRIOR	      625
+#define PRECISION_MAX UINT16_MAX
+
+/* Calls in bursts, those expected there, and the squares of the differences. */
+static uint64_t seen, expected, squares, bursts;
+
+/* The last sample of the thread. */
+static const struct tree *tree;
+static uint64_t life, weight, changes, counted, end_ns;
+static bool is_known, is_its_sample;
+/* Between two samples.  The rate is in calls per 2^-RATE_SHIFT ns. */
+static uint64_t passed_calls, rate;
+/* A burst that waits for the rate after it, if @ns is not 0. */
+static struct {
+	uint64_t calls, ns, rate_before;
+} ended;
+
+void pace_forget(void)
+{
+	tree = NULL;
+	is_known = is_its_sample = false;
+	ended.ns = rate = 0;
+}
+
+void pace_forked(void)
+{
+	pace_forget();
+	seen = expected = squares = bursts = 0;
+}
+
+static void add_burst(uint64_t rate_after)
+{
+	uint64_t calls = (ended.rate_before + rate_after) / 2 * ended.ns >>
+			 RATE_SHIFT;
+	uint64_t difference = calls > ended.calls ? calls - ended.calls :
+						    ended.calls - calls;
+
+	seen += ended.calls;
+	expected += calls;
+	squares += difference * difference;
+	bursts++;
+	ended.ns = 0;
+}
+
+/* Whether the sample continues the thread's last one. */
+static bool is_next(const struct moment *moment)
+{
+	return is_known && tree == moment->tree && tree->life == life &&
+	       changes == controller_changes() && moment->begin > end_ns;
+}
+
+void pace_sample(const struct moment *moment, bool is_in_burst)
+{
+	uint64_t before = counted;
+
+	is_its_sample = !tree || tree == moment->tree ||
+			moment->weight - weight > FORGET_AFTER;
+	if (!is_its_sample)
+		return;
+	if (!is_next(moment))
+		pace_forget();
+	is_known = tree != NULL;
+	is_its_sample = true;
+	tree = moment->tree;
+	life = tree->life;
+	weight = moment->weight;
+	changes = controller_changes();
+	counted = controller_counted_in(tree);
+	passed_calls = counted - before;
+	if (!is_known || is_in_burst)
+		return;
+	rate = (passed_calls << RATE_SHIFT) / (moment->begin - end_ns);
+	if (ended.ns)
+		add_burst(rate);
+}
+
+void pace_burst_ended(uint64_t ns)
+{
+	if (!is_its_sample || !is_known || rate == 0)
+		return;
+	ended.calls = passed_calls;
+	ended.ns = ns;
+	ended.rate_before = rate;
+}
+
+void pace_sample_ended(uint64_t now_ns)
+{
+	if (!is_its_sample)
+		return;
+	end_ns = now_ns;
+	is_known = true;
+}
+
+void pace_publish(struct shim_meta *meta)
+{
+	unsigned __int128 precision = (unsigned __int128)expected * expected /
+				      (squares + 1);
+	uint64_t known = precision > PRECISION_MAX ? PRECISION_MAX :
+						     (uint64_t)precision;
+	uint64_t pace;
+
+	if (bursts < BURSTS_LEAST)
+		known = 0;
+	pace = expected ? seen * SHIM_PACE_ONE / expected : 0;
+	if (pace > 2 * SHIM_PACE_ONE)
+		pace = 2 * SHIM_PACE_ONE;
+	pace = (pace * known + SHIM_PACE_ONE * PRIOR) / (known + PRIOR);
+	if (pace < SHIM_PACE_ONE / 2)
+		pace = SHIM_PACE_ONE / 2;
+	meta->burst_pace = (uint16_t)pace;
+	meta->burst_precision = (uint16_t)(known + PRIOR > PRECISION_MAX ?
+						   PRECISION_MAX :
+						   known + PRIOR);
+}
