@@ -8,7 +8,7 @@
  * hooks.  In the others they reach the hooks, which know their paths.
  *
  * The calls of a burst cost time.  All bursts together take a sixth of the budget, or
- * more if hooks and samples take less than two thirds of it.  A function's share of the
+ * more if hooks and samples take less than a third of it.  A function's share of the
  * bursts falls with the square root of its calls, so hot functions are in fewer bursts and
  * take more of the time.  The bursts of a function are nearly evenly spaced: the two around
  * a time tell about that time, and the phases of a program are found.
@@ -481,7 +481,7 @@ static void end_burst(const struct moment *moment)
 }
 
 /* The part of the time that bursts may take, in 1/1000: a sixth of the budget.  If less
- * than two thirds of the budget are used, they also get half of the difference. */
+ * than a third of the budget is used, they also get half of the difference. */
 static uint64_t share_of_bursts(const struct moment *moment)
 {
 	uint64_t percent = controller_percent < 10 ? controller_percent : 10;
@@ -489,7 +489,7 @@ static uint64_t share_of_bursts(const struct moment *moment)
 	uint64_t used_ns = moment->hooks * moment->meta->sample_period_ns +
 			   moment->meta->own_ns;
 	uint64_t used = ns / 1000 ? used_ns / (ns / 1000) : 0;
-	uint64_t share = percent * 10 / 6, most = percent * 20 / 3;
+	uint64_t share = percent * 10 / 6, most = percent * 10 / 3;
 
 	return used < most ? share + (most - used) / 2 : share;
 }

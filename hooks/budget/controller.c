@@ -1,7 +1,7 @@
 /*
  * The controller: at some samples, it adds up the calls of each function since its last
- * look.  If these calls have cost more than the budget, it switches functions off,
- * beginning with the most calls, until the rest fits into two thirds of the budget.
+ * look.  If these calls have cost more than their part of the budget, it switches functions
+ * off, beginning with the most calls, until the rest fits into two thirds of that part.
  *
  * The function of a stack's outermost call is never switched off.
  */
@@ -28,13 +28,17 @@
 /* Hooks cost more in a program than in the loop that measures their cost. */
 #define MARGIN_PERCENT 150
 
+/* What samples find in hooks and counters gets this part of a small budget, and all of a large
+ * one.  Programs lose about as much again to what no sample finds: interrupts, jumps, cold
+ * caches. */
+#define SEEN_PERCENT 45
 /* Calls that are counted get this part of the budget, over the whole run and a begin of
  * some samples: a short phase with many calls does not end the counting. */
-#define COUNTED_PERCENT 45
+#define COUNTED_PERCENT 20
 #define COUNTED_BEGIN	50
-/* Hooks cost this part of the budget at most, or the budget's share of the time;
+/* Hooks cost this part of what is seen at most, or the budget's share of the time;
  * they get half of that when functions are switched.  They alone know paths. */
-#define HOOKS_PERCENT 30
+#define HOOKS_PERCENT 15
 
 uint32_t controller_percent;
 
@@ -540,13 +544,20 @@ static bool is_counting_dear(const struct moment *moment)
 		       counted_part(moment, moment->weight - last_weight);
 }
 
+/* In 1/10000 of the time. */
+static uint64_t seen_part(void)
+{
+	return controller_percent *
+	       (SEEN_PERCENT + controller_percent * (100 - SEEN_PERCENT) / 100);
+}
+
 /* Whether functions were switched off.  Hooks know paths; for their cost, counters know
  * six times as many calls. */
 static bool decide(const struct moment *moment)
 {
 	uint64_t passed_ns = (moment->weight - last_weight) *
 			     moment->meta->sample_period_ns;
-	uint64_t allowed_ns = passed_ns / 100 * controller_percent;
+	uint64_t allowed_ns = passed_ns / 10000 * seen_part();
 	uint64_t cost = controller_hooks_cost(moment);
 	uint64_t counted_cost = controller_counted_cost(moment);
 	uint64_t own_ns = moment->meta->own_ns - last_own_ns;
