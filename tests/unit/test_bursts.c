@@ -227,15 +227,15 @@ static uint64_t share_of(unsigned samples, uint64_t own_ns)
 	return (thread_ns - begin_ns - passed_ns) * 1000 / passed_ns;
 }
 
-/* A sixth of the budget of 10 %, and half of what hooks leave of two thirds of it. */
+/* A sixth of the budget of 10 %, and half of what hooks leave of a third of it. */
 Test(bursts, they_take_their_part_of_the_time)
 {
 	uint64_t share;
 
 	begin();
 	share = share_of(20000, 0);
-	cr_expect(gt(u64, share, 35));
-	cr_expect(lt(u64, share, 65));
+	cr_expect(gt(u64, share, 25));
+	cr_expect(lt(u64, share, 40));
 	meta.own_ns = moment.weight * meta.sample_period_ns / 10;
 	share = share_of(20000, meta.sample_period_ns / 10);
 	cr_expect(gt(u64, share, 10));
