@@ -1,20 +1,38 @@
 /*
  * The controller of the budget: the test has the tree, its calls and the functions that
- * are off.
+ * are off.  The budget is 10 percent; a call of the hooks costs 6 ns, a counted one 1 ns.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <criterion/parameterized.h>
 
 #include "../../hooks/budget/controller.c"
 
-/* --- what it needs of the engine and of shim --- */
+#define FUNCTIONS 5
+#define OUTER	  100 /* the function that calls them */
 
-#define FUNCTIONS 4
+#define MS 1000000ull
+#define SAMPLES \
+	1000 /* in which time most tests spend the budget; one is a millisecond */
+#define PERCENT 10
+
+/* What may be spent in SAMPLES: on all that samples find, and of that on hooks. */
+#define SEEN_NS	 (SAMPLES * MS / 10000 * PERCENT * SEEN_PERCENT)
+#define HOOKS_NS (SEEN_NS / 100 * HOOKS_PERCENT)
+/* The calls of hooks and those that are counted that may be, and that may stay when
+ * functions are switched. */
+#define HOOKS_CALLS   (HOOKS_NS / 6)
+#define HOOKS_STAY    (HOOKS_CALLS / 3)
+#define COUNTED_CALLS (SAMPLES * MS / 10000 * PERCENT * COUNTED_PERCENT)
+#define COUNTED_STAY  (SEEN_NS * 2 / 3 / 100 * COUNTED_PERCENT)
+
+/* --- what it needs of the engine and of shim --- */
 
 static struct throttled
 	functions[FUNCTIONS]; /* in the order of their switching off */
 static uint64_t counted[FUNCTIONS];
 static bool is_uncounted[FUNCTIONS];
+static unsigned epochs; /* switchings */
 
 uint32_t throttled_count;
 uint64_t budget_samples_counters;
@@ -57,6 +75,7 @@ void throttled_add_place(struct throttled *throttled, struct tree *tree,
 
 void throttled_end_epoch(void)
 {
+	epochs++;
 }
 
 uint64_t throttled_counted(const struct throttled *throttled)
@@ -135,9 +154,9 @@ uint64_t shim_thread_time_ns(void)
 }
 
 static struct shim_meta meta = {
-	.sample_period_ns = 1000000,
-	.clock_hz = 1000000000,
-	.cost_coarse = { .inside = 3000, .outside = 3000 },
+	.sample_period_ns = MS,
+	.clock_hz = 1000 * MS,
+	.cost_coarse = { .inside = 1500, .outside = 2500 },
 };
 
 struct shim_meta *shim_record_meta(void)
@@ -145,80 +164,46 @@ struct shim_meta *shim_record_meta(void)
 	return &meta;
 }
 
-/* --- the run: "outer" calls the other functions --- */
+/* --- a decision: functions 1, 2, ... --- */
 
-static struct shim_node nodes[FUNCTIONS + 2];
 static struct tree tree;
-static uint64_t counted_ns, hooks_ns;
 static struct moment moment = { .tree = &tree, .meta = &meta };
 
-static void begin(void)
+/* They have these calls of hooks. */
+static void add(unsigned count, const uint64_t *calls)
 {
-	controller_percent = 10;
-	nodes[0] = (struct shim_node){ .function = SHIM_NODE_SPECIAL };
-	for (uint64_t i = 1; i < FUNCTIONS + 2; i++)
-		nodes[i] = (struct shim_node){
-			.function = i * 0x1000,
-			.parent = (uint64_t)&nodes[i > 1],
-			.calls = i == 1,
-		};
-	tree.chunks[0].first = (uint64_t)nodes;
-	tree.chunks[0].next = tree.chunks[0].limit = (uint64_t)(nodes +
-								FUNCTIONS + 2);
-	tree.chunk_count = 1;
-	trees = &tree;
-	controller_look(&moment);
+	for (unsigned i = 0; i < count; i++)
+		make_counter(counter_count + 1)->calls = calls[i];
 }
 
-/* @samples samples, in whose time each function has @calls more calls. */
-static void run(uint64_t samples, uint64_t calls)
+/* A function that is counted already, since the last look @calls times.  Samples confirm
+ * the cost. */
+static void add_counted(uint64_t calls)
 {
-	for (uint32_t i = 0; i < FUNCTIONS; i++) {
-		const struct throttled *of = throttled_search((i + 2) * 0x1000);
+	struct counter *counter = make_counter(counter_count + 1);
 
-		if (of && of->is_counted) {
-			counted[of - functions] += calls;
-			counted_ns += calls * 3 / 2;
-		} else if (!of) {
-			nodes[i + 2].calls += calls;
-			hooks_ns += calls * 9;
-		}
-	}
-	/* As many samples as tell the costs that are expected. */
-	moment.counters = counted_ns / meta.sample_period_ns;
-	moment.hooks = hooks_ns / meta.sample_period_ns;
-	moment.weight += samples;
-	controller_look(&moment);
+	counter->calls = calls;
+	counter->is_throttled = true;
+	moment.counters += calls / MS;
+	counted[throttled_count] = calls;
+	throttled_add(counter->function, ++last_counter);
 }
 
-/* In 1000 samples, the budget is 100 ms, of which hooks get 30 ms.  The hooks of a call
- * cost 9 ns, and a counter 1.5 ns. */
-Test(controller, functions_stay_on_within_the_budget)
+static bool decides(void)
 {
-	begin();
-	run(1000, 800000);
-	run(1000, 800000);
-	run(1000, 500000);
-	cr_expect(zero(u32, throttled_count));
+	controller_percent = PERCENT;
+	moment.weight = SAMPLES;
+	return decide(&moment);
 }
 
-Test(controller, functions_with_too_many_calls_are_counted)
+/* Bit i: function i + 1 is off. */
+static unsigned off(void)
 {
-	begin();
-	run(1000, 5000000);
-	cr_assert(eq(u32, throttled_count, FUNCTIONS));
-	for (uint32_t i = 0; i < FUNCTIONS; i++) {
-		cr_expect(functions[i].is_counted);
-		cr_expect(eq(u64, functions[i].function, (i + 2) * 0x1000));
-		cr_expect(eq(u64, functions[i].calls, 5000000));
-		cr_expect(eq(u64, functions[i].ns, 1000000000));
-		cr_expect(eq(u32, functions[i].counter, i + 1));
-		cr_expect(eq(u64, nodes[i + 2].function & SHIM_NODE_EXACT,
-			     SHIM_NODE_EXACT));
-	}
-	/* The function of the outermost call stays. */
-	cr_expect(zero(u64, nodes[1].function & SHIM_NODE_EXACT));
-	cr_expect(eq(u64, meta.throttled, FUNCTIONS));
+	unsigned found = 0;
+
+	for (uint32_t i = 0; i < throttled_count; i++)
+		found |= 1u << (functions[i].function - 1);
+	return found;
 }
 
 static bool is_any_uncounted(void)
@@ -230,58 +215,252 @@ static bool is_any_uncounted(void)
 	return any;
 }
 
-/* 45 % of the budget: 30 million calls in 1000 samples. */
-Test(controller, counting_goes_on_while_it_costs_its_part)
+/* Half of what hooks may cost, half of what counting may, and what is left of the budget. */
+#define HALF_HOOKS   (HOOKS_CALLS / 2)
+#define HALF_COUNTED (COUNTED_CALLS / 2 / MS * MS) /* whole samples */
+#define LEFT_NS	     (SEEN_NS - HALF_HOOKS * 6 - HALF_COUNTED)
+
+static const struct {
+	uint64_t hooks, counted; /* calls */
+	uint64_t own_ns;
+	bool is_over;
+} budgets[] = {
+	{ HALF_HOOKS, HALF_COUNTED, LEFT_NS, false },
+	{ HALF_HOOKS, HALF_COUNTED, LEFT_NS + 1, true },
+	{ HALF_HOOKS, HALF_COUNTED + MS, LEFT_NS, true },
+	{ HALF_HOOKS + 1000, HALF_COUNTED, LEFT_NS, true },
+	{ HOOKS_CALLS, HALF_COUNTED, 0, false },
+	{ HOOKS_CALLS + 100, HALF_COUNTED, 0, true },
+};
+
+#define BUDGETS (sizeof(budgets) / sizeof(*budgets))
+
+ParameterizedTestParameters(controller, functions_go_off_beyond_the_budget)
 {
-	begin();
+	static int rows[BUDGETS];
+
+	for (unsigned i = 0; i < BUDGETS; i++)
+		rows[i] = (int)i;
+	return cr_make_param_array(int, rows, BUDGETS);
+}
+
+/* Function 1 is counted; the other two have hooks. */
+ParameterizedTest(int *row, controller, functions_go_off_beyond_the_budget)
+{
+	uint64_t hooks = budgets[*row].hooks;
+	const uint64_t calls[] = { hooks / 2, hooks - hooks / 2 };
+	bool is_over = budgets[*row].is_over;
+
+	meta.own_ns = budgets[*row].own_ns;
+	add_counted(budgets[*row].counted);
+	add(2, calls);
+	cr_expect(eq(int, decides(), is_over), "%d", *row);
+	cr_expect(eq(uint, epochs, is_over), "%d", *row);
+	cr_expect(eq(int, (off() & 6) != 0, is_over), "%d", *row);
+	cr_expect(not(is_any_uncounted()), "%d", *row);
+}
+
+/* The third function would be too much.  Its calls begin with the same bit as those of the
+ * first two, but not with the same three. */
+Test(controller, functions_that_are_called_more_go_first)
+{
+	const uint64_t calls[] = { HOOKS_STAY * 34 / 100, HOOKS_STAY * 34 / 100,
+				   HOOKS_STAY * 43 / 100, HOOKS_STAY * 55 / 100,
+				   HOOKS_STAY * 240 / 100 };
+
+	add(5, calls);
+	cr_expect(decides());
+	cr_expect(eq(uint, off(), 4 | 8 | 16));
+	for (uint32_t i = 0; i < 3; i++) {
+		cr_expect(eq(u64, functions[i].calls, calls[i + 2]));
+		cr_expect(eq(u64, functions[i].ns, SAMPLES * MS));
+		cr_expect(functions[i].is_counted);
+	}
+	cr_expect(not(counters[2].is_chosen));
+	cr_expect(counters[2].is_throttled);
+}
+
+Test(controller, a_caller_stays_where_a_leaf_with_as_many_calls_goes)
+{
+	const uint64_t calls[] = { HOOKS_STAY * 2 / 3, HOOKS_STAY * 2 / 3,
+				   HOOKS_CALLS };
+
+	add(3, calls);
+	counters[0].has_callees = true;
+	cr_expect(decides());
+	cr_expect(eq(uint, off(), 2 | 4));
+}
+
+Test(controller, outermost_and_rare_functions_stay)
+{
+	const uint64_t calls[] = { HOOKS_CALLS * 2, CALLS_LEAST - 1,
+				   CALLS_LEAST, HOOKS_CALLS };
+
+	add(4, calls);
+	counters[0].is_outermost = true;
+	counters[3].before = 100;
+	cr_expect(decides());
+	cr_expect(eq(uint, off(), 4 | 8));
+	cr_expect(eq(u64, functions[1].calls, HOOKS_CALLS - 100));
+}
+
+Test(controller, counting_that_is_dear_ends)
+{
+	add_counted(COUNTED_CALLS * 2);
+	add_counted(COUNTED_STAY * 2 / 3);
+	add_counted(1000);
+	cr_expect(decides());
+	cr_expect(is_uncounted[0]);
+	cr_expect(not(is_uncounted[1]));
+	cr_expect(not(is_uncounted[2]));
+	cr_expect(eq(u64, functions[0].calls, COUNTED_CALLS * 2));
+	cr_expect(zero(uint, epochs));
+}
+
+Test(controller, no_function_goes_off_while_costs_are_unknown)
+{
+	const uint64_t calls[] = { HOOKS_CALLS * 10, HOOKS_CALLS * 10 };
+
+	meta.clock_hz = 0;
+	meta.own_ns = SEEN_NS * 2;
+	add(2, calls);
+	cr_expect(not(decides()));
+	cr_expect(zero(uint, off()));
+}
+
+/* --- a run: OUTER calls the other functions --- */
+
+static struct shim_node nodes[FUNCTIONS], outer, root;
+static uint64_t counted_ns, hooks_ns;
+
+static void add_chunk(struct shim_node *first, size_t count)
+{
+	tree.chunks[tree.chunk_count++] = (struct chunk){
+		.first = (uint64_t)first,
+		.next = (uint64_t)(first + count),
+		.limit = (uint64_t)(first + count),
+	};
+}
+
+static void begin(void)
+{
+	controller_percent = PERCENT;
+	root.function = SHIM_NODE_SPECIAL;
+	outer = (struct shim_node){ .function = OUTER,
+				    .parent = (uint64_t)&root,
+				    .calls = 1 };
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		nodes[i] = (struct shim_node){ .function = i + 1,
+					       .parent = (uint64_t)&outer };
+	add_chunk(&root, 1);
+	add_chunk(&outer, 1);
+	add_chunk(nodes, FUNCTIONS);
+	trees = &tree;
+}
+
+/* @samples samples, in whose time all functions together have @calls more calls. */
+static void run(uint64_t samples, uint64_t calls)
+{
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		const struct throttled *of = throttled_search(i + 1);
+
+		if (of && of->is_counted) {
+			counted[of - functions] += calls / FUNCTIONS;
+			counted_ns += calls / FUNCTIONS;
+		} else if (!of) {
+			nodes[i].calls += calls / FUNCTIONS;
+			hooks_ns += calls / FUNCTIONS * 6;
+		}
+	}
+	/* As many samples as tell the costs that are expected. */
+	moment.counters = counted_ns / meta.sample_period_ns;
+	moment.hooks = hooks_ns / meta.sample_period_ns;
+	moment.weight += samples;
+	controller_look(&moment);
+}
+
+/* More than the hooks' part, so all functions are counted from then on. */
+static void run_until_counted(void)
+{
+	run(SAMPLES, HOOKS_CALLS * 5);
+	cr_assert(eq(u32, throttled_count, FUNCTIONS));
+}
+
+Test(controller, functions_stay_on_within_the_budget, .init = begin)
+{
+	run(SAMPLES, HOOKS_CALLS * 9 / 10);
+	run(SAMPLES, HOOKS_CALLS * 9 / 10);
+	run(SAMPLES, HOOKS_CALLS / 2);
+	cr_expect(zero(u32, throttled_count));
+}
+
+Test(controller, functions_with_too_many_calls_are_counted, .init = begin)
+{
+	outer.calls = HOOKS_CALLS;
+	run_until_counted();
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		cr_expect(functions[i].is_counted);
+		cr_expect(eq(u64, functions[i].function, i + 1));
+		cr_expect(eq(u64, functions[i].calls,
+			     HOOKS_CALLS * 5 / FUNCTIONS));
+		cr_expect(eq(u64, functions[i].ns, SAMPLES * MS));
+		cr_expect(eq(u32, functions[i].counter, i + 1));
+		cr_expect(eq(u64, nodes[i].function & SHIM_NODE_EXACT,
+			     SHIM_NODE_EXACT));
+	}
+	/* The function of the outermost call stays. */
+	cr_expect(zero(u64, outer.function & SHIM_NODE_EXACT));
+	cr_expect(eq(u64, meta.throttled, FUNCTIONS));
+}
+
+Test(controller, counting_goes_on_while_it_costs_its_part, .init = begin)
+{
+	run_until_counted();
 	for (unsigned i = 0; i < 10; i++) {
-		run(1000, 7000000);
+		run(SAMPLES, COUNTED_CALLS * 9 / 10);
 		cr_assert(not(is_any_uncounted()));
 	}
 }
 
-Test(controller, counting_ends_if_it_costs_more_over_the_whole_run_and_now)
+Test(controller, counting_ends_if_it_costs_more_over_the_whole_run_and_now,
+     .init = begin)
 {
-	begin();
-	run(1000, 1500000);
-	run(1000, 30000000);
+	run_until_counted();
+	run(SAMPLES, COUNTED_CALLS * 4);
 	cr_expect(is_any_uncounted());
 }
 
-Test(controller, a_short_phase_with_many_calls_does_not_end_the_counting)
+Test(controller, a_short_phase_with_many_calls_does_not_end_the_counting,
+     .init = begin)
 {
-	begin();
-	run(1000, 1500000);
-	cr_assert(eq(u32, throttled_count, FUNCTIONS));
-	run(10000, 100000);
-	run(100, 3000000);
+	run_until_counted();
+	run(SAMPLES * 10, COUNTED_CALLS / 50);
+	run(SAMPLES / 10, COUNTED_CALLS / 2);
 	cr_expect(not(is_any_uncounted()));
-	run(100, 3000000);
+	run(SAMPLES / 10, COUNTED_CALLS / 2);
 	cr_expect(not(is_any_uncounted()));
 }
 
-Test(controller, counting_that_was_dear_before_does_not_end_now)
+Test(controller, counting_that_was_dear_before_does_not_end_now, .init = begin)
 {
-	begin();
-	run(1000, 1500000);
-	cr_assert(eq(u32, throttled_count, FUNCTIONS));
+	run_until_counted();
 	for (uint32_t i = 0; i < FUNCTIONS; i++)
-		counted[i] += 100000000;
-	counted_ns += FUNCTIONS * 150000000ull;
+		counted[i] += COUNTED_CALLS * 3;
+	counted_ns += FUNCTIONS * COUNTED_CALLS * 3;
 	last_sum = throttled_sum(last_counter);
 	for (uint32_t i = 0; i < counter_count; i++)
-		counters[i].calls += counters[i].is_throttled * 100000000ull;
-	run(1000, 7000000);
+		counters[i].calls += counters[i].is_throttled * COUNTED_CALLS *
+				     3;
+	run(SAMPLES, COUNTED_CALLS * 9 / 10);
 	cr_expect(not(is_any_uncounted()));
 }
 
 /* Bursts have the other counters. */
-Test(controller, functions_that_find_no_counter_are_off_without_one)
+Test(controller, functions_that_find_no_counter_are_off_without_one,
+     .init = begin)
 {
-	begin();
 	last_counter = BURST_COUNTERS - 3;
-	run(1000, 5000000);
-	cr_assert(eq(u32, throttled_count, FUNCTIONS));
+	run_until_counted();
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		cr_expect(eq(int, functions[i].is_counted, i < 2));
 		cr_expect(eq(u32, functions[i].counter,
