@@ -11,19 +11,23 @@
 #include <shim/banned.h>
 
 #define FORGET_AFTER 100 /* samples; by then the thread sleeps */
-#define RATE_SHIFT   20
-#define BURSTS_LEAST 10
+#define RATE_SHIFT   32
+#define BURSTS_LEAST 10 /* with calls */
+/* Few calls in a burst tell the pace as many do, so fractions of calls are summed up. */
+#define CALL_SHIFT 8
 /* 1 / the variance of the pace in general, which is 1 then. */
 #define PRIOR	      625
 #define PRECISION_MAX UINT16_MAX
 
-/* Calls in bursts, those expected there, and the squares of the differences. */
-static uint64_t seen, expected, squares, bursts;
+/* Calls in bursts, those expected there, and the squares of the differences, in
+ * 2^-CALL_SHIFT calls. */
+static uint64_t seen, expected, bursts;
+static unsigned __int128 squares;
 
 /* The last sample of the thread. */
 static const struct tree *tree;
 static uint64_t life, weight, changes, counted, end_ns;
-static bool is_known, is_its_sample;
+static bool is_known, is_its_sample, is_rate_known;
 /* Between two samples.  The rate is in calls per 2^-RATE_SHIFT ns. */
 static uint64_t passed_calls, rate;
 /* A burst that waits for the rate after it, if @ns is not 0. */
@@ -34,27 +38,28 @@ static struct {
 void pace_forget(void)
 {
 	tree = NULL;
-	is_known = is_its_sample = false;
-	ended.ns = rate = 0;
+	is_known = is_its_sample = is_rate_known = false;
+	ended.ns = 0;
 }
 
 void pace_forked(void)
 {
 	pace_forget();
-	seen = expected = squares = bursts = 0;
+	seen = expected = bursts = 0;
+	squares = 0;
 }
 
 static void add_burst(uint64_t rate_after)
 {
-	uint64_t calls = (ended.rate_before + rate_after) / 2 * ended.ns >>
-			 RATE_SHIFT;
-	uint64_t difference = calls > ended.calls ? calls - ended.calls :
-						    ended.calls - calls;
+	uint64_t calls = ended.calls << CALL_SHIFT;
+	uint64_t likely = (ended.rate_before + rate_after) / 2 * ended.ns >>
+			  (RATE_SHIFT - CALL_SHIFT);
+	uint64_t difference = likely > calls ? likely - calls : calls - likely;
 
-	seen += ended.calls;
-	expected += calls;
-	squares += difference * difference;
-	bursts++;
+	seen += calls;
+	expected += likely;
+	squares += (unsigned __int128)difference * difference;
+	bursts += calls > 0 || likely > 0;
 	ended.ns = 0;
 }
 
@@ -86,13 +91,16 @@ void pace_sample(const struct moment *moment, bool is_in_burst)
 	if (!is_known || is_in_burst)
 		return;
 	rate = (passed_calls << RATE_SHIFT) / (moment->begin - end_ns);
+	is_rate_known = true;
 	if (ended.ns)
 		add_burst(rate);
 }
 
+/* A rate of 0 is one: bursts only after samples with calls would be expected to have more
+ * than they have. */
 void pace_burst_ended(uint64_t ns)
 {
-	if (!is_its_sample || !is_known || rate == 0)
+	if (!is_its_sample || !is_known || !is_rate_known)
 		return;
 	ended.calls = passed_calls;
 	ended.ns = ns;
@@ -110,7 +118,7 @@ void pace_sample_ended(uint64_t now_ns)
 void pace_publish(struct shim_meta *meta)
 {
 	unsigned __int128 precision = (unsigned __int128)expected * expected /
-				      (squares + 1);
+				      (squares ? squares : 1);
 	uint64_t known = precision > PRECISION_MAX ? PRECISION_MAX :
 						     (uint64_t)precision;
 	uint64_t pace;

@@ -139,6 +139,31 @@ Test(pace, calls_that_get_more_or_fewer_meanwhile_have_the_mean_of_both_sides)
 	expect_pace(75);
 }
 
+Test(pace, few_calls_in_a_sample_tell_the_same)
+{
+	for (uint64_t calls = 1; calls < 20; calls++) {
+		pace_forked();
+		for (unsigned i = 0; i < 5000; i++) {
+			outside(calls);
+			inside(calls);
+		}
+		expect_pace(100);
+	}
+}
+
+/* The samples with calls are not the same ones in each turn. */
+Test(pace, calls_that_are_missing_in_most_samples_tell_the_same)
+{
+	unsigned turn = 0;
+
+	for (unsigned i = 0; i < 30000; i++) {
+		outside(turn++ % 7 == 0 ? 1000 : 0);
+		inside(turn++ % 7 == 0 ? 1000 : 0);
+		outside(turn++ % 7 == 0 ? 1000 : 0);
+	}
+	expect_pace(100);
+}
+
 /* --- its precision --- */
 
 Test(pace, it_is_unknown_without_bursts)
