@@ -579,7 +579,8 @@ static bool decide(const struct moment *moment)
 							  allowed_ns / 4;
 	target = target_ns * 1000 / cost * hooks_percent / 200;
 	hooks_limit = find_hooks_limit(target);
-	target = target_ns * 1000 / counted_cost * COUNTED_PERCENT / 100;
+	target = counted_part(moment, moment->weight - last_weight) * 2 / 3 *
+		 1000 / counted_cost;
 	if (is_dear)
 		counted_limit = find_counted_limit(hooks_limit, target);
 	return switch_off_from(moment, hooks_limit, counted_limit, passed_ns);

@@ -17,14 +17,15 @@
 #define PERCENT 10
 
 /* What may be spent in SAMPLES: on all that samples find, and of that on hooks. */
-#define SEEN_NS	 (SAMPLES * MS / 10000 * PERCENT * SEEN_PERCENT)
-#define HOOKS_NS (SEEN_NS / 100 * HOOKS_PERCENT)
+#define SEEN_PART (SEEN_PERCENT + PERCENT * (100 - SEEN_PERCENT) / 100)
+#define SEEN_NS	  (SAMPLES * MS / 10000 * PERCENT * SEEN_PART)
+#define HOOKS_NS  (SEEN_NS / 100 * HOOKS_PERCENT)
 /* The calls of hooks and those that are counted that may be, and that may stay when
  * functions are switched. */
 #define HOOKS_CALLS   (HOOKS_NS / 6)
 #define HOOKS_STAY    (HOOKS_CALLS / 3)
 #define COUNTED_CALLS (SAMPLES * MS / 10000 * PERCENT * COUNTED_PERCENT)
-#define COUNTED_STAY  (SEEN_NS * 2 / 3 / 100 * COUNTED_PERCENT)
+#define COUNTED_STAY  (COUNTED_CALLS * 2 / 3)
 
 /* --- what it needs of the engine and of shim --- */
 
