@@ -87,6 +87,17 @@ static uint64_t root_of(struct throttled *throttled)
 	return throttled->root;
 }
 
+/* A function is in more bursts until it has had two: without them, nothing is known of it. */
+#define BURSTS_LEAST 2
+#define EAGERNESS    8
+
+static uint64_t eagerness_of(const struct throttled *throttled)
+{
+	const struct shim_throttled_node *node = throttled->node;
+
+	return node && node->bursts < BURSTS_LEAST ? EAGERNESS : 1;
+}
+
 #define ONE (1u << 20)
 
 /* Whether the function's credit suffices: a function is in a burst after 0.5 to 1.5
@@ -131,7 +142,8 @@ static void choose_functions(uint64_t cost)
 
 	for (uint32_t i = 0; i < count; i++)
 		if (may_be_chosen(throttled_get(i)))
-			sum += root_of(throttled_get(i));
+			sum += root_of(throttled_get(i)) *
+			       eagerness_of(throttled_get(i));
 	burst_size = 0;
 	if (sum == 0)
 		return;
@@ -144,7 +156,8 @@ static void choose_functions(uint64_t cost)
 							    count);
 
 		if (may_be_chosen(throttled) &&
-		    is_due(throttled, factor / root_of(throttled)))
+		    is_due(throttled, factor * eagerness_of(throttled) /
+					      root_of(throttled)))
 			in_burst[burst_size++] = throttled;
 	}
 }
