@@ -259,6 +259,35 @@ Test(bursts, rates_of_functions_are_those_of_the_whole_time)
 	cr_expect(gt(u64, meta.bursts, 100));
 }
 
+/* How often each function is in one of @bursts bursts, if the first has had none yet. */
+static void count_choices(unsigned bursts, uint64_t begun, unsigned *chosen)
+{
+	is_counting = true;
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		described[i].bursts = i ? 100 : begun;
+	for (unsigned i = 0; i < bursts; i++) {
+		choose_functions(2000000);
+		for (uint32_t j = 0; j < burst_size; j++)
+			chosen[in_burst[j]->function - 1]++;
+	}
+}
+
+Test(bursts, a_function_is_in_more_until_it_has_had_two)
+{
+	unsigned chosen[FUNCTIONS] = { 0 }, later[FUNCTIONS] = { 0 };
+
+	begin();
+	count_choices(3000, 1, chosen);
+	cr_expect(gt(uint, chosen[0], chosen[1] * EAGERNESS * 4 / 5));
+	cr_expect(lt(uint, chosen[0], chosen[1] * EAGERNESS * 5 / 4));
+	cr_expect(gt(uint, chosen[1], 20));
+	count_choices(3000, BURSTS_LEAST, later);
+	cr_expect(gt(uint, later[0], later[1] * 4 / 5));
+	cr_expect(lt(uint, later[0], later[1] * 5 / 4));
+	/* All bursts together cost the same. */
+	cr_expect(gt(uint, later[1], 2 * chosen[1]));
+}
+
 /* In a burst, the program does three quarters of what it does else. */
 Test(bursts, the_pace_of_the_program_in_them_is_known)
 {
