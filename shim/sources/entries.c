@@ -6,6 +6,7 @@
  * those of calls of __fentry__: mcount.h.)
  */
 #include "dispatch/plan.h"
+#include "os/pages.h"
 #include "os/sys.h"
 #include "sources/entry_code.h"
 #include "sources/left_out.h"
@@ -31,8 +32,8 @@ static int read_code(struct code *code, uintptr_t address)
 {
 	/* The end of the image's code may be near. */
 	for (code->size = LENGTH_MAX; code->size >= ENTRY_SIZE; code->size /= 2)
-		if (sys_peek((const void *)(address - LANDING), code->bytes,
-			     LANDING + code->size) == 0)
+		if (pages_read((const void *)(address - LANDING), code->bytes,
+			       LANDING + code->size) == 0)
 			return 0;
 	return -EFAULT;
 }
@@ -120,9 +121,11 @@ static int find_entries(struct source_image *image, const Elf64_Shdr *section,
 		return r;
 	entries = memory;
 	r = sys_peek((const void *)start, entries, size);
+	pages_begin(image->end);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = add_entry(image, source, entries[i], &left, add);
 	sys_unmap(memory, size);
+	pages_drop();
 	left_out_say_marks(
 		image->start, left.are_short,
 		"functions have less than 5 bytes of no-ops at their "

@@ -42,7 +42,7 @@ static void find_texts(const struct source_image *image)
 
 	has_texts = true;
 	text_count = 0;
-	pages_begin(0);
+	pages_begin(image->end);
 	segments = segments_at(image->start, pages_read);
 	while (segments_next(&segments, &part)) {
 		uintptr_t start = image->bias + part.p_vaddr;

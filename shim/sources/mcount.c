@@ -11,7 +11,7 @@
 #include "dispatch/scan.h"
 #include "image/image.h"
 #include "os/lookup.h"
-#include "os/sys.h"
+#include "os/pages.h"
 #include "os/text.h"
 #include "runtime/log.h"
 #include "sources/entry_code.h"
@@ -40,7 +40,7 @@ static bool is_usual(const struct search *search, uintptr_t address,
 
 	if (search->is_entry)
 		return address - function <= 4;
-	return sys_peek((const void *)function, begin, sizeof(begin)) == 0 &&
+	return pages_read((const void *)function, begin, sizeof(begin)) == 0 &&
 	       entry_has_frame(begin);
 }
 
@@ -113,7 +113,9 @@ static int find_calls(struct source_image *image,
 
 	if (count == 0 || !calls_reach_shim())
 		return 0;
+	pages_begin(image->end);
 	r = sites_search(&memory, slots, count, take_call, &search);
+	pages_drop();
 	say_refused(&search, entry);
 	own_return_say(image, search.use_return);
 	return r < 0 ? r : search.result;

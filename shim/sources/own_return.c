@@ -4,7 +4,7 @@
  */
 #include "sources/own_return.h"
 
-#include "os/sys.h"
+#include "os/pages.h"
 #include "sources/entry_code.h"
 #include "sources/left_out.h"
 #include "sources/sources.h"
@@ -64,7 +64,7 @@ bool own_return_is_read(uintptr_t function)
 		size = machine.fde.end - at;
 		if (size > BUFFER_SIZE)
 			size = BUFFER_SIZE;
-		if (sys_peek((const void *)at, buffer, size) < 0)
+		if (pages_read((const void *)at, buffer, size) < 0)
 			return false;
 		if (search(at, size))
 			return true;
