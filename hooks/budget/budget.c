@@ -54,11 +54,12 @@ static void end_control(uint64_t now_ns)
 	__atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE);
 }
 
-/* A burst lasts until the next sample; and new hot functions are found soon. */
+/* A burst lasts until the next sample.  Whether a sample comes soon must not depend on what the
+ * last one has found: its weight is that of the time since then. */
 static void plan_next_sample(const struct tree *tree, uint64_t weight)
 {
 	shim_samples_set_distance(weight < DENSE_FIRST ? 1 : DISTANCE);
-	if (tree && (bursts_tree() == tree || budget_samples_in_hook(tree)))
+	if (tree && bursts_tree() == tree)
 		shim_sample_soon();
 }
 

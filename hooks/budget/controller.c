@@ -32,9 +32,9 @@
  * one.  Programs lose about as much again to what no sample finds: interrupts, jumps, cold
  * caches. */
 #define SEEN_PERCENT 45
-/* Calls that are counted get this part of the budget, over the whole run and a begin of
+/* Calls that are counted get this part of a small budget, and most of a large one, over the whole run and a begin of
  * some samples: a short phase with many calls does not end the counting. */
-#define COUNTED_PERCENT 20
+#define COUNTED_PERCENT 12
 #define COUNTED_BEGIN	50
 /* Hooks cost this part of what is seen at most, or the budget's share of the time;
  * they get half of that when functions are switched.  They alone know paths. */
@@ -529,7 +529,8 @@ static uint64_t sum_of(uint64_t (*calls)(const struct counter *counter))
 static uint64_t counted_part(const struct moment *moment, uint64_t samples)
 {
 	return samples * moment->meta->sample_period_ns / 10000 *
-	       controller_percent * COUNTED_PERCENT;
+	       controller_percent *
+	       (COUNTED_PERCENT + controller_percent * 4 / 5);
 }
 
 /* Whether counting takes more than its part, over the whole run and since the last look. */

@@ -21,7 +21,6 @@
 struct sampled {
 	uint64_t shift, used;
 	struct shim_sampled_node **slot; /* 2^(64 - shift) */
-	bool in_hook;			 /* of the last sample */
 	uintptr_t frames[FRAMES_MAX];
 };
 
@@ -158,7 +157,6 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 			       sampled->frames[--frames] & SHIM_NODE_ADDRESS);
 		parent = (uint64_t)at;
 	}
-	sampled->in_hook = first > 0;
 	if (first > 0)
 		__atomic_fetch_add(&budget_samples_hooks, weight,
 				   __ATOMIC_RELAXED);
@@ -167,13 +165,6 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 				   __ATOMIC_RELAXED);
 	if (parent)
 		add_weight(at, is_counter || first > 0, weight);
-}
-
-bool budget_samples_in_hook(const struct tree *tree)
-{
-	const struct sampled *sampled = tree->slot[tree_slot];
-
-	return sampled && sampled->in_hook;
 }
 
 /* The calling task's tree, made if it has none: its first call may come later, or

@@ -16,8 +16,6 @@ struct tree *budget_samples_add(const void *context, uint32_t weight);
 
 /* The number of samples in hooks so far, and in code that counts calls. */
 extern uint64_t budget_samples_hooks, budget_samples_counters;
-/* Whether the last sample of @tree's thread was in a hook. */
-bool budget_samples_in_hook(const struct tree *tree);
 
 /* Adds a sample without frames.  The interrupted instruction @ip shows whether the
  * thread was in its innermost recorded call or in a hook. */

@@ -102,17 +102,18 @@ static int start_fine_timer(struct thread *thread, uint64_t first_ns,
 	return r;
 }
 
-/* The first sample is due after @first_ns of the thread's time and has weight 1. */
+/* The first sample is due after a random part of the distance and has the weight of all of it:
+ * threads that end earlier have none, others have too much. */
 static int begin_fine(struct thread *thread, const struct sample_rate *rate)
 {
-	uint64_t period_ns = period_of(rate), now_ns, first_ns;
+	uint64_t distance_ns = distance_of(rate), now_ns, first_ns;
 	int r = sys_thread_time_ns((int)thread->tid, &now_ns);
 
 	if (r < 0)
 		return r;
-	first_ns = any_part(period_ns);
+	first_ns = any_part(distance_ns);
 	thread->sample_seen_ns = now_ns;
-	thread->sample_counted_ns = now_ns + first_ns - period_ns;
+	thread->sample_counted_ns = now_ns + first_ns - distance_ns;
 	return start_fine_timer(thread, first_ns, rate);
 }
 
@@ -222,7 +223,7 @@ static void change_to_ticks(struct thread *self, const struct sample_rate *rate)
 
 static void change_to_fine(struct thread *self, const struct sample_rate *rate)
 {
-	if (start_fine_timer(self, any_part(period_of(rate)), rate) == 0)
+	if (start_fine_timer(self, any_part(distance_of(rate)), rate) == 0)
 		sys_timer_set(self->timer, 0, 0);
 }
 
@@ -280,16 +281,23 @@ uint64_t timers_leave_out(struct thread *self, const struct sample_rate *rate)
 	return spent_ns;
 }
 
-void timers_keep_distance(struct thread *self, const struct sample_rate *rate)
+/* Programs may have a rhythm of some milliseconds, so great distances are random. */
+static uint64_t next_ns(const struct thread *self,
+			const struct sample_rate *rate)
 {
 	uint64_t distance_ns = distance_of(rate);
-	bool is_changed = self->sample_distance != rate->distance;
 
+	if (rate->distance == 1 || self->is_sample_soon)
+		return period_of(rate);
+	return distance_ns / 2 + any_part(distance_ns);
+}
+
+void timers_keep_distance(struct thread *self, const struct sample_rate *rate)
+{
 	if (!self->is_fine ||
-	    (!is_changed && (!self->is_sample_soon || rate->distance == 1)))
+	    (rate->distance == 1 && self->sample_distance == 1))
 		return;
-	if (sys_timer_set(self->fine_timer,
-			  self->is_sample_soon ? period_of(rate) : distance_ns,
-			  distance_ns) == 0)
+	if (sys_timer_set(self->fine_timer, next_ns(self, rate),
+			  distance_of(rate)) == 0)
 		self->sample_distance = rate->distance;
 }

@@ -38,8 +38,8 @@ uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
  * that processor time.  Async. */
 uint64_t timers_leave_out(struct thread *self, const struct sample_rate *rate);
 
-/* Sets the fine timer again if the distance was changed, or if @self->is_sample_soon.  Called
- * at the end of each signal of a timer.  Async. */
+/* Sets the fine timer again if the distance is more than a period, or was: a random one, or one
+ * period if @self->is_sample_soon.  Called at the end of each signal of a timer.  Async. */
 void timers_keep_distance(struct thread *self, const struct sample_rate *rate);
 
 #endif

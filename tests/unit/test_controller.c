@@ -24,7 +24,8 @@
  * functions are switched. */
 #define HOOKS_CALLS   (HOOKS_NS / 6)
 #define HOOKS_STAY    (HOOKS_CALLS / 3)
-#define COUNTED_CALLS (SAMPLES * MS / 10000 * PERCENT * COUNTED_PERCENT)
+#define COUNTED_PART  (COUNTED_PERCENT + PERCENT * 4 / 5)
+#define COUNTED_CALLS (SAMPLES * MS / 10000 * PERCENT * COUNTED_PART)
 #define COUNTED_STAY  (COUNTED_CALLS * 2 / 3)
 
 /* --- what it needs of the engine and of shim --- */

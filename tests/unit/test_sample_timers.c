@@ -87,9 +87,12 @@ int sys_clock_resolution(int clock, uint64_t *resolution_ns)
 
 uint64_t clock_read(void)
 {
-	static uint64_t clock;
+	static uint64_t clock = 88172645463325252ull;
 
-	return clock += 1234567;
+	clock ^= clock << 13;
+	clock ^= clock >> 7;
+	clock ^= clock << 17;
+	return clock;
 }
 
 void log_line(const char *format, ...)
@@ -274,20 +277,32 @@ static uint32_t expire_rare(uint64_t ns)
 	return weight;
 }
 
-Test(sample_timers, rare_signals_have_the_weight_of_all_periods)
+Test(sample_timers,
+     rare_signals_have_random_distances_and_the_weight_of_all_periods)
 {
-	uint32_t weight = 0;
+	uint64_t weight = 0, sum_ns = 0, least = UINT64_MAX, most = 0;
 
 	set_timers();
 	timers_keep_distance(&self, &rate);
 	expect_periods(0, MS);
 	cr_expect(le(u32, expire_rare(MS), 1));
-	expect_periods(0, 4 * MS);
-	cr_expect(eq(u64, timers[FINE].first_ns, 4 * MS));
-	for (unsigned i = 0; i < 100; i++)
-		weight += expire_rare(4 * MS);
-	cr_expect(ge(u32, weight, 399));
-	cr_expect(le(u32, weight, 401));
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t first_ns = timers[FINE].first_ns;
+
+		expect_periods(0, 4 * MS);
+		cr_expect(gt(u64, first_ns, 2 * MS));
+		cr_expect(le(u64, first_ns, 6 * MS));
+		least = first_ns < least ? first_ns : least;
+		most = first_ns > most ? first_ns : most;
+		sum_ns += first_ns;
+		weight += expire_rare(first_ns);
+	}
+	cr_expect(ge(u64, weight * MS, sum_ns - MS));
+	cr_expect(le(u64, weight * MS, sum_ns + MS));
+	cr_expect(lt(u64, least, 2 * MS + MS / 10));
+	cr_expect(gt(u64, most, 6 * MS - MS / 10));
+	cr_expect(gt(u64, sum_ns, 3900 * MS));
+	cr_expect(lt(u64, sum_ns, 4100 * MS));
 	/* It is dense again. */
 	timers_keep_distance(&self, &rate);
 	expect_periods(0, MS);
@@ -300,16 +315,36 @@ Test(sample_timers, a_sample_that_is_wanted_soon_comes_after_one_period)
 	timers[FINE].first_ns = 0;
 	timers_keep_distance(&self, &rate);
 	cr_expect(zero(u64, timers[FINE].first_ns));
-	timers_keep_distance(&self, &rare);
-	cr_expect(eq(u64, timers[FINE].first_ns, MS));
-	expect_periods(0, 4 * MS);
-	self.is_sample_soon = false;
-	timers[FINE].first_ns = 0;
-	expire_rare(MS);
-	cr_expect(zero(u64, timers[FINE].first_ns));
-	self.is_sample_soon = true;
-	expire_rare(4 * MS);
-	cr_expect(eq(u64, timers[FINE].first_ns, MS));
+	for (unsigned i = 0; i < 3; i++) {
+		self.is_sample_soon = true;
+		expire_rare(4 * MS);
+		cr_expect(eq(u64, timers[FINE].first_ns, MS));
+		expect_periods(0, 4 * MS);
+		self.is_sample_soon = false;
+		expire_rare(MS);
+		cr_expect(gt(u64, timers[FINE].first_ns, 2 * MS));
+	}
+}
+
+/* It must not get less time than other threads, however short it is. */
+Test(sample_timers, a_new_thread_has_the_time_that_it_runs)
+{
+	for (uint64_t life = 1; life < 12; life += 2) {
+		uint64_t weight = 0;
+
+		for (unsigned i = 0; i < 4000; i++) {
+			uint64_t end_ns;
+
+			timers_remove(&self);
+			now_ns = 100 * MS;
+			cr_assert(zero(int, timers_set(&self, &rare)));
+			end_ns = now_ns + life * MS;
+			while (now_ns + timers[FINE].first_ns <= end_ns)
+				weight += expire_rare(timers[FINE].first_ns);
+		}
+		cr_expect(gt(u64, weight, life * 4000 * 93 / 100));
+		cr_expect(lt(u64, weight, life * 4000 * 107 / 100));
+	}
 }
 
 Test(sample_timers, a_distance_that_cannot_be_set_is_tried_again)
