@@ -362,6 +362,29 @@ def a_thread_begins_while_functions_are_counted(marks):
 
 
 @shimtest.test
+def threads_that_are_shorter_than_a_rare_sample_have_their_time():
+    """The first thousand samples are dense; then each stands for four on average."""
+    result = record([compile('samples_later.c', 'gcc', '-O2'), 'threads'],
+                    'calltree:budget=10')
+    before, after = (int(ms) for ms in result.stdout.split())
+    weight = sum(process.weight for process in processes_of(result))
+    # Samples of a thread: 3/4 of a rare one on average.  333 threads: 45 points are a sigma.
+    expect(before + after * 0.75 < weight < before + after * 1.25,
+           '%d samples, %d + %d ms' % (weight, before, after))
+
+
+@shimtest.test
+def rare_samples_do_not_take_phases_without_hooks_for_phases_with_them():
+    result = record([compile('samples_later.c', 'gcc', '-O2', ('-pg',), instrument=False),
+                     'phases'], 'calltree:budget=10', PROFDIR='')
+    true = [int(ms) for ms in result.stdout.split()]
+    functions = {f['name']: f for f in shimtest.json_of(result.output)['functions']}
+    seen = [functions[name]['total_raw_ns'] / 1e6 for name in ('with_hooks', 'without_hooks')]
+    share, truth = seen[0] / sum(seen), true[0] / sum(true)
+    expect(abs(share - truth) < 0.055, '%.3f of the samples, %.3f of the time' % (share, truth))
+
+
+@shimtest.test
 def a_storm_of_the_samplers_own_signal():
     """Signals that the program's processes send are no samples."""
     path = compile('budgeted.c', 'gcc', '-O2')
