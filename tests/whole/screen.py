@@ -1,6 +1,7 @@
 """profrun tui and top on a terminal, which tmux plays: what the screen shows after keys."""
 
 import contextlib
+import glob
 import os
 import pty
 import re
@@ -413,6 +414,16 @@ class Running:
             time.sleep(0.05)
         raise shimtest.Failed('the program does not run')
 
+    def wait_until_its_path_is_recorded(self):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            for images in glob.glob(self.output + '/*/images'):
+                with open(images, 'rb') as file:
+                    if self.program.encode() in file.read():
+                        return
+            time.sleep(0.01)
+        raise shimtest.Failed('the program is not in the recording')
+
     def finish(self):
         self.run.stdin.close()
         return self.run.wait(60)
@@ -537,7 +548,9 @@ def top_has_one_row_for_equal_functions_that_come_later():
 
 @test
 def top_finds_names_as_soon_as_the_file_is_there():
-    with Running() as running:
+    # Tests that run beside this one have programs of the same text.
+    with Running(text=RUNS + '/* of process %d */\n' % os.getpid()) as running:
+        running.wait_until_its_path_is_recorded()
         os.rename(running.program, running.program + '.away')
         try:
             with Terminal(PROFRUN, 'top', '-d', '0.2', running.pid) as terminal:
