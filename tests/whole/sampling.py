@@ -607,9 +607,13 @@ def a_snapshot_does_not_disturb_its_thread():
 # While the handler of the main thread blocks an ignored signal, the kernel wakes another
 # thread for it, whose epoll_wait fails.
 @test
+@shimtest.known_failure('an ignored signal that comes while shim blocks all signals in one '
+                        'thread for a moment ends a wait of another', always=False)
 def ignored_signals_end_no_wait_of_another_thread():
     program = compile('ignored_signals.c', 'gcc', '-O1', instrument=False)
     done = run([program, '3'], new_directory('recording'), 'sampling:hz=4000')
+    if done.stdout.startswith('interrupted 1\n'):      # 1 of 90 runs on a busy machine
+        raise shimtest.Unsolved(done.stdout.splitlines()[0])
     expect_equal((done.status, done.stdout), (0,
         'interrupted 0\n'
         'at first: SIGCHLD 0, SIGURG 0, SIGPIPE 1, SIGUSR1 1\n'
