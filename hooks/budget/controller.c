@@ -28,16 +28,18 @@
 /* Hooks cost more in a program than in the loop that measures their cost. */
 #define MARGIN_PERCENT 150
 
-/* What samples find in hooks and counters gets this part of a small budget, and all of a large
- * one.  Programs lose about as much again to what no sample finds: interrupts, jumps, cold
- * caches. */
-#define SEEN_PERCENT 45
-/* Calls that are counted get this part of a small budget, and most of a large one, over the whole run and a begin of
- * some samples: a short phase with many calls does not end the counting. */
-#define COUNTED_PERCENT 12
-#define COUNTED_BEGIN	50
-/* Hooks cost this part of what is seen at most, or the budget's share of the time;
- * they get half of that when functions are switched.  They alone know paths. */
+/* What samples find in hooks and counters gets the first part of a small budget, and the second
+ * of one of 100.  Programs lose about as much again to what no sample finds: interrupts,
+ * jumps, cold caches. */
+#define SEEN_PERCENT	   45
+#define SEEN_PERCENT_LARGE 100
+/* Calls that are counted get such parts, too, over the whole run and a begin of some samples: a
+ * short phase with many calls does not end the counting. */
+#define COUNTED_PERCENT	      12
+#define COUNTED_PERCENT_LARGE 92
+#define COUNTED_BEGIN	      50
+/* Of what may be seen, hooks may take this part, or as many percent as the budget has, if that is
+ * more.  When functions are switched, hooks keep half of it.  They alone know paths. */
 #define HOOKS_PERCENT 15
 
 uint32_t controller_percent;
@@ -525,12 +527,19 @@ static uint64_t sum_of(uint64_t (*calls)(const struct counter *counter))
 	return sum;
 }
 
+/* What may be spent of a budget, of which a small one gives @small percent, and one of 100
+ * @large; in 1/10000 of the time. */
+static uint64_t part_of_budget(uint64_t small, uint64_t large)
+{
+	return controller_percent *
+	       (small + controller_percent * (large - small) / 100);
+}
+
 /* The part of the budget for counting, in ns, in the time of @samples. */
 static uint64_t counted_part(const struct moment *moment, uint64_t samples)
 {
 	return samples * moment->meta->sample_period_ns / 10000 *
-	       controller_percent *
-	       (COUNTED_PERCENT + controller_percent * 4 / 5);
+	       part_of_budget(COUNTED_PERCENT, COUNTED_PERCENT_LARGE);
 }
 
 /* Whether counting takes more than its part, over the whole run and since the last look. */
@@ -545,20 +554,14 @@ static bool is_counting_dear(const struct moment *moment)
 		       counted_part(moment, moment->weight - last_weight);
 }
 
-/* In 1/10000 of the time. */
-static uint64_t seen_part(void)
-{
-	return controller_percent *
-	       (SEEN_PERCENT + controller_percent * (100 - SEEN_PERCENT) / 100);
-}
-
 /* Whether functions were switched off.  Hooks know paths; for their cost, counters know
  * six times as many calls. */
 static bool decide(const struct moment *moment)
 {
 	uint64_t passed_ns = (moment->weight - last_weight) *
 			     moment->meta->sample_period_ns;
-	uint64_t allowed_ns = passed_ns / 10000 * seen_part();
+	uint64_t allowed_ns = passed_ns / 10000 *
+			      part_of_budget(SEEN_PERCENT, SEEN_PERCENT_LARGE);
 	uint64_t cost = controller_hooks_cost(moment);
 	uint64_t counted_cost = controller_counted_cost(moment);
 	uint64_t own_ns = moment->meta->own_ns - last_own_ns;

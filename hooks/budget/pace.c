@@ -27,7 +27,7 @@ static unsigned __int128 squares;
 /* The last sample of the thread. */
 static const struct tree *tree;
 static uint64_t life, weight, changes, counted, end_ns;
-static bool is_known, is_its_sample, is_rate_known;
+static bool is_its_sample, is_rate_known;
 /* Between two samples.  The rate is in calls per 2^-RATE_SHIFT ns. */
 static uint64_t passed_calls, rate;
 /* A burst that waits for the rate after it, if @ns is not 0. */
@@ -38,8 +38,7 @@ static struct {
 void pace_forget(void)
 {
 	tree = NULL;
-	is_known = is_its_sample = is_rate_known = false;
-	ended.ns = 0;
+	is_its_sample = false;
 }
 
 void pace_forked(void)
@@ -66,22 +65,24 @@ static void add_burst(uint64_t rate_after)
 /* Whether the sample continues the thread's last one. */
 static bool is_next(const struct moment *moment)
 {
-	return is_known && tree == moment->tree && tree->life == life &&
+	return tree == moment->tree && tree->life == life &&
 	       changes == controller_changes() && moment->begin > end_ns;
 }
 
 void pace_sample(const struct moment *moment, bool is_in_burst)
 {
 	uint64_t before = counted;
+	bool is_known;
 
 	is_its_sample = !tree || tree == moment->tree ||
 			moment->weight - weight > FORGET_AFTER;
 	if (!is_its_sample)
 		return;
-	if (!is_next(moment))
-		pace_forget();
-	is_known = tree != NULL;
-	is_its_sample = true;
+	is_known = is_next(moment);
+	if (!is_known) {
+		is_rate_known = false;
+		ended.ns = 0;
+	}
 	tree = moment->tree;
 	life = tree->life;
 	weight = moment->weight;
@@ -100,7 +101,7 @@ void pace_sample(const struct moment *moment, bool is_in_burst)
  * than they have. */
 void pace_burst_ended(uint64_t ns)
 {
-	if (!is_its_sample || !is_known || !is_rate_known)
+	if (!is_its_sample || !is_rate_known)
 		return;
 	ended.calls = passed_calls;
 	ended.ns = ns;
@@ -109,10 +110,8 @@ void pace_burst_ended(uint64_t ns)
 
 void pace_sample_ended(uint64_t now_ns)
 {
-	if (!is_its_sample)
-		return;
-	end_ns = now_ns;
-	is_known = true;
+	if (is_its_sample)
+		end_ns = now_ns;
 }
 
 void pace_publish(struct shim_meta *meta)

@@ -209,7 +209,8 @@ static void take_sample(ucontext_t *context, const siginfo_t *info)
 		raise_hit(self, context, weight);
 		timers_leave_out(self, &rate);
 	}
-	rate.distance = rate_now().distance;
+	/* The callbacks may have changed it. */
+	rate = rate_now();
 	timers_keep_distance(self, &rate);
 	if (syscall_restart_call(self, context))
 		add_count(&counts.resumed, 1);

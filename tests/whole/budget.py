@@ -368,7 +368,7 @@ def threads_that_are_shorter_than_a_rare_sample_have_their_time():
                     'calltree:budget=10')
     before, after = (int(ms) for ms in result.stdout.split())
     weight = sum(process.weight for process in processes_of(result))
-    # Samples of a thread: 3/4 of a rare one on average.  333 threads: 45 points are a sigma.
+    # Three of four threads have a sample: the sum of all has a standard deviation of 32 ms.
     expect(before + after * 0.75 < weight < before + after * 1.25,
            '%d samples, %d + %d ms' % (weight, before, after))
 
