@@ -152,3 +152,18 @@ bool tasks_is_asleep(uint32_t tid)
 	return size <= 0 || size + 1 >= (long)sizeof(stat) ||
 	       (stat[size + 1] != 'R' && stat[size + 1] != 'D');
 }
+
+uint64_t tasks_runs(uint32_t tid)
+{
+	char line
+		[64]; /* nanoseconds that it ran, and waited; how often it ran */
+	long size = read_file_of(tid, "/schedstat", line, sizeof(line) - 1);
+
+	if (size <= 0)
+		return 0;
+	line[size] = '\0';
+	for (const char *at = line + size; at > line; at--)
+		if (at[-1] == ' ')
+			return text_read_decimal(&at);
+	return 0;
+}

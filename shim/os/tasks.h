@@ -20,6 +20,9 @@ int tasks_blocked(uint32_t tid, uint64_t *signals);
  * and if the task has ended. */
 bool tasks_is_asleep(uint32_t tid);
 
+/* How often the task got a processor; 0 if that is unknown. */
+uint64_t tasks_runs(uint32_t tid);
+
 enum task_call {
 	TASK_CALL_NONE, /* the task is in none, or that is unknown */
 	TASK_CALL_RUNS, /* it may be in one: it has a processor, or waits for one */

@@ -17,9 +17,11 @@
 
 static enum state state;
 static bool main_started;
-static int lock_owner;	 /* tid, 0: free, -tid: that thread is forking */
-static int lock_before;	 /* the owner's predecessor: 0, or minus a tid */
-static int lock_waiters; /* threads that sleep until it is free */
+static int lock_owner;	    /* tid, 0: free, -tid: that thread is forking */
+static int lock_before;	    /* the owner's predecessor: 0, or minus a tid */
+static int lock_waiters;    /* threads that sleep until it is free */
+static int forking;	    /* the thread that forks; 0: none */
+static unsigned fork_turns; /* how often a thread that forks got the lock */
 static char stack[65536] __attribute__((aligned(64)));
 
 enum state state_get(void)
@@ -38,12 +40,12 @@ void state_begin_main(void)
 }
 
 #define MONOTONIC 1
-/* A thread that forks may sleep this long. */
-#define FORK_NS 250000000u
+/* A thread that forks may sleep this long at a time. */
+#define FORK_NS 100000000u
 /* It may run, and wait for a processor, this long. */
 #define FORK_RUN_NS 10000000000u
 #define YIELDS	    32
-#define SLEEP_MS    250
+#define SLEEP_MS    50
 
 /* Yields at first, then sleeps: thousands of threads that yield to each other would make no
  * progress. */
@@ -58,31 +60,54 @@ static void yield_or_sleep(int owner, unsigned yields)
 	__atomic_sub_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Whether thread @tid forks, and does not wait for another lock as far as is known.  Not
- * inlined, because it has a buffer. */
-static __attribute__((noinline)) bool forks_still(int tid, uint64_t passed_ns)
+/* What a waiting thread knows about the thread that forks. */
+struct forker {
+	unsigned turns;
+	uint64_t runs;	    /* how often the thread had got a processor */
+	uint64_t begin_ns;  /* since when it forks */
+	uint64_t asleep_ns; /* since when it sleeps, as far as is known */
+};
+
+/* Whether the thread @tid forks, and does not wait for another lock as far as is known: a
+ * lock that is contended may make it sleep many times, but not for long.  Not inlined,
+ * because it has a buffer. */
+static __attribute__((noinline)) bool forks_still(struct forker *forker,
+						  int tid, uint64_t now_ns)
 {
-	return passed_ns < FORK_NS ||
-	       (passed_ns < FORK_RUN_NS && !tasks_is_asleep((uint32_t)tid));
+	unsigned turns = __atomic_load_n(&fork_turns, __ATOMIC_RELAXED);
+	uint64_t runs = tasks_runs((uint32_t)tid);
+
+	if (forker->turns != turns) {
+		forker->turns = turns;
+		forker->begin_ns = forker->asleep_ns = now_ns;
+	}
+	if (forker->runs != runs || !tasks_is_asleep((uint32_t)tid)) {
+		forker->runs = runs;
+		forker->asleep_ns = now_ns;
+	}
+	return now_ns - forker->asleep_ns < FORK_NS &&
+	       now_ns - forker->begin_ns < FORK_RUN_NS;
 }
 
 /*
  * A thread that forks holds the lock so that its child finds all data consistent.  Inside
- * libc's fork it may wait for another lock, whose owner may wait here.  So a waiting thread
- * takes the lock of a thread that sleeps after FORK_NS.  (The child of a large process or on
- * a busy machine may take longer.)  Not inlined, because hooks for new call paths call
+ * libc's fork it may wait for another lock, whose owner may wait here: a signal handler has
+ * interrupted malloc, and begins a new path.  So a waiting thread borrows the lock from a
+ * thread that has slept for FORK_NS, and gives it back.  (The fork of a large process or on a
+ * busy machine may take longer.)  Not inlined, because hooks for new call paths call
  * state_call_locked with little stack.
  */
 static __attribute__((noinline)) void wait_for_lock(int self, int before)
 {
-	uint64_t begin_ns, now_ns;
+	struct forker forker = { .turns = 0 };
 	unsigned yields = 0;
+	uint64_t now_ns;
 
-	sys_time_ns(MONOTONIC, &begin_ns);
 	do {
 		sys_time_ns(MONOTONIC, &now_ns);
 		if (before != -self &&
-		    (before >= 0 || forks_still(-before, now_ns - begin_ns))) {
+		    (before >= 0 || yields < YIELDS ||
+		     forks_still(&forker, -before, now_ns))) {
 			yield_or_sleep(before, yields++);
 			before = 0;
 		}
@@ -109,11 +134,16 @@ static void wake_a_waiter(void)
 		sys_wake_one((uint32_t *)&lock_owner);
 }
 
-/* The store comes first: a thread that is about to sleep sees the new owner, or is
- * woken. */
+/* The store comes first: a thread that is about to sleep sees the new owner, or is woken.
+ * The fork of @to may have ended while its lock was borrowed. */
 static void unlock(int to)
 {
+	if (to < 0)
+		__atomic_store_n(&fork_turns, fork_turns + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&lock_owner, to, __ATOMIC_SEQ_CST);
+	if (to < 0 && __atomic_load_n(&forking, __ATOMIC_SEQ_CST) != -to)
+		__atomic_compare_exchange_n(&lock_owner, &to, 0, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 	wake_a_waiter();
 }
 
@@ -130,9 +160,9 @@ run_locked(int (*work)(void *argument), void *argument)
 		lock(self);
 		r = arch_call_on_stack(work, argument, stack + sizeof(stack));
 		SHIM_ASSERT(state_is_held());
-		/* If a signal handler has interrupted a fork, its thread keeps the
-		 * lock. */
-		unlock(lock_before == -self ? -self : 0);
+		/* Back to a thread that forks: it may be the own one, interrupted by
+		 * a signal handler. */
+		unlock(lock_before);
 	}
 	return r;
 }
@@ -175,8 +205,7 @@ void state_fork_begins(void)
 {
 	int self = sys_is_forbidden() ? 0 : sys_gettid();
 
-	if (self > 0 &&
-	    __atomic_load_n(&lock_owner, __ATOMIC_RELAXED) != -self) {
+	if (self > 0 && __atomic_load_n(&forking, __ATOMIC_RELAXED) != self) {
 		uint64_t signals;
 
 		/* No handler may run between lock and unlock: it would find its own
@@ -184,6 +213,7 @@ void state_fork_begins(void)
 		if (sys_block_signals(&signals) < 0)
 			return;
 		lock(self);
+		__atomic_store_n(&forking, self, __ATOMIC_SEQ_CST);
 		unlock(-self);
 		sys_restore_signals(signals);
 	}
@@ -193,15 +223,17 @@ void state_fork_ended(void)
 {
 	int self = sys_is_forbidden() ? 0 : sys_gettid(), held = -self;
 
-	if (self > 0 &&
-	    __atomic_compare_exchange_n(&lock_owner, &held, 0, false,
+	if (self <= 0 || __atomic_load_n(&forking, __ATOMIC_RELAXED) != self)
+		return;
+	__atomic_store_n(&forking, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_compare_exchange_n(&lock_owner, &held, 0, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		wake_a_waiter();
 }
 
 bool state_forked(void)
 {
-	lock_waiters = 0;
+	lock_waiters = forking = 0;
 	return __atomic_exchange_n(&lock_owner, 0, __ATOMIC_ACQ_REL) <= 0;
 }
 
