@@ -138,15 +138,12 @@ static bool find_line(const struct coverage_object *object, uintptr_t address,
 	       info->lines[*line].line != 0;
 }
 
-static void read_code(const struct decode_copy *copy, uintptr_t address,
-		      unsigned char *bytes, unsigned size)
+void code_copies_restore(const struct coverage_object *object,
+			 uintptr_t address, unsigned char *bytes, size_t size)
 {
-	const struct coverage_object *object = copy->argument;
 	const struct shim_coverage_object *info = &object->info;
 	uint32_t line = coverage_find_line(info, address - object->start);
 
-	for (unsigned i = 0; i < size; i++)
-		bytes[i] = ((const volatile unsigned char *)address)[i];
 	for (; line < info->line_count; line++) {
 		uint64_t at = info->lines[line].offset -
 			      (address - object->start);
@@ -158,6 +155,14 @@ static void read_code(const struct decode_copy *copy, uintptr_t address,
 		     info->lines[line].offset != info->lines[line - 1].offset))
 			bytes[at] = object->originals[line];
 	}
+}
+
+static void read_code(const struct decode_copy *copy, uintptr_t address,
+		      unsigned char *bytes, unsigned size)
+{
+	for (unsigned i = 0; i < size; i++)
+		bytes[i] = ((const volatile unsigned char *)address)[i];
+	code_copies_restore(copy->argument, address, bytes, size);
 }
 
 static unsigned char *find_marks(const struct decode_copy *copy,

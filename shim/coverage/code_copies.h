@@ -20,4 +20,8 @@ uintptr_t code_copies_find(const struct coverage_object *object, uint32_t line);
 /* Makes the copy first if necessary; 0 on failure.  Async. */
 uintptr_t code_copies_make(const struct coverage_object *object, uint32_t line);
 
+/* Replaces the traps in @bytes, a copy of the code at @address. */
+void code_copies_restore(const struct coverage_object *object,
+			 uintptr_t address, unsigned char *bytes, size_t size);
+
 #endif

@@ -5,11 +5,12 @@
  */
 #define _GNU_SOURCE
 #include "coverage/coverage.h"
-
+#include "coverage/code_copies.h"
 #include "coverage/sigtrap.h"
 #include "dispatch/call_sites.h"
 #include "dispatch/callspec.h"
 #include "dispatch/filter_cache.h"
+#include "image/code_bytes.h"
 #include "image/image.h"
 #include "image/symbols.h"
 #include "inspect/code.h"
@@ -432,6 +433,16 @@ static const struct coverage_object *find_object(uintptr_t address)
 	}
 	return NULL;
 }
+
+static void restore_code(uintptr_t address, unsigned char *copy, size_t size)
+{
+	const struct coverage_object *object = find_object(address);
+
+	if (object)
+		code_copies_restore(object, address, copy, size);
+}
+
+SUBSCRIBE(code_copied, restore_code);
 
 struct coverage_query {
 	struct shim_profiler_handle *handle;

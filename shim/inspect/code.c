@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "inspect/code.h"
 
+#include "image/code_bytes.h"
 #include "os/lookup.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
@@ -37,13 +38,15 @@ void code_start(void)
 	thread_ours_ends(ours);
 	if (library)
 		found = lookup_in(library, DECODE_SYMBOL);
-	if (found && found->version == DECODE_VERSION)
+	if (found && found->version == DECODE_VERSION) {
+		found->start(code_bytes_restore);
 		__atomic_store_n(&decode, found, __ATOMIC_RELEASE);
-	else
+	} else {
 		log_line("%s", FILE_NAME
 			 " cannot be used: tail calls will "
 			 "look like returns, arguments and results are not "
 			 "available");
+	}
 	NOTIFY(code_forgotten);
 	errno = before;
 }

@@ -3,6 +3,7 @@
  */
 #include "sources/slot_uses.h"
 
+#include "image/code_bytes.h"
 #include "inspect/code.h"
 #include "os/segments.h"
 #include "os/sys.h"
@@ -33,8 +34,7 @@ static bool is_only_called(uintptr_t instruction)
 
 	if (!decoder || !eh_frame_open(instruction, &tables, &fde) ||
 	    fde.end - fde.start > FUNCTION_SIZE ||
-	    sys_peek((const void *)fde.start, function_copy,
-		     fde.end - fde.start) < 0)
+	    code_bytes_read(fde.start, function_copy, fde.end - fde.start) < 0)
 		return false;
 	load.start = fde.start;
 	load.end = fde.end;
@@ -88,7 +88,7 @@ static int search_code(uintptr_t start, uintptr_t end,
 	while (start < end) {
 		size_t room = BUFFER_SIZE - lead;
 		size_t size = end - start < room ? end - start : room;
-		int r = sys_peek((const void *)start, buffer + lead, size);
+		int r = code_bytes_read(start, buffer + lead, size);
 
 		if (r < 0)
 			return r;

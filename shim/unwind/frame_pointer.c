@@ -5,6 +5,7 @@
  */
 #include "unwind/frame_pointer.h"
 
+#include "image/code_bytes.h"
 #include "os/maps.h"
 #include "os/sys.h"
 #include "runtime/state.h"
@@ -78,7 +79,7 @@ static unsigned copy_code(uintptr_t address, unsigned char *code, unsigned size)
 
 	if (size > rest)
 		size = rest;
-	return sys_peek((const void *)address, code, size) == 0 ? size : 0;
+	return code_bytes_read(address, code, size) == 0 ? size : 0;
 }
 
 static bool ends_with(const unsigned char *code, unsigned size)
@@ -99,8 +100,7 @@ static unsigned look_at(uintptr_t address)
 	if (!place.executable)
 		return 0;
 	about |= IS_CODE;
-	if (sys_peek((const void *)(address - 7), code, 7) == 0 &&
-	    is_call(code))
+	if (code_bytes_read(address - 7, code, 7) == 0 && is_call(code))
 		about |= IS_RETURN;
 	if (ends_with(code, copy_code(address, code, 1)))
 		about |= ENDS;
@@ -258,14 +258,13 @@ static bool has_called(uintptr_t address, uintptr_t ip)
 	uintptr_t target;
 	unsigned size;
 
-	if (sys_peek((const void *)(address - 5), code, 5) < 0 ||
-	    code[0] != 0xe8)
+	if (code_bytes_read(address - 5, code, 5) < 0 || code[0] != 0xe8)
 		return false;
 	target = address + (uintptr_t)(intptr_t)read_int(code + 1);
 	if (ip - target >= FUNCTION_SIZE_MAX)
 		return false;
 	size = ip - target < BEGIN_SIZE ? (unsigned)(ip - target) : BEGIN_SIZE;
-	return sys_peek((const void *)target, code, size) == 0 &&
+	return code_bytes_read(target, code, size) == 0 &&
 	       !sets_frame_pointer(code, size);
 }
 

@@ -289,8 +289,10 @@ static void work(unsigned number)
 
 	all[number] = pthread_self();
 	pthread_barrier_wait(&start);
-	if (number == 0)
-		look(0);
+	for (unsigned thing = 0; number == 0 && thing < 10; thing++) {
+		things[thing](0);
+		done[thing]++;
+	}
 	for (unsigned n = 0; now() < end; n++) {
 		random = random * 1664525 + 1013904223;
 		unsigned which = random >> 16;

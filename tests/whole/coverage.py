@@ -125,6 +125,18 @@ def beside_calls_samples_and_memory():
     expect('reached: ' not in shim_report('report', done.output), 'of calls')
 
 
+# Code is decoded for exceptions, arguments and tail calls, while traps are in it.
+@test
+def traps_are_not_decoded():
+    x86_only()
+    for family in 'gcc', 'clang':
+        for optimize in '-O1', '-O2':
+            program = compile('trapped.cc', family, optimize, name='trapped')
+            for profile in ('coverage;exceptions', 'coverage;calltree',
+                            'coverage;trace:args', 'coverage;sampling'):
+                run_both([program], profile)
+
+
 # Each trap has fired once and is not hit again.
 @test
 def hooks_are_off_when_every_function_was_reached():
@@ -341,9 +353,11 @@ SLOW_FORK = r"""
 #include <time.h>
 #include <unistd.h>
 
+/* After 100 ms another thread borrows the lock of shim, for as long as it loads a library. */
 pid_t _Fork(void)
 {
-        struct timespec pause = { 0, 350000000 };
+        static unsigned number;
+        struct timespec pause = { 0, 100000000 + number++ % 20 * 300000 };
         pid_t (*real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "_Fork");
 
         nanosleep(&pause, NULL);
@@ -381,7 +395,7 @@ int main(int count, char **arguments)
 
         library = arguments[count - 1];
         pthread_create(&thread, NULL, load, NULL);
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < 40; i++) {
                 pid_t child = _Fork();
 
                 if (child == 0)
@@ -404,19 +418,22 @@ int main(int count, char **arguments)
 def an_unrecorded_child_has_the_original_code():
     x86_only()
     directory = new_directory('forks')
-    for name, text in ('slow_fork.c', SLOW_FORK), ('forks.c', FORKS):
+    large = ''.join('int large_%d(int n) { return n + %d; }\n' % (i, i)
+                    for i in range(5000))
+    for name, text in (('slow_fork.c', SLOW_FORK), ('forks.c', FORKS),
+                       ('large.c', large)):
         with open('%s/%s' % (directory, name), 'w') as file:
             file.write(text)
     behind = compile(directory + '/slow_fork.c', 'gcc', '-O1',
                      ['-shared', '-fPIC'], name='libslow_fork.so',
                      instrument=False)
-    library = compile('reached_library.c', flags=['-shared', '-fPIC'],
-                      name='libreached.so', instrument=False)
+    library = compile(directory + '/large.c', flags=['-shared', '-fPIC'],
+                      name='liblarge.so')
     program = compile(directory + '/forks.c', name='forks', instrument=False,
                       libraries=['-ldl'])
     done = run([program, library], new_directory('recording'), 'coverage',
                LD_PRELOAD='%s:%s' % (shimtest.library, behind))
-    expect_equal((done.status, done.stdout, done.stderr), (3, '10\n', ''),
+    expect_equal((done.status, done.stdout, done.stderr), (3, '40\n', ''),
                  'the program')
     text = log_of(done.output)
     expect("another thread was changing shim's data" in text,

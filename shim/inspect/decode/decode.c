@@ -410,6 +410,7 @@ extern const struct decode shim_decode __attribute__((visibility("default")));
 
 const struct decode shim_decode = {
 	.version = DECODE_VERSION,
+	.start = instruction_start,
 	.follow = follow_code,
 	.bound = bound,
 	.arguments = decode_arguments,

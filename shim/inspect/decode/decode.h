@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 12
+#define DECODE_VERSION 13
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -249,6 +249,9 @@ struct decode_entries {
 /* The functions make no system call, take no lock and allocate nothing. */
 struct decode {
 	uint32_t version;
+	/* Comes before all others.  @restore replaces the traps in a copy of code. */
+	void (*start)(void (*restore)(uintptr_t address, unsigned char *copy,
+				      size_t size));
 	void (*follow)(const struct decode_question *question,
 		       struct decode_answer *answer);
 	/* The target of a GOT slot; 0 if it is not bound yet. */

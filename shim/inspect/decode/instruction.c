@@ -82,8 +82,38 @@ bool instruction_decode_copy(struct instruction *instruction, uintptr_t at,
 						   instruction->operands));
 }
 
+#define TRAP 0xcc
+#define PAGE 4096u
+
+static void (*restore_code)(uintptr_t address, unsigned char *copy,
+			    size_t size);
+
+void instruction_start(void (*restore)(uintptr_t address, unsigned char *copy,
+				       size_t size))
+{
+	restore_code = restore;
+}
+
+/* Behind a trap that is taken for an instruction, operands would be read as instructions,
+ * and their targets may be anywhere. */
+static bool decode_trapped(struct instruction *instruction, uintptr_t at)
+{
+	unsigned char copy[ZYDIS_MAX_INSTRUCTION_LENGTH];
+	size_t size = PAGE - at % PAGE;
+
+	if (size > sizeof(copy))
+		size = sizeof(copy);
+	memcpy(copy, (const void *)at, size);
+	if (restore_code)
+		restore_code(at, copy, size);
+	return copy[0] != TRAP &&
+	       instruction_decode_copy(instruction, at, copy, size);
+}
+
 bool instruction_decode(struct instruction *instruction, uintptr_t at)
 {
+	if (*(const unsigned char *)at == TRAP)
+		return decode_trapped(instruction, at);
 	return instruction_decode_copy(instruction, at, (void *)at,
 				       ZYDIS_MAX_INSTRUCTION_LENGTH);
 }

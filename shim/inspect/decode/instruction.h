@@ -13,7 +13,12 @@ struct instruction {
 	uintptr_t at;
 };
 
-/* Only one call may run at a time. */
+/* See decode.h. */
+void instruction_start(void (*restore)(uintptr_t address, unsigned char *copy,
+				       size_t size));
+
+/* False if the bytes are no instruction, or a trap of another tool's.  Only one call may
+ * run at a time. */
 bool instruction_decode(struct instruction *instruction, uintptr_t at);
 /* @copy: the @size bytes from @at on. */
 bool instruction_decode_copy(struct instruction *instruction, uintptr_t at,
