@@ -27,6 +27,9 @@ static bool is_on;
 /* Not 0: a thread is deciding, or is switching functions. */
 static uint32_t is_busy;
 
+/* Not 0: nothing was recorded for a while. */
+static uint32_t was_away;
+
 static bool take_control(void)
 {
 	return __atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) == 0;
@@ -43,6 +46,8 @@ static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
 		.begin = begin,
 	};
 
+	if (__atomic_exchange_n(&was_away, 0, __ATOMIC_ACQUIRE))
+		bursts_forget();
 	throttled_settle();
 	controller_look(&moment);
 	bursts_step(&moment);
@@ -109,6 +114,24 @@ static void forked(void)
 	describe();
 }
 
+static bool take_samples(bool takes)
+{
+	return shim_profiler_set_sample_mode(
+		       handle, takes ? SHIM_SAMPLE_PROCESS : SHIM_SAMPLE_NONE,
+		       FREQUENCY_HZ) == SHIM_OK;
+}
+
+/* Time without calls belongs to none. */
+static void recorded(bool records)
+{
+	if (!is_on)
+		return;
+	__atomic_store_n(&was_away, 1, __ATOMIC_RELEASE);
+	if (!take_samples(records))
+		shim_record_log("calltree: the samples of the budget cannot be "
+				"stopped or begun again");
+}
+
 static void image_gone(uintptr_t low, uintptr_t high, uint32_t generation)
 {
 	budget_samples_image_gone(low, high, generation);
@@ -119,6 +142,7 @@ bool budget_start(uint32_t percent)
 {
 	static const struct path_client client = {
 		.forked = forked,
+		.recorded = recorded,
 		.image_gone = image_gone,
 	};
 
@@ -156,8 +180,7 @@ void budget_begin(void)
 			"need the time of each call");
 		return;
 	}
-	is_on = shim_profiler_set_sample_mode(handle, SHIM_SAMPLE_PROCESS,
-					      FREQUENCY_HZ) == SHIM_OK;
+	is_on = take_samples(true);
 	if (is_on)
 		shim_budget_on_change(change);
 	else

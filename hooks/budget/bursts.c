@@ -551,6 +551,12 @@ const struct tree *bursts_tree(void)
 	return burst_tree;
 }
 
+void bursts_forget(void)
+{
+	burst_begin_ns = 0;
+	pace_forget();
+}
+
 /* The child has the same sites switched as the parent. */
 void bursts_forked(void)
 {

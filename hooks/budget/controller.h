@@ -51,6 +51,8 @@ void controller_forked(void);
 
 /* Ends the burst of this thread, or begins one if it is time. */
 void bursts_step(const struct moment *moment);
+/* What a burst has counted is of another time. */
+void bursts_forget(void);
 void bursts_forked(void);
 
 /* The tree of the thread whose burst is on, or NULL.  Its calls are paid for apart. */

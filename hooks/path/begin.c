@@ -65,16 +65,27 @@ unsigned tree_users(void)
 	return users;
 }
 
+static void tell_clients(bool is_on)
+{
+	for (const struct path_client **at = path_clients; *at; at++)
+		if ((*at)->recorded)
+			(*at)->recorded(is_on);
+}
+
 void tree_leave(void)
 {
-	if (--users == 0)
-		shim_profiler_record_calls(handle, false);
+	if (--users > 0)
+		return;
+	shim_profiler_record_calls(handle, false);
+	tell_clients(false);
 }
 
 void tree_return(void)
 {
-	if (users++ == 0)
-		shim_profiler_record_calls(handle, true);
+	if (users++ > 0)
+		return;
+	tell_clients(true);
+	shim_profiler_record_calls(handle, true);
 }
 
 /* The calls may be off, because all profilers that needed them have left. */

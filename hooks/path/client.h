@@ -24,6 +24,9 @@ struct path_client {
 	/* Called when another recording begins in this process: the same, but other
 	 * threads may still be in a hook.  NULL: forked is called. */
 	void (*renewed)(void);
+	/* Called after the calls have stopped, because the last profiler that needs them has
+	 * left, and before they go on. */
+	void (*recorded)(bool is_on);
 	void (*image_gone)(uintptr_t low, uintptr_t high, uint32_t generation);
 
 	/*

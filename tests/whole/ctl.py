@@ -264,6 +264,25 @@ def budget_changes_while_the_program_runs():
     expect('the budget was changed' in info, info)
 
 
+# Seen to fail when the samples went on.
+@test
+def a_budget_rests_while_calltree_is_unloaded():
+    program = Program('calltree:budget=10', source='spurts.c')
+    for verb in None, 'unload', 'load':
+        if verb:
+            program.ctl(verb, 'calltree')
+        for _ in range(2):
+            program.next_phase()
+    out = program.process.communicate(b'\n', timeout=120)[0].decode()
+    expect_equal(program.process.returncode, 0, 'status')
+    calls = int(out.replace('x', ''))
+    about = shimtest.json_of(program.output)
+    expect(1.3 < about['budget']['time_ns'] / 1e9 < 1.9, about['budget'])
+    leaf = next(f for f in about['functions'] if f['name'] == 'leaf')
+    expect(0.5 * calls < leaf['calls'] < 0.85 * calls,
+           '%d of %d' % (leaf['calls'], calls))
+
+
 @test
 def a_budget_cannot_be_given_to_who_has_none():
     program = Program('calltree')
