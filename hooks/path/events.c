@@ -94,22 +94,27 @@ static inline struct jump *jump_of(struct tree *tree, const void *buffer)
 	return &tree->jumps[(at >> 4 ^ at >> 10) % JUMPS];
 }
 
-static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
-			  uintptr_t sp)
+static COLD void save_jump(const void *buffer, uintptr_t sp)
 {
-	struct tree *tree = find_hot();
 	struct place at;
 
-	(void)profiler;
-	if (LIKELY(tree)) {
-		*jump_of(tree, buffer) = (struct jump){ buffer,
-							tree_hot.current, sp };
-		return;
-	}
 	if (!find_own(&at))
 		return;
 	*jump_of(at.tree, buffer) = (struct jump){ buffer, at.current, sp };
 	tree_end_own();
+}
+
+static void on_jump_saved(struct shim_profiler *profiler, const void *buffer,
+			  uintptr_t sp)
+{
+	struct tree *tree = find_hot();
+
+	(void)profiler;
+	if (LIKELY(tree))
+		*jump_of(tree, buffer) = (struct jump){ buffer,
+							tree_hot.current, sp };
+	else
+		save_jump(buffer, sp);
 }
 
 /* Ends the calls whose frames lie below @sp on its stack. */
@@ -166,17 +171,20 @@ static bool take_hot_jump(const void *buffer, uintptr_t sp)
 	return true;
 }
 
+static COLD void take_jump_quietly(const void *buffer, uintptr_t sp)
+{
+	uint64_t signals = tree_be_quiet();
+
+	take_jump(buffer, sp);
+	shim_signals_restore(signals);
+}
+
 static void on_jump_taken(struct shim_profiler *profiler, const void *buffer,
 			  uintptr_t sp)
 {
-	uint64_t signals;
-
 	(void)profiler;
-	if (LIKELY(take_hot_jump(buffer, sp)))
-		return;
-	signals = tree_be_quiet();
-	take_jump(buffer, sp);
-	shim_signals_restore(signals);
+	if (UNLIKELY(!take_hot_jump(buffer, sp)))
+		take_jump_quietly(buffer, sp);
 }
 
 static void on_frames_unwound(struct shim_profiler *profiler, uintptr_t sp)

@@ -36,16 +36,21 @@ static __attribute__((noinline, cold)) void raise_saved(void *buffer,
 	RAISE(jump_saved, buffer, sp);
 }
 
+static __attribute__((noinline, cold)) void *find_saver(unsigned which)
+{
+	real_savers[which] = lookup_real(savers[which]);
+	return real_savers[which];
+}
+
 void *edge_jump_saved(void *buffer, uintptr_t sp, unsigned which, int with_mask)
 {
 	/* Buffers for thread cancellation have no room for a mask. */
 	if (which == SETJMP || (which == SIGSETJMP && with_mask))
 		hidden_jump_saved(buffer);
-	if (!real_savers[which])
-		real_savers[which] = lookup_real(savers[which]);
-	if (__atomic_load_n(&events_counts.jump_saved, __ATOMIC_RELAXED) > 0)
+	if (__atomic_load_n(&events_counts.jump_saved, __ATOMIC_RELAXED) > 0 &&
+	    !RAISE_SOLE(jump_saved, buffer, sp))
 		raise_saved(buffer, sp);
-	return real_savers[which];
+	return real_savers[which] ? real_savers[which] : find_saver(which);
 }
 
 /* --- longjmp --- */
@@ -84,7 +89,8 @@ static __attribute__((noreturn)) void jump(unsigned which, void *buffer,
 		frame_exits_jumped(arch_jump_sp(buffer));
 		landings_cut(arch_jump_sp(buffer));
 	}
-	if (__atomic_load_n(&events_counts.jump_taken, __ATOMIC_RELAXED) > 0)
+	if (__atomic_load_n(&events_counts.jump_taken, __ATOMIC_RELAXED) > 0 &&
+	    !RAISE_SOLE(jump_taken, buffer, arch_jump_sp(buffer)))
 		raise_taken(buffer);
 	real_jumpers[which](buffer, value);
 }

@@ -20,6 +20,7 @@
 #define CALLBACK_STACK (384ul << 10)
 
 struct events_counts events_counts;
+struct events_sole events_sole;
 
 static struct shim_profiler_handle handles[SHIM_PROFILERS_MAX];
 struct shim_profiler_handle *events_newest;
@@ -140,6 +141,33 @@ struct shim_profiler_handle *handle_create(struct shim_profiler *profiler)
 	return creation.handle;
 }
 
+/*
+ * Finds the sole handle after a callback has changed.  If another thread changes one
+ * meanwhile, the count tells: then all handles are asked, until the next change.
+ */
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
+	static void find_sole_##name(void) \
+	{ \
+		struct shim_profiler_handle *sole = NULL; \
+\
+		__atomic_store_n(&events_sole.name, NULL, __ATOMIC_SEQ_CST); \
+		for (struct shim_profiler_handle *each = events_first(); each; \
+		     each = events_next(each)) \
+			if (each->builtin && \
+			    __atomic_load_n(&each->name, __ATOMIC_SEQ_CST)) \
+				sole = each; \
+		if (__atomic_load_n(&events_counts.name, __ATOMIC_SEQ_CST) == \
+		    1) \
+			__atomic_store_n(&events_sole.name, sole, \
+					 __ATOMIC_SEQ_CST); \
+		if (__atomic_load_n(&events_counts.name, __ATOMIC_SEQ_CST) != \
+		    1) \
+			__atomic_store_n(&events_sole.name, NULL, \
+					 __ATOMIC_SEQ_CST); \
+	}
+#include <shim/events.def>
+#undef SHIM_DEFINE_EVENT
+
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
 	void shim_profiler_on_##name(struct shim_profiler_handle *handle, \
 				     shim_##name##_callback callback) \
@@ -154,12 +182,13 @@ struct shim_profiler_handle *handle_create(struct shim_profiler *profiler)
 		} \
 		if (callback) \
 			__atomic_add_fetch(&events_counts.name, 1, \
-					   __ATOMIC_RELAXED); \
+					   __ATOMIC_SEQ_CST); \
 		before = __atomic_exchange_n(&handle->name, callback, \
 					     __ATOMIC_ACQ_REL); \
 		if (before) \
 			__atomic_sub_fetch(&events_counts.name, 1, \
-					   __ATOMIC_RELAXED); \
+					   __ATOMIC_SEQ_CST); \
+		find_sole_##name(); \
 		if (event_flag_##name == SHIM_MONITOR_ENTERLEAVE) \
 			NOTIFY(hooks_changed); \
 	}
@@ -194,7 +223,8 @@ static void remove_callbacks(struct shim_profiler_handle *handle)
 {
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
 	if (__atomic_exchange_n(&handle->name, NULL, __ATOMIC_ACQ_REL)) \
-		__atomic_sub_fetch(&events_counts.name, 1, __ATOMIC_RELAXED);
+		__atomic_sub_fetch(&events_counts.name, 1, __ATOMIC_SEQ_CST); \
+	find_sole_##name();
 #include <shim/events.def>
 #undef SHIM_DEFINE_EVENT
 }

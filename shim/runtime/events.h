@@ -90,6 +90,17 @@ struct events_counts {
 
 extern struct events_counts events_counts __attribute__((visibility("hidden")));
 
+/* For each event, the only handle with a callback, if it is of shim's own; else NULL.  Some
+ * events, like jumps, are as frequent as calls. */
+struct events_sole {
+#define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
+	struct shim_profiler_handle *name;
+#include <shim/events.def>
+#undef SHIM_DEFINE_EVENT
+};
+
+extern struct events_sole events_sole __attribute__((visibility("hidden")));
+
 bool handle_is_valid(const struct shim_profiler_handle *handle);
 
 static inline uint32_t
@@ -306,6 +317,20 @@ void events_thread_threw(const struct module *module);
 	} while (0)
 
 #define RAISE(event, ...) RAISE_TO(AUDIENCE_ALL, event, ##__VA_ARGS__)
+
+/* Raises the event if one profiler of shim's own gets it, and no other; else false. */
+#define RAISE_SOLE(event, ...) \
+	({ \
+		const struct shim_profiler_handle *sole_ = __atomic_load_n( \
+			&events_sole.event, __ATOMIC_ACQUIRE); \
+		shim_##event##_callback callback_ = \
+			sole_ ? __atomic_load_n(&sole_->event, \
+						__ATOMIC_RELAXED) : \
+				NULL; \
+		if (callback_) \
+			callback_(sole_->profiler, ##__VA_ARGS__); \
+		callback_ != NULL; \
+	})
 
 #define SHIM_DEFINE_EVENT(name, context, flag, parameters) \
 	static const enum event_context event_context_##name \

@@ -67,12 +67,22 @@ start_main:
 \name:
 	.cfi_startproc
 	_CET_ENDBR
-	KEEP_ARGUMENTS
+	push	%rdi
+	.cfi_adjust_cfa_offset 8
+	push	%rsi
+	.cfi_adjust_cfa_offset 8
+	sub	$8, %rsp
+	.cfi_adjust_cfa_offset 8
 	mov	%esi, %ecx
-	lea	ARGUMENTS_SIZE+8(%rsp), %rsi
+	lea	24+8(%rsp), %rsi
 	mov	$\real, %edx
 	call	edge_jump_saved
-	RESTORE_ARGUMENTS
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	pop	%rsi
+	.cfi_adjust_cfa_offset -8
+	pop	%rdi
+	.cfi_adjust_cfa_offset -8
 	jmp	*%rax
 	.cfi_endproc
 	.size	\name, .-\name
