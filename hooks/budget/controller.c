@@ -6,7 +6,7 @@
  * The function of a stack's outermost call is never switched off.
  */
 #include "budget/controller.h"
-
+#include "budget/functions.h"
 #include "budget/sampled.h"
 #include "path/nodes.h"
 #include "path/threads.h"
@@ -125,211 +125,57 @@ uint64_t controller_changes(void)
 	return changes;
 }
 
-/* --- calls of each function --- */
-
-struct counter {
-	uint64_t function;
-	uint64_t calls, before; /* now, and at the last look */
-	bool is_outermost;	/* in some stack */
-	bool has_callees;
-	bool is_chosen;
-	bool is_throttled; /* is off, or was off before */
-};
-
-/* The counters in the order in which the functions were found; and an open hash table
- * with their numbers + 1, by function. */
-static struct counter *counters;
-static uint32_t counter_count, counter_room;
-static uint32_t *numbers;
-static uint64_t numbers_shift;
-
-static uint32_t *number_of(uint64_t function)
-{
-	uint64_t mask = (1ull << (64 - numbers_shift)) - 1;
-	uint64_t i = function * 0x9e3779b97f4a7c15ull >> numbers_shift;
-
-	while (numbers[i & mask] &&
-	       counters[numbers[i & mask] - 1].function != function)
-		i++;
-	return &numbers[i & mask];
-}
-
-/* The numbers have twice as much room as the counters. */
-static bool grow_counters(void)
-{
-	uint32_t room = counter_room ? counter_room * 2 : 512;
-	struct counter *more;
-	uint32_t *table;
-
-	if (counter_count < counter_room)
-		return true;
-	more = shim_memory_map(room * sizeof(*more));
-	table = shim_memory_map(2 * room * sizeof(*table));
-	if (!more || !table)
-		return false;
-	for (uint32_t i = 0; i < counter_count; i++)
-		more[i] = counters[i];
-	if (counters)
-		shim_memory_discard(counters, counter_room * sizeof(*more));
-	if (numbers)
-		shim_memory_discard(numbers, 2 * counter_room * sizeof(*table));
-	counters = more;
-	numbers = table;
-	counter_room = room;
-	numbers_shift = (unsigned)__builtin_clzll(room);
-	for (uint32_t i = 0; i < counter_count; i++)
-		*number_of(counters[i].function) = i + 1;
-	return true;
-}
-
-static struct counter *make_counter(uint64_t function)
-{
-	uint32_t *number;
-
-	if (!grow_counters())
-		return NULL;
-	number = number_of(function);
-	if (*number == 0) {
-		counters[counter_count] = (struct counter){
-			.function = function
-		};
-		*number = ++counter_count;
-	}
-	return &counters[*number - 1];
-}
-
-/* The function of a node that may be switched off; 0 if it may not.  A function of an
- * unloaded image carries that image's generation. */
-static uint64_t function_of(const struct shim_node *node)
-{
-	uint64_t function = address_of(node);
-
-	return node->group || function > SHIM_NODE_ADDRESS || is_root(node) ?
-		       0 :
-		       function;
-}
-
-/* The counter of a node.  The node stores its number in @hits. */
-static struct counter *counter_of(const struct shim_node *node)
-{
-	uint64_t function = function_of(node);
-	uint32_t number = node->hits;
-
-	return number > 0 && number <= counter_count &&
-			       counters[number - 1].function == function ?
-		       &counters[number - 1] :
-		       NULL;
-}
-
-static COLD struct counter *count_node(struct shim_node *node)
-{
-	const struct shim_node *parent = parent_of(node);
-	uint64_t function = function_of(node), caller = function_of(parent);
-	struct counter *counter = function ? make_counter(function) : NULL;
-
-	if (!counter)
-		return NULL;
-	node->hits = (uint32_t)(counter - counters) + 1;
-	counter->is_outermost |= is_root(parent);
-	if (caller && (counter = make_counter(caller)) != NULL)
-		counter->has_callees = true;
-	return counter_of(node);
-}
-
-typedef void node_visitor(struct tree *tree, struct shim_node *node);
-
-static void visit_chunk(struct tree *tree, const struct chunk *chunk,
-			uint64_t at, node_visitor *visit)
-{
-	uint64_t end = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE);
-
-	if (end > chunk->limit)
-		end = chunk->limit;
-	while (at + sizeof(struct shim_node) <= end) {
-		struct shim_node *node = (struct shim_node *)at;
-		uint64_t function = __atomic_load_n(&node->function,
-						    __ATOMIC_ACQUIRE);
-		uint64_t kind = function >> 48;
-
-		at += kind == SHIM_NODE_THREAD >> 48 ?
-			      sizeof(struct shim_thread_node) :
-		      kind == SHIM_NODE_THROTTLED >> 48 ?
-			      sizeof(struct shim_throttled_node) :
-		      kind == SHIM_NODE_COUNTERS >> 48 ?
-			      sizeof(struct shim_counters_node) :
-			      sizeof(*node);
-		if (function != 0 &&
-		    (function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
-			visit(tree, node);
-	}
-}
-
-/* Visits the nodes in the order of memory, which is much faster than the order of
- * the tables.  Nodes that other threads make meanwhile may be missed until the next
- * look. */
-static void each_node(node_visitor *visit)
-{
-	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
-	     tree; tree = tree->next) {
-		unsigned count = __atomic_load_n(&tree->chunk_count,
-						 __ATOMIC_ACQUIRE);
-
-		for (unsigned i = 0; i < count && i < SHIM_FILE_CHUNKS; i++)
-			visit_chunk(tree, &tree->chunks[i],
-				    tree->chunks[i].first, visit);
-	}
-}
-
 static void visit_count(struct tree *tree, struct shim_node *node)
 {
-	struct counter *counter = counter_of(node);
+	struct function *function = functions_find(node);
 	struct throttled *throttled;
 
-	if (!counter)
-		counter = count_node(node);
-	if (!counter)
+	if (!function)
+		function = functions_note(node);
+	if (!function)
 		return;
-	counter->calls += __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
+	function->calls += __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
 	/* The node was made while its function went off. */
-	if (!counter->is_throttled || (node->function & SHIM_NODE_EXACT))
+	if (!function->is_throttled || (node->function & SHIM_NODE_EXACT))
 		return;
-	throttled = throttled_find(counter->function);
+	throttled = throttled_find(function->address);
 	if (throttled && throttled_state(throttled) == THROTTLED_OFF)
 		throttled_add_place(throttled, tree, node);
 }
 
 /* --- the choice --- */
 
-static struct throttled *throttled_of(const struct counter *counter)
+static struct throttled *throttled_of(const struct function *function)
 {
-	return counter->is_throttled ? throttled_find(counter->function) : NULL;
+	return function->is_throttled ? throttled_find(function->address) :
+					NULL;
 }
 
-static uint64_t difference(const struct counter *counter)
+static uint64_t difference(const struct function *function)
 {
-	return counter->calls > counter->before ?
-		       counter->calls - counter->before :
+	return function->calls > function->before ?
+		       function->calls - function->before :
 		       0;
 }
 
 /* The calls of hooks since the last look.  Those of bursts are paid for apart.  Those of an
  * image that was unloaded are not counted any more. */
-static uint64_t since(const struct counter *counter)
+static uint64_t since(const struct function *function)
 {
-	const struct throttled *throttled = throttled_of(counter);
+	const struct throttled *throttled = throttled_of(function);
 
 	if (throttled && throttled_state(throttled) < THROTTLED_ON)
 		return 0;
-	return difference(counter);
+	return difference(function);
 }
 
 /* The same of a function that is counted at its sites. */
-static uint64_t counted_since(const struct counter *counter)
+static uint64_t counted_since(const struct function *function)
 {
-	const struct throttled *throttled = throttled_of(counter);
+	const struct throttled *throttled = throttled_of(function);
 
 	return throttled && throttled_is_counted(throttled) ?
-		       difference(counter) :
+		       difference(function) :
 		       0;
 }
 
@@ -349,15 +195,15 @@ static unsigned bucket_of(uint64_t calls)
 }
 
 /* Leaves tell least: they come first. */
-static unsigned hook_bucket(const struct counter *counter)
+static unsigned hook_bucket(const struct function *function)
 {
-	return bucket_of(since(counter) >> counter->has_callees);
+	return bucket_of(since(function) >> function->has_callees);
 }
 
-static bool may_go(const struct counter *counter)
+static bool may_go(const struct function *function)
 {
-	return !counter->is_outermost && !counter->is_throttled &&
-	       since(counter) >= CALLS_LEAST;
+	return !function->is_outermost && !function->is_throttled &&
+	       since(function) >= CALLS_LEAST;
 }
 
 /* The lowest bucket whose functions go, if @left calls may stay, of which @staying will
@@ -384,13 +230,13 @@ static unsigned find_hooks_limit(uint64_t left)
 	uint64_t staying = 0;
 
 	clear_buckets();
-	for (uint32_t i = 0; i < counter_count; i++) {
-		const struct counter *counter = &counters[i];
+	for (uint32_t i = 0; i < functions_count; i++) {
+		const struct function *function = &functions[i];
 
-		if (may_go(counter))
-			bucket_calls[hook_bucket(counter)] += since(counter);
+		if (may_go(function))
+			bucket_calls[hook_bucket(function)] += since(function);
 		else
-			staying += since(counter);
+			staying += since(function);
 	}
 	return limit_of(staying, left);
 }
@@ -399,13 +245,13 @@ static unsigned find_hooks_limit(uint64_t left)
 static unsigned find_counted_limit(unsigned hooks_limit, uint64_t left)
 {
 	clear_buckets();
-	for (uint32_t i = 0; i < counter_count; i++) {
-		const struct counter *counter = &counters[i];
-		uint64_t calls = counted_since(counter);
+	for (uint32_t i = 0; i < functions_count; i++) {
+		const struct function *function = &functions[i];
+		uint64_t calls = counted_since(function);
 
-		if (calls == 0 && may_go(counter) &&
-		    hook_bucket(counter) >= hooks_limit)
-			calls = since(counter);
+		if (calls == 0 && may_go(function) &&
+		    hook_bucket(function) >= hooks_limit)
+			calls = since(function);
 		bucket_calls[bucket_of(calls)] += calls;
 	}
 	return limit_of(0, left);
@@ -432,31 +278,31 @@ void controller_describe(const struct moment *moment,
 	__atomic_fetch_add(&moment->meta->throttled, 1, __ATOMIC_RELAXED);
 }
 
-static void switch_off(const struct moment *moment, struct counter *counter,
+static void switch_off(const struct moment *moment, struct function *function,
 		       uint64_t passed_ns, bool is_counted)
 {
 	bool has_counter = is_counted && last_counter + 1 < BURST_COUNTERS;
-	uint64_t calls = since(counter);
+	uint64_t calls = since(function);
 	struct throttled *throttled = throttled_add(
-		counter->function, has_counter ? last_counter + 1 : 0);
+		function->address, has_counter ? last_counter + 1 : 0);
 
 	if (!throttled)
 		return;
 	last_counter += has_counter;
 	throttled->calls = calls;
 	throttled->ns = passed_ns;
-	counter->is_chosen = counter->is_throttled = true;
+	function->is_chosen = function->is_throttled = true;
 	controller_describe(moment, throttled);
 }
 
 static void visit_chosen(struct tree *tree, struct shim_node *node)
 {
-	const struct counter *counter = counter_of(node);
+	const struct function *function = functions_find(node);
 	struct throttled *throttled;
 
-	if (!counter || !counter->is_chosen)
+	if (!function || !function->is_chosen)
 		return;
-	throttled = throttled_find(counter->function);
+	throttled = throttled_find(function->address);
 	if (!throttled)
 		return;
 	throttled_add_place(throttled, tree, node);
@@ -470,16 +316,16 @@ static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 {
 	bool any = false, is_off = false;
 
-	for (uint32_t i = 0; i < counter_count; i++) {
-		struct counter *counter = &counters[i];
-		uint64_t counted = counted_since(counter);
+	for (uint32_t i = 0; i < functions_count; i++) {
+		struct function *function = &functions[i];
+		uint64_t counted = counted_since(function);
 
-		if (may_go(counter) && hook_bucket(counter) >= hooks_limit) {
-			switch_off(moment, counter, passed_ns,
-				   bucket_of(since(counter)) < counted_limit);
-			any |= counter->is_chosen;
+		if (may_go(function) && hook_bucket(function) >= hooks_limit) {
+			switch_off(moment, function, passed_ns,
+				   bucket_of(since(function)) < counted_limit);
+			any |= function->is_chosen;
 		} else if (counted > 0 && bucket_of(counted) >= counted_limit) {
-			struct throttled *throttled = throttled_of(counter);
+			struct throttled *throttled = throttled_of(function);
 
 			throttled->calls = counted;
 			throttled->ns = passed_ns;
@@ -490,9 +336,9 @@ static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 	changes += any || is_off;
 	if (!any)
 		return is_off;
-	each_node(visit_chosen);
-	for (uint32_t i = 0; i < counter_count; i++)
-		counters[i].is_chosen = false;
+	functions_each_node(visit_chosen);
+	for (uint32_t i = 0; i < functions_count; i++)
+		functions[i].is_chosen = false;
 	throttled_end_epoch();
 	return true;
 }
@@ -505,25 +351,25 @@ static uint64_t last_cost_ns;
 
 static void count_calls(void)
 {
-	for (uint32_t i = 0; i < counter_count; i++) {
-		counters[i].before = counters[i].calls;
-		counters[i].calls = 0;
+	for (uint32_t i = 0; i < functions_count; i++) {
+		functions[i].before = functions[i].calls;
+		functions[i].calls = 0;
 	}
-	each_node(visit_count);
-	for (uint32_t i = 0; i < counter_count; i++) {
-		const struct throttled *throttled = throttled_of(&counters[i]);
+	functions_each_node(visit_count);
+	for (uint32_t i = 0; i < functions_count; i++) {
+		const struct throttled *throttled = throttled_of(&functions[i]);
 
 		if (throttled && throttled_is_counted(throttled))
-			counters[i].calls += throttled_counted(throttled);
+			functions[i].calls += throttled_counted(throttled);
 	}
 }
 
-static uint64_t sum_of(uint64_t (*calls)(const struct counter *counter))
+static uint64_t sum_of(uint64_t (*calls)(const struct function *function))
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < counter_count; i++)
-		sum += calls(&counters[i]);
+	for (uint32_t i = 0; i < functions_count; i++)
+		sum += calls(&functions[i]);
 	return sum;
 }
 
@@ -669,18 +515,18 @@ void controller_look(const struct moment *moment)
 
 void controller_image_gone(uintptr_t low, uintptr_t high)
 {
-	for (uint32_t i = 0; i < counter_count; i++)
-		if (counters[i].function >= low && counters[i].function < high)
-			counters[i] = (struct counter){
-				.function = counters[i].function
+	for (uint32_t i = 0; i < functions_count; i++)
+		if (functions[i].address >= low && functions[i].address < high)
+			functions[i] = (struct function){
+				.address = functions[i].address
 			};
 }
 
 static void release(struct throttled *throttled)
 {
-	for (uint32_t i = 0; i < counter_count; i++)
-		if (counters[i].function == throttled->function)
-			counters[i].is_throttled = false;
+	for (uint32_t i = 0; i < functions_count; i++)
+		if (functions[i].address == throttled->function)
+			functions[i].is_throttled = false;
 	throttled_release(throttled);
 }
 
@@ -688,8 +534,8 @@ void controller_forked(void)
 {
 	struct moment moment = { .meta = shim_record_meta() };
 
-	for (uint32_t i = 0; i < counter_count; i++)
-		counters[i].calls = counters[i].before = 0;
+	for (uint32_t i = 0; i < functions_count; i++)
+		functions[i].calls = functions[i].before = 0;
 	next_look = FIRST_LOOK;
 	last_weight = last_own_ns = period = last_sum = 0;
 	budget_samples_counters = hook_calls = hook_samples = 0;

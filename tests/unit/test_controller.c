@@ -7,6 +7,7 @@
 #include <criterion/parameterized.h>
 
 #include "../../hooks/budget/controller.c"
+#include "../../hooks/budget/functions.c"
 
 #define FUNCTIONS 5
 #define OUTER	  100 /* the function that calls them */
@@ -31,7 +32,7 @@
 /* --- what it needs of the engine and of shim --- */
 
 static struct throttled
-	functions[FUNCTIONS]; /* in the order of their switching off */
+	switched[FUNCTIONS]; /* in the order of their switching off */
 static uint64_t counted[FUNCTIONS];
 static bool is_uncounted[FUNCTIONS];
 static unsigned epochs; /* switchings */
@@ -43,20 +44,20 @@ struct tree *trees;
 struct throttled *throttled_get(uint32_t number)
 {
 	cr_assert(lt(u32, number, throttled_count));
-	return &functions[number];
+	return &switched[number];
 }
 
 struct throttled *throttled_search(uint64_t address)
 {
 	for (uint32_t i = 0; i < throttled_count; i++)
-		if (functions[i].function == address)
-			return &functions[i];
+		if (switched[i].function == address)
+			return &switched[i];
 	return NULL;
 }
 
 struct throttled *throttled_add(uint64_t function, uint32_t counter)
 {
-	struct throttled *throttled = &functions[throttled_count++];
+	struct throttled *throttled = &switched[throttled_count++];
 
 	cr_assert(le(u32, throttled_count, FUNCTIONS));
 	*throttled = (struct throttled){
@@ -82,7 +83,7 @@ void throttled_end_epoch(void)
 
 uint64_t throttled_counted(const struct throttled *throttled)
 {
-	return counted[throttled - functions];
+	return counted[throttled - switched];
 }
 
 uint64_t throttled_sum(uint32_t counter)
@@ -90,7 +91,7 @@ uint64_t throttled_sum(uint32_t counter)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < throttled_count; i++)
-		if (functions[i].counter && functions[i].counter <= counter)
+		if (switched[i].counter && switched[i].counter <= counter)
 			sum += counted[i];
 	return sum;
 }
@@ -104,7 +105,7 @@ uint64_t throttled_sum_in(const struct tree *of, uint32_t counter)
 void throttled_uncount(struct throttled *throttled)
 {
 	throttled->is_counted = false;
-	is_uncounted[throttled - functions] = true;
+	is_uncounted[throttled - switched] = true;
 }
 
 void throttled_release(struct throttled *throttled)
@@ -172,23 +173,23 @@ static struct tree tree;
 static struct moment moment = { .tree = &tree, .meta = &meta };
 
 /* They have these calls of hooks. */
-static void add(unsigned count, const uint64_t *calls)
+static void add_calls(unsigned count, const uint64_t *calls)
 {
 	for (unsigned i = 0; i < count; i++)
-		make_counter(counter_count + 1)->calls = calls[i];
+		add(functions_count + 1)->calls = calls[i];
 }
 
 /* A function that is counted already, since the last look @calls times.  Samples confirm
  * the cost. */
 static void add_counted(uint64_t calls)
 {
-	struct counter *counter = make_counter(counter_count + 1);
+	struct function *function = add(functions_count + 1);
 
-	counter->calls = calls;
-	counter->is_throttled = true;
+	function->calls = calls;
+	function->is_throttled = true;
 	moment.counters += calls / MS;
 	counted[throttled_count] = calls;
-	throttled_add(counter->function, ++last_counter);
+	throttled_add(function->address, ++last_counter);
 }
 
 static bool decides(void)
@@ -204,7 +205,7 @@ static unsigned off(void)
 	unsigned found = 0;
 
 	for (uint32_t i = 0; i < throttled_count; i++)
-		found |= 1u << (functions[i].function - 1);
+		found |= 1u << (switched[i].function - 1);
 	return found;
 }
 
@@ -255,7 +256,7 @@ ParameterizedTest(int *row, controller, functions_go_off_beyond_the_budget)
 
 	meta.own_ns = budgets[*row].own_ns;
 	add_counted(budgets[*row].counted);
-	add(2, calls);
+	add_calls(2, calls);
 	cr_expect(eq(int, decides(), is_over), "%d", *row);
 	cr_expect(eq(uint, epochs, is_over), "%d", *row);
 	cr_expect(eq(int, (off() & 6) != 0, is_over), "%d", *row);
@@ -270,16 +271,16 @@ Test(controller, functions_that_are_called_more_go_first)
 				   HOOKS_STAY * 43 / 100, HOOKS_STAY * 55 / 100,
 				   HOOKS_STAY * 240 / 100 };
 
-	add(5, calls);
+	add_calls(5, calls);
 	cr_expect(decides());
 	cr_expect(eq(uint, off(), 4 | 8 | 16));
 	for (uint32_t i = 0; i < 3; i++) {
-		cr_expect(eq(u64, functions[i].calls, calls[i + 2]));
-		cr_expect(eq(u64, functions[i].ns, SAMPLES * MS));
-		cr_expect(functions[i].is_counted);
+		cr_expect(eq(u64, switched[i].calls, calls[i + 2]));
+		cr_expect(eq(u64, switched[i].ns, SAMPLES * MS));
+		cr_expect(switched[i].is_counted);
 	}
-	cr_expect(not(counters[2].is_chosen));
-	cr_expect(counters[2].is_throttled);
+	cr_expect(not(functions[2].is_chosen));
+	cr_expect(functions[2].is_throttled);
 }
 
 Test(controller, a_caller_stays_where_a_leaf_with_as_many_calls_goes)
@@ -287,8 +288,8 @@ Test(controller, a_caller_stays_where_a_leaf_with_as_many_calls_goes)
 	const uint64_t calls[] = { HOOKS_STAY * 2 / 3, HOOKS_STAY * 2 / 3,
 				   HOOKS_CALLS };
 
-	add(3, calls);
-	counters[0].has_callees = true;
+	add_calls(3, calls);
+	functions[0].has_callees = true;
 	cr_expect(decides());
 	cr_expect(eq(uint, off(), 2 | 4));
 }
@@ -298,12 +299,12 @@ Test(controller, outermost_and_rare_functions_stay)
 	const uint64_t calls[] = { HOOKS_CALLS * 2, CALLS_LEAST - 1,
 				   CALLS_LEAST, HOOKS_CALLS };
 
-	add(4, calls);
-	counters[0].is_outermost = true;
-	counters[3].before = 100;
+	add_calls(4, calls);
+	functions[0].is_outermost = true;
+	functions[3].before = 100;
 	cr_expect(decides());
 	cr_expect(eq(uint, off(), 4 | 8));
-	cr_expect(eq(u64, functions[1].calls, HOOKS_CALLS - 100));
+	cr_expect(eq(u64, switched[1].calls, HOOKS_CALLS - 100));
 }
 
 Test(controller, counting_that_is_dear_ends)
@@ -315,7 +316,7 @@ Test(controller, counting_that_is_dear_ends)
 	cr_expect(is_uncounted[0]);
 	cr_expect(not(is_uncounted[1]));
 	cr_expect(not(is_uncounted[2]));
-	cr_expect(eq(u64, functions[0].calls, COUNTED_CALLS * 2));
+	cr_expect(eq(u64, switched[0].calls, COUNTED_CALLS * 2));
 	cr_expect(zero(uint, epochs));
 }
 
@@ -325,7 +326,7 @@ Test(controller, no_function_goes_off_while_costs_are_unknown)
 
 	meta.clock_hz = 0;
 	meta.own_ns = SEEN_NS * 2;
-	add(2, calls);
+	add_calls(2, calls);
 	cr_expect(not(decides()));
 	cr_expect(zero(uint, off()));
 }
@@ -367,7 +368,7 @@ static void run(uint64_t samples, uint64_t calls)
 		const struct throttled *of = throttled_search(i + 1);
 
 		if (of && of->is_counted) {
-			counted[of - functions] += calls / FUNCTIONS;
+			counted[of - switched] += calls / FUNCTIONS;
 			counted_ns += calls / FUNCTIONS;
 		} else if (!of) {
 			nodes[i].calls += calls / FUNCTIONS;
@@ -401,12 +402,12 @@ Test(controller, functions_with_too_many_calls_are_counted, .init = begin)
 	outer.calls = HOOKS_CALLS;
 	run_until_counted();
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
-		cr_expect(functions[i].is_counted);
-		cr_expect(eq(u64, functions[i].function, i + 1));
-		cr_expect(eq(u64, functions[i].calls,
+		cr_expect(switched[i].is_counted);
+		cr_expect(eq(u64, switched[i].function, i + 1));
+		cr_expect(eq(u64, switched[i].calls,
 			     HOOKS_CALLS * 5 / FUNCTIONS));
-		cr_expect(eq(u64, functions[i].ns, SAMPLES * MS));
-		cr_expect(eq(u32, functions[i].counter, i + 1));
+		cr_expect(eq(u64, switched[i].ns, SAMPLES * MS));
+		cr_expect(eq(u32, switched[i].counter, i + 1));
 		cr_expect(eq(u64, nodes[i].function & SHIM_NODE_EXACT,
 			     SHIM_NODE_EXACT));
 	}
@@ -450,9 +451,9 @@ Test(controller, counting_that_was_dear_before_does_not_end_now, .init = begin)
 		counted[i] += COUNTED_CALLS * 3;
 	counted_ns += FUNCTIONS * COUNTED_CALLS * 3;
 	last_sum = throttled_sum(last_counter);
-	for (uint32_t i = 0; i < counter_count; i++)
-		counters[i].calls += counters[i].is_throttled * COUNTED_CALLS *
-				     3;
+	for (uint32_t i = 0; i < functions_count; i++)
+		functions[i].calls += functions[i].is_throttled *
+				      COUNTED_CALLS * 3;
 	run(SAMPLES, COUNTED_CALLS * 9 / 10);
 	cr_expect(not(is_any_uncounted()));
 }
@@ -464,8 +465,8 @@ Test(controller, functions_that_find_no_counter_are_off_without_one,
 	last_counter = BURST_COUNTERS - 3;
 	run_until_counted();
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
-		cr_expect(eq(int, functions[i].is_counted, i < 2));
-		cr_expect(eq(u32, functions[i].counter,
+		cr_expect(eq(int, switched[i].is_counted, i < 2));
+		cr_expect(eq(u32, switched[i].counter,
 			     i < 2 ? BURST_COUNTERS - 2 + i : 0));
 	}
 	cr_expect(eq(u32, last_counter, BURST_COUNTERS - 1));
