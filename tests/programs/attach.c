@@ -54,6 +54,7 @@ static void handle(int signal)
 
 /* The first thread's mode: it blocks all signals, or handles one with all blocked. */
 static const char *how = "";
+static volatile int is_set_up;
 
 PLAIN static void set_up_first(void)
 {
@@ -64,6 +65,7 @@ PLAIN static void set_up_first(void)
 		pthread_sigmask(SIG_SETMASK, &action.sa_mask, NULL);
 	if (!strcmp(how, "handles"))
 		sigaction(SIGUSR1, &action, NULL);
+	is_set_up = 1;
 }
 
 /* Allocates memory that is freed by the other threads in turn. */
@@ -157,6 +159,8 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, work, &rounds[i]);
+	while (threads > 0 && !is_set_up)
+		usleep(1000);
 	printf("ready\n");
 	fflush(stdout);
 	while (read(0, &c, 1) > 0)
