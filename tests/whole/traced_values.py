@@ -557,6 +557,21 @@ def a_field_outside_of_its_value_is_damage():
            said)
 
 
+# Seen to fail: cltq names no register, and a jump through a table has no known target.
+@test
+def code_of_every_kind_is_decoded_at_marks():
+    for flags, variables in ((['-O0', '-pg'], {}), (['-O0'], {'SHIM_PATCH': '*'}),
+                             (['-O2', '-no-pie', '-fno-pie',
+                               '-fpatchable-function-entry=5'], {}),
+                             (['-O2', '-no-pie', '-fno-pie'], {'SHIM_PATCH': '*'})):
+        program = compile('decoded.c', 'gcc', flags[0], flags[1:], instrument=False)
+        done = shimtest.run_both([program], 'trace:args=all,results=all', PROFDIR='',
+                                 **variables)
+        lines = [line for line in replay(done.output)[0]
+                 if 'widened' in line]
+        expect(any(line.endswith(' = 5;') for line in lines), lines)
+
+
 @test
 def values_after_an_entry_of_size_0_are_unknown():
     def change(data):

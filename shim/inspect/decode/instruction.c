@@ -110,8 +110,11 @@ static bool decode_trapped(struct instruction *instruction, uintptr_t at)
 	       instruction_decode_copy(instruction, at, copy, size);
 }
 
+/* A target that is unknown is 0. */
 bool instruction_decode(struct instruction *instruction, uintptr_t at)
 {
+	if (at == 0)
+		return false;
 	if (*(const unsigned char *)at == TRAP)
 		return decode_trapped(instruction, at);
 	return instruction_decode_copy(instruction, at, (void *)at,

@@ -70,9 +70,12 @@ static bool ignores_values(const struct instruction *instruction)
 	}
 }
 
-/* Scalar instructions that keep the upper part of the register that they write. */
+/* Scalar instructions that keep the upper part of the register that they write.  (cltq
+ * converts, too, but a register that it does not name.) */
 static bool keeps_upper(const struct instruction *instruction)
 {
+	if (instruction->head.operand_count_visible == 0)
+		return false;
 	switch (instruction->head.meta.category) {
 	case ZYDIS_CATEGORY_CONVERT: return true;
 	default: break;
