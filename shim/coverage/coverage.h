@@ -30,6 +30,7 @@ struct coverage_object {
 	uint64_t device, inode; /* of its file */
 	uint8_t *originals; /* the code's byte at the beginning of each line */
 	bool is_set;	    /* it has traps */
+	bool makes_way; /* its traps were removed while its marks are changed */
 	/* code_copies.h: the memory for copies of its code; where they run. */
 	struct code_copies *copies;
 	uintptr_t copies_at;

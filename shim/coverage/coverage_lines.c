@@ -20,6 +20,7 @@
 #include "os/text.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "sources/sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -292,6 +293,18 @@ struct work {
 	int error;
 };
 
+/* Whether all lines that begin where @line does were reached. */
+static bool are_reached(const struct shim_coverage_object *info, uint32_t line)
+{
+	uint32_t offset = info->lines[line].offset;
+
+	for (; line < info->line_count && info->lines[line].offset == offset;
+	     line++)
+		if (!info->reached[line])
+			return false;
+	return true;
+}
+
 /* Changes the byte at a line. */
 static void change_byte(struct work *work, uint32_t line, unsigned char *byte)
 {
@@ -306,8 +319,52 @@ static void change_byte(struct work *work, uint32_t line, unsigned char *byte)
 	}
 	/* handle_trap leaves a trap of the program itself to the program. */
 	object->originals[line] = *byte;
-	if (!object->info.reached[line])
+	if (!are_reached(&object->info, line))
 		*byte = ARCH_TRAP;
+}
+
+/* A line whose code does not run where it is. */
+static void move_line(struct shim_coverage_object *info,
+		      struct shim_coverage_line *line, uint64_t offset)
+{
+	const struct shim_coverage_line *next = line + 1;
+
+	if (offset == UINT64_MAX) {
+		info->dropped += line->line != 0;
+		line->line = 0;
+		return;
+	}
+	/* The first of the lines at an address must be one. */
+	if (line->line == 0 && next < info->lines + info->line_count &&
+	    next->offset <= offset)
+		*line = *next;
+	line->offset = (uint32_t)offset;
+}
+
+/* Moves lines that begin in the code of marks, which shim changes: to where a trap can be.  The
+ * order stays.  No trap is set now. */
+static void move_lines(struct coverage_object *object)
+{
+	struct shim_coverage_object *info = &object->info;
+	struct shim_coverage_line *lines = (void *)info->lines;
+	struct mark_bytes bytes;
+	uint32_t at = 0;
+
+	while (sources_next_mark(object->start, &at, &bytes)) {
+		uint64_t start = bytes.start - object->start;
+		uint64_t end = bytes.end - object->start;
+
+		for (uint32_t i = coverage_find_line(info, start);
+		     i < info->line_count && lines[i].offset < end; i++) {
+			bool is_sure = lines[i].offset == start ||
+				       !bytes.may_leave;
+
+			move_line(info, &lines[i],
+				  bytes.met && is_sure ?
+					  bytes.met - object->start :
+					  UINT64_MAX);
+		}
+	}
 }
 
 /* The code may just have been unmapped by a thread of this process or its parent. */
@@ -357,8 +414,10 @@ static int change_all(void *argument)
 		return 0;
 	object->is_set = object->is_set || work->sets;
 	/* Scans for call sites of hooks before traps hide them. */
-	if (work->sets)
+	if (work->sets) {
 		call_sites_has(object->start);
+		move_lines(object);
+	}
 	patch_open(&work->patch, object->start, object->start + object->size);
 	while (line < object->info.line_count && work->error == 0)
 		line = change_window(work, line);
@@ -393,6 +452,24 @@ static int restore_all(void *argument)
 	object->is_set = is_left;
 	return 0;
 }
+
+/* Marks are changed only while no trap is in them; then their lines are moved. */
+static void make_way_for_marks(uintptr_t start, bool begins)
+{
+	struct coverage_object *object = coverage_objects;
+	struct work work = { .sets = !begins };
+
+	while (object && object->start != start)
+		object = object->next;
+	if (!object || !(begins ? object->is_set : object->makes_way))
+		return;
+	object->makes_way = begins;
+	work.object = object;
+	if (change_all(&work) < 0 && begins)
+		restore_all(object);
+}
+
+SUBSCRIBE(marks_changed, make_way_for_marks);
 
 static void remove_traps(struct coverage_object *object)
 {
@@ -537,18 +614,17 @@ static enum sigtrap_owner handle_trap(uintptr_t address, ucontext_t *context)
 		if (start == 0 || address - start >= o->size)
 			continue;
 		line = coverage_find_line(&o->info, address - start);
-		if (line == o->info.line_count ||
+		if (!o->is_set || line == o->info.line_count ||
 		    o->info.lines[line].offset != address - start ||
-		    o->info.lines[line].line == 0 ||
-		    o->originals[line] == ARCH_TRAP)
-			continue;
-		if (!o->is_set) {
+		    o->info.lines[line].line == 0) {
 			if (*(const volatile uint8_t *)address == ARCH_TRAP)
 				continue;
-			/* A detach has removed it meanwhile. */
+			/* It was removed meanwhile: by a detach, or for a mark. */
 			ARCH_CONTEXT_GO_TO(context, address);
 			return TRAP_OURS;
 		}
+		if (o->originals[line] == ARCH_TRAP)
+			continue;
 		mark_reached(o, line);
 		address = continue_at(o, line);
 		if (!address)

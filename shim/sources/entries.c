@@ -96,8 +96,9 @@ static int add_entry(struct source_image *image, enum shim_source source,
 		left->use_return++;
 		return 0;
 	}
-	return add(image, &(struct found_mark){ source, PLAN_ENTER, address,
-						function, (uint8_t)length });
+	return add(image,
+		   &(struct found_mark){ source, PLAN_ENTER, address, function,
+					 (uint8_t)length, false });
 }
 
 static int find_entries(struct source_image *image, const Elf64_Shdr *section,

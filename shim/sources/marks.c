@@ -113,6 +113,7 @@ static int add_mark(struct source_image *image, const struct found_mark *found)
 		.source = (uint8_t)found->source,
 		.event = (uint8_t)found->event,
 		.length = found->length,
+		.may_leave = found->may_leave,
 	};
 	return 0;
 }

@@ -95,11 +95,8 @@ static bool needs_thunks(const struct source_image *image)
 	return false;
 }
 
-/* Finds the marks of an image, once. */
 static void search(struct source_image *image)
 {
-	if (image->is_searched || unmarked_is_waiting())
-		return;
 	/* The image may go, or be shim's, which is not known while shim opens it. */
 	if (image->may_go && image_is_closing()) {
 		unsettled = true;
@@ -129,6 +126,25 @@ static void search(struct source_image *image)
 		return;
 	}
 	set_has_hooks(image);
+}
+
+/* Finds the marks of an image, once. */
+static void search_once(struct source_image *image)
+{
+	if (image->is_searched || unmarked_is_waiting())
+		return;
+	image->is_entered = true;
+	NOTIFY(marks_changed, image->start, true);
+	search(image);
+}
+
+static void leave_images(void)
+{
+	for (unsigned i = 0; i < image_count; i++) {
+		if (images[i].is_entered)
+			NOTIFY(marks_changed, images[i].start, false);
+		images[i].is_entered = false;
+	}
 }
 
 static int change_all(enum switch_step step, bool *changed)
@@ -201,7 +217,7 @@ static int settle(void)
 
 	unsettled = false;
 	for (unsigned i = 0; is_on && i < image_count; i++)
-		search(&images[i]);
+		search_once(&images[i]);
 	if (is_on)
 		find_quiet();
 	for (unsigned i = 0; i < image_count; i++)
@@ -216,6 +232,7 @@ static int settle(void)
 		if (changed)
 			sys_sync_cores();
 	}
+	leave_images();
 	for (unsigned i = 0; i < image_count && !unsettled; i++)
 		images[i].changed = images[i].changed_end = 0;
 	if (!unmarked_is_waiting()) {
@@ -243,6 +260,26 @@ struct source_image *sources_image(uintptr_t address)
 		if (address >= images[i].start && address < images[i].end)
 			return &images[i];
 	return NULL;
+}
+
+bool sources_next_mark(uintptr_t start, uint32_t *at, struct mark_bytes *bytes)
+{
+	const struct source_image *image = sources_image(start);
+	const struct source_mark *mark;
+	bool is_exit;
+
+	if (!image || *at >= image->count)
+		return false;
+	mark = &image->marks[(*at)++];
+	is_exit = mark->source == SHIM_SOURCE_XRAY && mark->event == PLAN_LEAVE;
+	bytes->start = mark_address(image, mark);
+	bytes->end = bytes->start + (mark->length ?
+					     mark->length :
+					     source_of(mark->source)->size);
+	bytes->may_leave = mark->may_leave;
+	/* The first byte of an entry that no compiler has marked does not change again. */
+	bytes->met = is_exit ? 0 : mark->may_leave ? bytes->start : bytes->end;
+	return true;
 }
 
 static void remove_image(uintptr_t start, uintptr_t end)

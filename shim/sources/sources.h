@@ -14,6 +14,7 @@
 #ifndef SHIM_SOURCES_H
 #define SHIM_SOURCES_H
 
+#include "runtime/subscribe.h"
 #include "sources/mark_code.h"
 
 #include <elf.h>
@@ -25,11 +26,12 @@ struct image_entry;
 struct thunk_data;
 
 struct source_mark {
-	uint32_t offset; /* of the mark, from the start of the image */
-	int32_t depth;	 /* of the mark in its function */
-	uint8_t source;	 /* enum shim_source */
-	uint8_t event;	 /* enum plan_event */
-	uint8_t length;	 /* of the code that it replaces (entries.c) */
+	uint32_t offset;       /* of the mark, from the start of the image */
+	int32_t depth;	       /* of the mark in its function */
+	uint8_t source;	       /* enum shim_source */
+	uint8_t event;	       /* enum plan_event */
+	uint8_t length;	       /* of the code that it replaces (entries.c) */
+	uint8_t may_leave : 1; /* that code, before its end */
 	uint8_t is_filtered : 1;
 	uint8_t is_throttled : 1;
 	/* It is throttled, and its code counts calls: as asked for its address, or for its
@@ -51,8 +53,9 @@ struct source_image {
 	bool is_confirmed; /* a forked child has it, too */
 	bool is_new;	   /* just loaded: no other thread runs its code */
 	bool is_told;
-	bool is_quiet;	   /* no other thread runs its code now */
-	bool is_fresh;	   /* and none has run it before */
+	bool is_entered; /* marks_changed was raised for it, and not its end */
+	bool is_quiet;	 /* no other thread runs its code now */
+	bool is_fresh;	 /* and none has run it before */
 	bool has_unmarked; /* its thunks have moved instructions */
 	uintptr_t stubs;   /* code near it that jumps to stubs; 0: none yet */
 	uintptr_t thunks;  /* thunks.h; 0: none */
@@ -70,6 +73,7 @@ struct found_mark {
 	unsigned event; /* enum plan_event */
 	uintptr_t address, function;
 	uint8_t length; /* of the code that it replaces */
+	bool may_leave;
 };
 
 /* Ignores a mark outside of the image's code, or of a function that calls the hooks.
@@ -149,5 +153,20 @@ void sources_begin_plain(void);
 
 /* The image that covers @address, with its marks, or NULL. */
 struct source_image *sources_image(uintptr_t address);
+
+/* The code that a mark replaces, and where a trap tells that it runs instead; 0: nowhere.
+ * With @may_leave, its last instructions may not run when its first one does. */
+struct mark_bytes {
+	uintptr_t start, end;
+	uintptr_t met;
+	bool may_leave;
+};
+/* Stores the marks of the image at @start in turn, from *@at on, which is 0 at first.  False at
+ * the end. */
+bool sources_next_mark(uintptr_t start, uint32_t *at, struct mark_bytes *bytes);
+
+/* The image at @start is searched for marks, and they are changed for the first time: their
+ * code must be the compiler's.  It begins, or has ended. */
+TOPIC(marks_changed, uintptr_t start, bool begins);
 
 #endif

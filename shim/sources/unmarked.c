@@ -11,7 +11,6 @@
 
 #include "dispatch/callspec.h"
 #include "dispatch/plan.h"
-#include "image/code_bytes.h"
 #include "image/image.h"
 #include "image/symbols.h"
 #include "inspect/code.h"
@@ -85,9 +84,9 @@ static int copy_image(struct work *work)
 			continue;
 		if (start < image->start || end > image->end || end < start)
 			return -ENOEXEC;
-		r = code_bytes_read(start,
-				    (char *)memory + (start - image->start),
-				    end - start);
+		r = sys_peek((const void *)start,
+			     (char *)memory + (start - image->start),
+			     end - start);
 		if (r < 0)
 			return r;
 		if (!(part.p_flags & PF_X))
@@ -403,19 +402,6 @@ static void free_work(struct work *work)
 
 /* --- the search --- */
 
-/* Whether the entry has traps of shim's own (the copy has none).  They stay there. */
-static bool has_traps(const struct work *work, const struct decode_entry *entry)
-{
-	uintptr_t address = entry->start + entry->skip;
-	const unsigned char *copy = work->question.copy +
-				    (address - work->question.start);
-	unsigned char code[32];
-
-	return entry->length > sizeof(code) ||
-	       sys_peek((const void *)address, code, entry->length) < 0 ||
-	       __builtin_memcmp(code, copy, entry->length) != 0;
-}
-
 static int add_movable(struct work *work, source_add *add)
 {
 	struct decode_entries *question = &work->question;
@@ -426,9 +412,6 @@ static int add_movable(struct work *work, source_add *add)
 		size_t size;
 		int r;
 
-		if (entry->reason == DECODE_ENTRY_MOVABLE &&
-		    has_traps(work, entry))
-			entry->reason = DECODE_ENTRY_REPLACED;
 		if (entry->reason != DECODE_ENTRY_MOVABLE)
 			continue;
 		size = unmarked_move(address, entry->length, work->image->start,
@@ -437,10 +420,10 @@ static int add_movable(struct work *work, source_add *add)
 			entry->reason = DECODE_ENTRY_FIXED;
 			continue;
 		}
-		r = add(work->image,
-			&(struct found_mark){ SHIM_SOURCE_UNMARKED, PLAN_ENTER,
-					      address, entry->start,
-					      entry->length });
+		r = add(work->image, &(struct found_mark){
+					     SHIM_SOURCE_UNMARKED, PLAN_ENTER,
+					     address, entry->start,
+					     entry->length, entry->may_leave });
 		if (r < 0)
 			return r;
 	}

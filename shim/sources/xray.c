@@ -49,9 +49,9 @@ static int add_entry(struct source_image *image, const struct entry *entry,
 	}
 	if (event < 0)
 		return 0;
-	return add(image,
-		   &(struct found_mark){ SHIM_SOURCE_XRAY, (unsigned)event,
-					 address, function, XRAY_SLED_SIZE });
+	return add(image, &(struct found_mark){
+				  SHIM_SOURCE_XRAY, (unsigned)event, address,
+				  function, XRAY_SLED_SIZE, false });
 }
 
 static int find(struct source_image *image, const Elf64_Shdr *section,

@@ -137,6 +137,87 @@ def traps_are_not_decoded():
                 run_both([program], profile)
 
 
+PLUG = r"""
+__attribute__((noinline)) int leaf(int n) {
+        return n + 1;
+}
+__attribute__((noinline)) static int test_first(int n) { if (n > 2)
+                return n * 3;
+        return n * n + 1;
+}
+int plug(int n) {
+        int sum = 0;
+        for (int i = 0; i < n; i++)
+                sum += leaf(i) + test_first(i);
+        return sum;
+}
+"""
+
+PLUGGED = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+
+__attribute__((noinline)) static int twice(int n) {
+        return 2 * n;
+}
+int main(int count, char **arguments) {
+        void *library = dlopen(arguments[count - 1], RTLD_NOW);
+        int (*call)(int) = (int (*)(int))dlsym(library, "plug");
+        printf("%d\n", twice(call(4)));
+        return 3;
+}
+"""
+
+MARKS = {'hooks': (['-finstrument-functions'], {}),
+         'no_ops': (['-fpatchable-function-entry=5'], {}),
+         'mcount': (['-pg'], {}), 'fentry': (['-pg', '-mfentry'], {}),
+         'nothing': ([], {'SHIM_PATCH': '*'}),
+         'xray': (['-fxray-instrument', '-fxray-instruction-threshold=1'], {})}
+
+
+# The first instruction of a function has a line, and is that of a mark.
+def lines_and_calls_with_marks(marks, optimize):
+    x86_only()
+    flags, variables = MARKS[marks]
+    family = 'clang' if marks == 'xray' else 'gcc'
+    directory = new_directory('marked')
+    paths = []
+    for name, text, more in (('plug.c', PLUG, ['-shared', '-fPIC']),
+                             ('plugged.c', PLUGGED, [])):
+        with open('%s/%s' % (directory, name), 'w') as file:
+            file.write(text)
+        path = '%s/%s.%s' % (directory, name, marks)
+        if marks == 'xray' and more:    # LLVM's runtime is in the program alone
+            more = more + ['-fnoxray-link-deps']
+        subprocess.run([shimtest.compiler_of(name, family), optimize, '-g', *flags, *more,
+                        '%s/%s' % (directory, name), '-o', path, '-ldl'], check=True)
+        paths.insert(0, path)
+    lines, calls = {}, {}
+    for profile in 'coverage', 'coverage;calltree:counts', 'calltree:counts':
+        done = run_both(paths, profile, PROFDIR='', **variables)
+        lines[profile] = lines_of(shim_report('export', 'lcov', done.output)
+                                  if 'coverage' in profile else '')
+        if 'calltree' in profile:
+            about = json.loads(shim_report('report', '--format', 'json', done.output))
+            calls[profile] = {f['name']: f['calls'] for f in about['functions']}
+    both = 'coverage;calltree:counts'
+    expect_equal(calls[both], calls['calltree:counts'], 'calls')
+    # The leaf may be smaller than a jump.
+    expect(calls[both].get('test_first') == 4 and calls[both].get('plug') == 1,
+           calls[both])
+    got = lines[both]
+    for file in lines['coverage']:
+        expect_equal({line: count > 0 for line, count in got[file].items()},
+                     {line: count > 0 for line, count in lines['coverage'][file].items()
+                      if marks not in ('xray', 'nothing') or line in got[file]}, file)
+
+
+for marks in MARKS:
+    for optimize in '-O0', '-O2':
+        shimtest.add_test('lines_and_calls_with_%s%s' % (marks, optimize),
+                          lambda m=marks, o=optimize: lines_and_calls_with_marks(m, o))
+
+
 # Each trap has fired once and is not hit again.
 @test
 def hooks_are_off_when_every_function_was_reached():

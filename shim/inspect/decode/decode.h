@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 13
+#define DECODE_VERSION 14
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -200,6 +200,7 @@ struct decode_entry {
 	uint8_t reason; /* enum decode_entry_reason */
 	uint8_t skip;	/* a landing pad, which stays where it is */
 	uint8_t length; /* of the instructions that can be moved */
+	bool may_leave; /* not always does the last of these lead to its successor */
 	/* For the decoder. */
 	uint8_t has_label : 1;	/* its code computes an address in itself */
 	uint8_t has_switch : 1; /* it jumps to a computed address */

@@ -395,6 +395,9 @@ static enum decode_entry_reason decide(const struct search *search,
 		if (decoded.mnemonic == ZYDIS_MNEMONIC_INT3 ||
 		    is_foreign_jump(question, at, &decoded))
 			return DECODE_ENTRY_REPLACED;
+		entry->may_leave |= ends_block(&decoded) ||
+				    decoded.meta.category ==
+					    ZYDIS_CATEGORY_COND_BR;
 		at += decoded.length;
 		/* A call returns to its successor, which must be behind them. */
 		if ((ends_block(&decoded) ||
