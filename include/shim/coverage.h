@@ -145,7 +145,8 @@ struct shim_coverage_object {
 	const struct shim_coverage_line *lines; /* in order of @offset */
 	const char *files; /* their names, NUL-terminated, in sequence */
 	/*
-	 * One byte for each line: 1 once the line was reached.  The callback
+	 * One byte for each line: 1 once the line was reached; 2 if that cannot
+	 * be known, because its first instruction is changed by shim.  The callback
 	 * may replace it with zeroed memory of its own that stays mapped.  If
 	 * that memory is shared with a file, the data survives the program.  A
 	 * fork child continues its parent's.

@@ -1107,10 +1107,13 @@ struct shim_coverage_line {
 
 /*
  * The lines of an object.  After this struct: @line_count times struct
- * shim_coverage_line; @line_count bytes, 1 for each line that was reached; @files_size
+ * shim_coverage_line; @line_count bytes, 1 for each line that was reached, 2 if that cannot
+ * be known (its first instruction is a mark that shim changes); @files_size
  * bytes, the names of @file_count files, each with its NUL; @path_size bytes, the
  * path of the object.
  */
+#define SHIM_COVERAGE_UNKNOWN 2
+
 struct shim_coverage_lines {
 	uint64_t kind;	     /* SHIM_COVERAGE_KIND_LINES */
 	uint64_t size;	     /* of the block */

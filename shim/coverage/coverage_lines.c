@@ -24,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <shim/format.h>
 #include <shim/info.h>
 #include <shim/record.h>
 
@@ -327,11 +328,14 @@ static void change_byte(struct work *work, uint32_t line, unsigned char *byte)
 static void move_line(struct shim_coverage_object *info,
 		      struct shim_coverage_line *line, uint64_t offset)
 {
+	uint8_t *reached = &info->reached[line - info->lines];
 	const struct shim_coverage_line *next = line + 1;
 
 	if (offset == UINT64_MAX) {
 		info->dropped += line->line != 0;
 		line->line = 0;
+		if (!*reached)
+			*reached = SHIM_COVERAGE_UNKNOWN;
 		return;
 	}
 	/* The first of the lines at an address must be one. */

@@ -218,6 +218,45 @@ for marks in MARKS:
                           lambda m=marks, o=optimize: lines_and_calls_with_marks(m, o))
 
 
+BRANCH = r"""
+int value;
+__attribute__((noinline)) int other(int n)
+{
+        return value * n;
+}
+__attribute__((noinline)) int early(int n)
+{
+        if (n < 0)
+                return 7;
+        value += other(n);
+        return value + n;
+}
+int main(int count, char **arguments)
+{
+        (void)arguments;
+        return early(-count);
+}
+"""
+
+
+# A jump at the entry replaces a branch and the call behind it, whose line has no other place.
+@test
+def a_line_that_is_replaced_behind_a_branch_is_not_known():
+    x86_only()
+    source = new_directory('branch') + '/branch.c'
+    with open(source, 'w') as file:
+        file.write(BRANCH)
+    path = compile(source, 'gcc', '-O2', name='branch', instrument=False)
+    known = {}
+    for patch in '', '*':
+        done = run_both([path], 'coverage;calltree:counts', SHIM_PATCH=patch)
+        known[patch] = lines_of(shim_report('export', 'lcov', done.output))[source]
+        text = shim_report('report', '--coverage', done.output)
+        expect_equal('1 places of lines' in text, patch == '*', text)
+    expect_equal(known[''].pop(11), 0, 'the call')
+    expect_equal(known['*'], known[''], 'the others')
+
+
 # Each trap has fired once and is not hit again.
 @test
 def hooks_are_off_when_every_function_was_reached():

@@ -101,6 +101,10 @@ static void add_lines(struct block *block)
 
 		if (line.file >= block->head.file_count || line.line == 0)
 			continue;
+		if (block->reached[i] == SHIM_COVERAGE_UNKNOWN) {
+			coverage->dropped++;
+			continue;
+		}
 		GROW(coverage->lines, coverage->line_count,
 		     coverage->line_room);
 		coverage->lines[coverage->line_count++] = (struct covered){
@@ -195,7 +199,7 @@ static void add_function(struct block *block,
 		.file = block->files[line.file],
 		.line = line.line,
 		.function = names_add(&coverage->names, function->name),
-		.count = block->reached[at] != 0,
+		.count = block->reached[at] == 1,
 	};
 }
 

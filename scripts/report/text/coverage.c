@@ -178,7 +178,8 @@ void coverage_print(FILE *out, const struct coverage *coverage,
 	if (coverage->dropped)
 		fprintf(out,
 			"not looked at: %" PRIu64 " places of lines that "
-			"the line tables contradict each other about\n",
+			"the line tables contradict each other about, or "
+			"where shim changes the code\n",
 			coverage->dropped);
 	put_objects(out, coverage);
 	if (listing.lines.all == 0)
