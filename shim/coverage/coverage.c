@@ -17,7 +17,6 @@
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "os/text.h"
-#include "runtime/config.h"
 #include "runtime/contract.h"
 #include "runtime/events.h"
 #include "runtime/log.h"
@@ -43,15 +42,9 @@ bool coverage_is_on(void)
 
 /* --- filters --- */
 
-/* The option --filter excludes functions, whatever the other filters return. */
-static bool has_option(void)
-{
-	return config.filter[0] != '\0';
-}
-
 bool coverage_has_filters(void)
 {
-	if (has_option())
+	if (callspec_has_filter())
 		return true;
 	for (struct shim_profiler_handle *h = events_first(); h;
 	     h = events_next(h))
@@ -73,13 +66,14 @@ static void call_filter(struct filter_query *query)
 		query->is_wanted = true;
 }
 
-/* Calls all filters, whatever the others return (row M-25). */
+/* Calls all filters, whatever the others return (row M-25).  The option --filter excludes
+ * functions that they want, too. */
 bool coverage_wants(shim_function function)
 {
 	struct filter_query query = { .function = function };
 	bool is_asked = false;
 
-	if (has_option() &&
+	if (callspec_has_filter() &&
 	    callspec_filter(NULL, function) == SHIM_CALL_INSTRUMENTATION_NONE)
 		return false;
 	for (struct shim_profiler_handle *h = events_first(); h;

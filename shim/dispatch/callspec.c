@@ -36,27 +36,47 @@ struct rule {
 	struct name_part part;
 };
 
-/* The rules are in one mapping with the text that they point into. */
+/* What a list says: one mapping with the text that the rules point into.  It is complete
+ * before it is published.  Then it never changes and stays mapped, because hooks read it
+ * without a lock while `profrun ctl` puts another one in its place. */
+struct rules {
+	size_t count;
+	size_t memory_size;
+	const char *text;
+	struct rule rules[];
+};
+
 struct list {
 	const char *option;
-	const char *otherwise; /* what happens if the list is invalid */
-	enum kind bare;	       /* of an item without a letter */
-	struct rule *rules;
-	size_t count;
-	size_t room;
-	void *memory;
-	size_t memory_size;
+	const char *otherwise;	   /* what happens if the list is invalid */
+	enum kind bare;		   /* of an item without a letter */
+	const struct rules *rules; /* no_rules without a valid list */
 };
+
+static const struct rules no_rules = { .text = "" };
 
 static struct list filter = { .option = "--filter",
 			      .otherwise = "all functions are recorded",
-			      .bare = OBJECT };
+			      .bare = OBJECT,
+			      .rules = &no_rules };
 static struct list patch = { .option = "--patch",
 			     .otherwise = "no function is patched",
-			     .bare = METHOD };
+			     .bare = METHOD,
+			     .rules = &no_rules };
 static struct list libcalls = { .option = "--libcalls",
 				.otherwise = "no library call is recorded",
-				.bare = METHOD };
+				.bare = METHOD,
+				.rules = &no_rules };
+
+static const struct rules *rules_of(const struct list *list)
+{
+	return __atomic_load_n(&list->rules, __ATOMIC_ACQUIRE);
+}
+
+static void publish(struct list *list, const struct rules *rules)
+{
+	__atomic_store_n(&list->rules, rules, __ATOMIC_RELEASE);
+}
 
 /* --- the list --- */
 
@@ -130,27 +150,31 @@ static bool read_item(const struct list *list, struct name_part item,
 	return false;
 }
 
-static void release_rules(struct list *list)
+/* Only for rules that were not published. */
+static void release_rules(struct rules *rules)
 {
-	if (list->memory)
-		sys_unmap(list->memory, list->memory_size);
-	list->memory = list->rules = NULL;
-	list->count = 0;
+	sys_unmap(rules, rules->memory_size);
 }
 
-/* Maps room for @items rules and the text after them; returns the text's address, or
- * NULL. */
-static char *map_rules(struct list *list, size_t items, size_t text_size)
+/* Maps room for @items rules, and copies the text; returns NULL without memory. */
+static struct rules *map_rules(size_t items, const char *given)
 {
-	release_rules(list);
-	list->memory_size = items * sizeof(*list->rules) + text_size;
-	if (sys_map(list->memory_size, &list->memory) < 0) {
-		list->memory = NULL;
+	size_t text_size = text_length(given) + 1;
+	struct rules *rules;
+	size_t size = sizeof(*rules) + items * sizeof(*rules->rules) +
+		      text_size;
+	void *memory;
+	char *text;
+
+	if (sys_map(size, &memory) < 0)
 		return NULL;
-	}
-	list->rules = list->memory;
-	list->room = items;
-	return (char *)(list->rules + items);
+	rules = memory;
+	text = (char *)(rules->rules + items);
+	for (size_t i = 0; i < text_size; i++)
+		text[i] = given[i];
+	rules->memory_size = size;
+	rules->text = text;
+	return rules;
 }
 
 static size_t count_items(const char *list)
@@ -162,7 +186,7 @@ static size_t count_items(const char *list)
 	return items;
 }
 
-static void refuse_item(struct list *list, struct name_part item)
+static void refuse_item(const struct list *list, struct name_part item)
 {
 	char line[400];
 	struct text text;
@@ -179,21 +203,22 @@ static void refuse_item(struct list *list, struct name_part item)
 	text_add(&text, list != &filter ? "" : ", F:file");
 	text_add(&text, ", each with or without '-')");
 	log_line("%s", line);
-	release_rules(list);
 }
 
-static bool read_list(struct list *list, const char *given)
+/* The rules of the list @given, which are not published yet; NULL, with a line in the log, if
+ * the list is invalid. */
+static struct rules *read_list(const struct list *list, const char *given)
 {
-	size_t size = text_length(given) + 1;
-	char *at = map_rules(list, count_items(given), size);
+	struct rules *rules = map_rules(count_items(given), given);
+	const char *at;
 
-	if (!at) {
+	if (!rules) {
 		log_line("%s: no memory for the list", list->option);
-		return false;
+		return NULL;
 	}
-	for (size_t i = 0; i < size; i++)
-		at[i] = given[i];
+	at = rules->text;
 	while (*at) {
+		struct rule *rule = &rules->rules[rules->count];
 		struct name_part item = { at, 0 };
 
 		while (at[item.length] && at[item.length] != ',')
@@ -205,38 +230,52 @@ static bool read_list(struct list *list, const char *given)
 		if (item.length == 0)
 			continue;
 		/* Source files are not read before the program runs. */
-		if (!read_item(list, item, &list->rules[list->count]) ||
-		    (list != &filter &&
-		     list->rules[list->count].kind == SOURCE)) {
+		if (!read_item(list, item, rule) ||
+		    (list != &filter && rule->kind == SOURCE)) {
 			refuse_item(list, item);
-			return false;
+			release_rules(rules);
+			return NULL;
 		}
-		list->count++;
+		rules->count++;
 	}
-	return true;
+	return rules;
 }
 
 bool callspec_read(const char *list)
 {
-	return read_list(&filter, list);
+	const struct rules *rules = read_list(&filter, list);
+
+	publish(&filter, rules ? rules : &no_rules);
+	return rules != NULL;
 }
 
-static bool has_kind(enum kind kind)
+bool callspec_has_filter(void)
 {
-	for (size_t i = 0; i < filter.count; i++)
-		if (filter.rules[i].kind == kind)
+	return rules_of(&filter) != &no_rules;
+}
+
+static bool has_kind(const struct rules *rules, enum kind kind)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rules[i].kind == kind)
 			return true;
 	return false;
 }
 
+static bool needs_symbols(const struct rules *rules)
+{
+	return has_kind(rules, NAMESPACE) || has_kind(rules, CLASS) ||
+	       has_kind(rules, METHOD);
+}
+
 bool callspec_needs_symbols(void)
 {
-	return has_kind(NAMESPACE) || has_kind(CLASS) || has_kind(METHOD);
+	return needs_symbols(rules_of(&filter));
 }
 
 bool callspec_needs_files(void)
 {
-	return has_kind(SOURCE);
+	return has_kind(rules_of(&filter), SOURCE);
 }
 
 /* --- matching --- */
@@ -388,22 +427,23 @@ static bool applies_to_any(const struct rule *rule,
 
 /* The item that decides, or NULL.  It also tries items before that one until they have
  * matched once, so that the report can name items without any match. */
-static const struct rule *find_rule(const struct subject *subjects,
+static const struct rule *find_rule(const struct rules *rules,
+				    const struct subject *subjects,
 				    unsigned count)
 {
 	struct shim_meta *meta = record_meta();
 	const struct rule *found = NULL;
 
-	for (size_t i = filter.count; i-- > 0;) {
+	for (size_t i = rules->count; i-- > 0;) {
 		if ((found && has_matched(meta, i)) ||
-		    !applies_to_any(&filter.rules[i], subjects, count))
+		    !applies_to_any(&rules->rules[i], subjects, count))
 			continue;
 		note_match(meta, i);
 		if (!found)
-			found = &filter.rules[i];
+			found = &rules->rules[i];
 	}
 	if (meta)
-		meta->filter_items = (uint32_t)filter.count;
+		meta->filter_items = (uint32_t)rules->count;
 	return found;
 }
 
@@ -421,13 +461,14 @@ static struct subject subject_of(const char *object, bool is_program,
 	return subject;
 }
 
-static bool admits(const struct subject *subjects, unsigned count)
+static bool admits(const struct rules *rules, const struct subject *subjects,
+		   unsigned count)
 {
-	const struct rule *rule = find_rule(subjects, count);
+	const struct rule *rule = find_rule(rules, subjects, count);
 
 	if (rule)
 		return rule->excludes == (rule->kind == NONE);
-	return filter.count == 0 || filter.rules[0].excludes;
+	return rules->count == 0 || rules->rules[0].excludes;
 }
 
 bool callspec_admits(const char *object, bool is_program, const char *name,
@@ -435,7 +476,7 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 {
 	struct subject subject = subject_of(object, is_program, name, file);
 
-	return admits(&subject, 1);
+	return admits(rules_of(&filter), &subject, 1);
 }
 
 /* Whether the last item that applies, but for a system library only one that names it,
@@ -443,8 +484,10 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 static bool chooses(const struct list *list, const struct subject *subject,
 		    bool is_system, bool otherwise)
 {
-	for (size_t i = list->count; i-- > 0;) {
-		const struct rule *rule = &list->rules[i];
+	const struct rules *rules = rules_of(list);
+
+	for (size_t i = rules->count; i-- > 0;) {
+		const struct rule *rule = &rules->rules[i];
 
 		if (!applies(rule, subject))
 			continue;
@@ -453,7 +496,7 @@ static bool chooses(const struct list *list, const struct subject *subject,
 		if (!is_system || rule->kind == OBJECT)
 			return true;
 	}
-	return otherwise && list->count > 0 && list->rules[0].excludes;
+	return otherwise && rules->count > 0 && rules->rules[0].excludes;
 }
 
 bool callspec_patches(const char *object, bool is_program, bool is_system,
@@ -474,7 +517,9 @@ bool callspec_takes_call(const char *object, bool is_program, bool is_system,
 
 /* --- the filter --- */
 
+/* All steps of a decision use the same rules, though the list may change meanwhile. */
 struct decision {
+	const struct rules *rules;
 	shim_function function;
 	const char *file;
 	bool is_admitted;
@@ -495,7 +540,7 @@ static int decide_by_names(void *argument)
 	if (shim_function_info(decision->function, &image, NULL) == SHIM_OK)
 		shim_image_info(image, NULL, NULL, NULL, &flags, sizeof(path),
 				NULL, path);
-	if (callspec_needs_symbols())
+	if (needs_symbols(decision->rules))
 		used = info_copy_names(decision->function, names,
 				       sizeof(names));
 	if (used == 0)
@@ -505,7 +550,7 @@ static int decide_by_names(void *argument)
 					       names + at, decision->file);
 		at += text_length(names + at) + 1;
 	} while (at < used && count < NAMES_MAX);
-	decision->is_admitted = admits(subjects, count);
+	decision->is_admitted = admits(decision->rules, subjects, count);
 	return 0;
 }
 
@@ -546,10 +591,10 @@ static void decide_with_file(struct decision *decision)
 enum shim_call_instrumentation_flags
 callspec_filter(struct shim_profiler *profiler, shim_function function)
 {
-	struct decision decision = { function, "", true };
+	struct decision decision = { rules_of(&filter), function, "", true };
 
 	(void)profiler;
-	if (callspec_needs_files())
+	if (has_kind(decision.rules, SOURCE))
 		decide_with_file(&decision);
 	else
 		state_call_locked(decide_by_names, &decision);
@@ -633,13 +678,14 @@ static int read_file(const char *path, void **text, size_t *size)
 	return r;
 }
 
-static bool read_list_of_file(struct list *list, const char *path)
+static struct rules *read_list_of_file(const struct list *list,
+				       const char *path)
 {
 	char line[100];
 	struct text text;
 	void *content;
 	size_t size;
-	bool is_good;
+	struct rules *rules;
 	int r;
 
 	text_init(&text, line, sizeof(line));
@@ -650,41 +696,58 @@ static bool read_list_of_file(struct list *list, const char *path)
 	if (r < 0) {
 		text_add(&text, ": %s");
 		log_error(line, path, r);
-		return false;
+		return NULL;
 	}
 	callspec_join(content);
-	is_good = read_list(list, content);
+	rules = read_list(list, content);
 	sys_unmap(content, size);
-	if (is_good && list->count == 0) {
+	if (rules && rules->count == 0) {
 		text_add(&text, ": %s has no items");
 		log_line(line, path);
+		release_rules(rules);
+		return NULL;
 	}
-	return is_good && list->count > 0;
+	return rules;
 }
 
-/* The value of the option, which is recorded, as a list: "" unless it is valid. */
-static const char *configure(struct list *list, const char *given)
+/* The rules of the option's value @given; NULL if it is invalid. */
+static const struct rules *read_option(const struct list *list,
+				       const char *given)
 {
 	uint32_t before = log_end();
-	bool is_good;
+	const struct rules *rules;
 
 	if (!given[0])
-		return "";
+		return &no_rules;
 	if (given[0] == '@')
-		is_good = read_list_of_file(list, given + 1);
+		rules = read_list_of_file(list, given + 1);
 	else
-		is_good = read_list(list, given);
-	if (is_good)
-		return (const char *)(list->rules + list->room);
-	log_about_setting(before);
-	return "";
+		rules = read_list(list, given);
+	if (!rules)
+		log_about_setting(before);
+	return rules;
+}
+
+/* The option's value becomes the list, because it is recorded. */
+static void replace(struct list *list, const char **setting,
+		    const struct rules *rules)
+{
+	publish(list, rules);
+	__atomic_store_n(setting, rules->text, __ATOMIC_RELEASE);
+}
+
+static void configure(struct list *list, const char **setting)
+{
+	const struct rules *rules = read_option(list, *setting);
+
+	replace(list, setting, rules ? rules : &no_rules);
 }
 
 void callspec_configure(void)
 {
-	config.filter = configure(&filter, config.filter);
-	config.patch = configure(&patch, config.patch);
-	config.libcalls = configure(&libcalls, config.libcalls);
+	configure(&filter, &config.filter);
+	configure(&patch, &config.patch);
+	configure(&libcalls, &config.libcalls);
 }
 
 void callspec_start(void)
@@ -706,12 +769,8 @@ void callspec_start(void)
 void callspec_renew(void)
 {
 	ASSERT_LOCKED();
-	/* A hook that runs late may read the former list, which stays mapped. */
-	filter.memory = NULL;
-	config.filter = configure(&filter, config.filter);
-	/* Profilers that have the filter keep it. */
-	if (config.filter[0] == '\0')
-		read_list(&filter, "all");
+	/* Profilers that have the filter keep it: without rules it admits all functions. */
+	configure(&filter, &config.filter);
 	callspec_start();
 	filter_cache_invalidate_filters();
 }
@@ -720,18 +779,13 @@ void callspec_renew(void)
  * stay. */
 static bool change(struct list *list, const char **setting, const char *text)
 {
-	struct list before = *list;
-	const char *changed;
+	const struct rules *rules;
 
 	ASSERT_LOCKED();
-	/* Another thread may read the former setting, which stays mapped. */
-	list->memory = NULL;
-	changed = configure(list, text);
-	if (!changed[0]) {
-		*list = before;
+	rules = read_option(list, text);
+	if (!rules || rules == &no_rules)
 		return false;
-	}
-	*setting = changed;
+	replace(list, setting, rules);
 	return true;
 }
 

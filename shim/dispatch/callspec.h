@@ -31,6 +31,8 @@ bool callspec_read(const char *list);
  * line or after a blank begins a comment.
  */
 void callspec_join(char *text);
+/* Whether the option has a valid list. */
+bool callspec_has_filter(void);
 /* Whether the list needs names of functions, or source files. */
 bool callspec_needs_symbols(void);
 bool callspec_needs_files(void);
@@ -61,8 +63,9 @@ void callspec_start(void);
 /* Another recording has another SHIM_FILTER.  The caller updates the plan.  State lock
  * held. */
 void callspec_renew(void);
-/* Sets another SHIM_FILTER while shim records; the same is true for the caller.  False, with
- * lines in the log, if @list is invalid: the filter stays. */
+/* Sets another SHIM_FILTER while shim records; the same is true for the caller.  Threads that
+ * ask meanwhile get an answer of the former or the new list.  False, with lines in the log, if
+ * @list is invalid: the filter stays. */
 bool callspec_change(const char *list);
 /* The same for SHIM_LIBCALLS. */
 bool callspec_change_libcalls(const char *list);

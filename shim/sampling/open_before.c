@@ -13,7 +13,6 @@
 #include "os/clock.h"
 #include "os/sys.h"
 #include "os/tasks.h"
-#include "runtime/config.h"
 #include "runtime/events.h"
 #include "sampling/snapshot.h"
 
@@ -121,7 +120,7 @@ static bool tells_its_end(shim_function function)
 static bool is_recorded(shim_function function)
 {
 	return tells_its_end(function) &&
-	       (config.filter[0] == '\0' ||
+	       (!callspec_has_filter() ||
 		callspec_filter(NULL, function) !=
 			SHIM_CALL_INSTRUMENTATION_NONE);
 }

@@ -5,6 +5,7 @@ the second phase and on again during the fourth.  So all calls of the first and 
 fifth phase must be recorded, none of the third, and of the others the calls until, or
 from, the switch.
 """
+import concurrent.futures
 import csv
 import glob
 import io
@@ -116,6 +117,20 @@ def all_calls_of_busy_threads_stop_and_go_on():
 def another_filter_holds_for_calls_of_busy_threads():
     for profile in 'calltree:counts', 'calltree', 'trace':
         switch(profile, 'filter -M:second,-M:third,-M:fourth', 'filter all')
+
+
+# Seen to crash the program in 4 of 5 runs when the rules were read into the list in place.
+@test
+def threads_that_ask_while_the_filter_changes_get_an_answer():
+    program = Program('coverage', source='asking_always.c')
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda spec: program.ctl('filter', spec),
+                          ['M:once_1*,F:*.c', '-M:nothing', 'all'] * 250))
+        program.end()
+    finally:
+        program.process.kill()
+        program.process.wait()
 
 
 @test
