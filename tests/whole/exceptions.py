@@ -188,6 +188,25 @@ def an_empty_table_is_reported():
 
 
 @test
+def beside_the_calls_of_a_trace_nothing_is_reported_as_zero():
+    output = record([compile('exceptions.cc')], 'trace;locks;memory;exceptions').output
+    counted = shim_report('report', output)
+    for words in (' allocated in ', ' waited for locks', ' were thrown'):
+        expect(words in counted, (words, counted))
+    traced = shim_report('report', output, '--trace')
+    for words in ('allocated', 'waited for locks', 'thrown'):
+        expect(words not in traced, (words, traced))
+    expect('function  (by self time)' in traced, traced)
+    found = report(output, '--trace')
+    expect('locks' not in found and 'exceptions' not in found, found)
+    for words in '--memory', '--locks', '--exceptions':
+        failed = subprocess.run([shimtest.report, 'report', output, '--trace', words],
+                                capture_output=True, text=True)
+        expect(failed.returncode == 1 and
+               'are shown beside the calls of a trace' in failed.stderr, failed)
+
+
+@test
 def everything_recorded_is_shown_or_reported():
     program = compile('exceptions.cc')
     alone = shim_report('report', record(

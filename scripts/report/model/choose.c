@@ -74,6 +74,7 @@ static void read_traces(struct recording *recording,
 		process->file_count = kept;
 		process_list_ranges(process);
 	}
+	recording->has_traced_calls = has_calls;
 	add_window(recording, options);
 }
 
@@ -112,12 +113,24 @@ void model_read(struct model *model, struct recording *recording,
 	choose_read(model, NULL, recording, options, path);
 }
 
+/* Dies because the user asked for what is recorded with the profile @profile. */
+static _Noreturn void die_without(const struct model *model, const char *what,
+				  const char *profile)
+{
+	const char *path = model->recording->path;
+
+	if (model->recording->has_traced_calls)
+		die("%s: no %s are shown beside the calls of a trace: leave out "
+		    "--trace",
+		    path, what);
+	die("%s: no %s were recorded (profrun -p %s)", path, what, profile);
+}
+
 /* Shows memory if the user asked for it, at record time or now. */
 void choose_memory(const struct model *model, struct options *options)
 {
 	if (options->memory && !model->has_memory)
-		die("%s: no allocations were recorded (profrun -p memory)",
-		    model->recording->path);
+		die_without(model, "allocations", "memory");
 	if (options->sort_given && options->sort >= SORT_BYTES)
 		options->memory = model->has_memory;
 	if (model->has_memory && !model->memory_has_calls &&
@@ -144,8 +157,7 @@ static bool is_free(const struct model *model, const struct options *options)
 void choose_locks(const struct model *model, struct options *options)
 {
 	if ((options->locks || options->value == VALUE_WAITS) && !model->locks)
-		die("%s: no locks were recorded (profrun -p locks)",
-		    model->recording->path);
+		die_without(model, "locks", "locks");
 	if (model->locks && is_free(model, options))
 		options->locks = true;
 }
@@ -154,8 +166,7 @@ void choose_locks(const struct model *model, struct options *options)
 void choose_exceptions(const struct model *model, struct options *options)
 {
 	if (options->exceptions && !model->exceptions)
-		die("%s: no exceptions were recorded (profrun -p exceptions)",
-		    model->recording->path);
+		die_without(model, "exceptions", "exceptions");
 	if (model->exceptions && is_free(model, options))
 		options->exceptions = true;
 }

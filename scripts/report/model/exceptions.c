@@ -74,7 +74,8 @@ void exceptions_list(struct model *model, uint32_t number)
 	const struct process *process = &model->recording->processes[number];
 	uint32_t i;
 
-	if (!model->exceptions && process_has_profile(process, "exceptions"))
+	if (!model->exceptions && !model->recording->has_traced_calls &&
+	    process_has_profile(process, "exceptions"))
 		model->exceptions = allocate(1, sizeof(*model->exceptions));
 	for (i = 0; model->exceptions && i < process->file_count; i++)
 		list_file(model, number, i);

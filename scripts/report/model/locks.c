@@ -174,7 +174,8 @@ void locks_list(struct model *model, uint32_t number)
 	const struct process *process = &model->recording->processes[number];
 	uint32_t i, first;
 
-	if (!model->locks && process_has_profile(process, "locks"))
+	if (!model->locks && !model->recording->has_traced_calls &&
+	    process_has_profile(process, "locks"))
 		model->locks = allocate(1, sizeof(*model->locks));
 	if (!model->locks)
 		return;

@@ -60,6 +60,9 @@ struct recording {
 	struct names code_files; /* of functions of interpreters */
 	struct trace_damage trace_damage;
 	bool is_read_again; /* another model will be built from it */
+	/* Calls of traces are in the place of counted calls.  Allocations, waits and
+	 * exceptions were with the counted calls. */
+	bool has_traced_calls;
 };
 
 /* The newest recording in the working directory; dies if there is none. */
