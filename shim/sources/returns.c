@@ -87,13 +87,51 @@ static uint64_t *find_chunk(uint32_t chunk)
 	}
 }
 
-/*
- * Two tasks may map the same chunk at once: one of them is refused, and finds the flag
- * that the other has set, or will set.  Then this call is lost.
- */
-static bool map_chunk(uint32_t chunk)
+#define WAITS	10
+#define WAIT_MS 1
+
+/* Another task may have mapped the mirror, and is about to set the flag.  If no flag is set
+ * after WAITS, other memory is there. */
+static bool wait_for_other_task(uint64_t *place)
+{
+	uint64_t found = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < WAITS && found >> 32 == 0; i++) {
+		sys_wait((uint32_t *)place + 1, 0, WAIT_MS);
+		found = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	}
+	if (found >> 32 == 0)
+		__atomic_compare_exchange_n(place, &found, found | CHUNK_TAKEN,
+					    false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+	return found & CHUNK_MAPPED;
+}
+
+static enum shim_lost cause_of(int r)
+{
+	return r == -EPERM  ? SHIM_LOST_FORBIDDEN :
+	       r == -EEXIST ? SHIM_LOST_LIMIT :
+			      SHIM_LOST_MEMORY;
+}
+
+/* Signals are blocked: a handler between the mapping and the flag would find the memory taken,
+ * and its call would be lost. */
+static int map_mirror(uint64_t *place, uint32_t chunk)
 {
 	uintptr_t start = (uintptr_t)chunk << CHUNK_SHIFT;
+	uint64_t signals;
+	bool is_quiet = sys_block_signals(&signals) == 0;
+	int r = sys_map_at((void *)ARCH_RETURNS_MIRROR(start), MIRROR_SIZE);
+
+	if (r == 0)
+		__atomic_store_n(place, chunk | CHUNK_MAPPED, __ATOMIC_RELEASE);
+	if (is_quiet)
+		sys_restore_signals(signals);
+	return r;
+}
+
+static bool map_chunk(uint32_t chunk)
+{
 	uint64_t *place = find_chunk(chunk), found;
 	int r;
 
@@ -108,18 +146,10 @@ static bool map_chunk(uint32_t chunk)
 		shim_record_lost(SHIM_LOST_LIMIT);
 		return false;
 	}
-	r = sys_map_at((void *)ARCH_RETURNS_MIRROR(start), MIRROR_SIZE);
-	if (r == 0) {
-		__atomic_store_n(place, chunk | CHUNK_MAPPED, __ATOMIC_RELEASE);
+	r = map_mirror(place, chunk);
+	if (r == 0 || (r == -EEXIST && wait_for_other_task(place)))
 		return true;
-	}
-	if (r == -EEXIST)
-		__atomic_compare_exchange_n(place, &found, chunk | CHUNK_TAKEN,
-					    false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE);
-	if (found & CHUNK_MAPPED)
-		return true;
-	shim_record_lost(r == -EPERM ? SHIM_LOST_FORBIDDEN : SHIM_LOST_MEMORY);
+	shim_record_lost(cause_of(r));
 	return false;
 }
 
