@@ -17,6 +17,7 @@
 #include "runtime/events.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "runtime/thread.h"
 
 #include <errno.h>
 #include <shim/info.h>
@@ -35,7 +36,10 @@ static struct image_entry *chunks[IMAGES_MAX / CHUNK];
 static uint32_t image_count;
 static uint32_t scans;
 static uint32_t generations;
-static bool is_unseen; /* an object was opened without a scan */
+static bool is_unseen;	/* an object was opened without a scan */
+static bool is_walking; /* the scan is for an unwinder */
+static bool is_early;	/* the scan may have interrupted any code */
+static bool has_early;	/* only early scans have found some images */
 
 /* The list that readers walk.  shim replaces it as a whole. */
 struct range {
@@ -365,6 +369,9 @@ static struct image_entry *add_image(const struct image_facts *facts,
 	image->status = IMAGE_LOADED;
 	image->symbols = NULL;
 	image->has_hooks = image->is_looked_at = image->is_opened = false;
+	__atomic_store_n(&image->is_early, is_early, __ATOMIC_RELAXED);
+	if (is_early)
+		__atomic_store_n(&has_early, true, __ATOMIC_RELEASE);
 	image->load_notice = image_next_notice();
 	image->came = image->load_notice;
 	image->unload_notice = 0;
@@ -520,9 +527,21 @@ int image_describe(uintptr_t address, struct image_entry *entry)
 	return 0;
 }
 
+/* Whether the calling thread is in a signal handler of shim. */
+static bool is_in_handler(void)
+{
+	const struct thread *self = thread_current;
+
+	return self && (self->sample_context || (self->state & THREAD_SIGNAL));
+}
+
 static void begin_scan(void)
 {
 	ASSERT_LOCKED();
+	is_early = is_walking || is_in_handler();
+	/* An object that was opened unseen needs a scan that is not early, too. */
+	if (!is_early)
+		__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
 	if (state_get() != STATE_OFF && !image_file_is_open() &&
 	    image_file_open() < 0 && image_count == 0)
 		log_line("%s", "the report cannot name functions and shows "
@@ -532,8 +551,18 @@ static void begin_scan(void)
 	current_run.image.inode = ~0ull;
 }
 
+static void forget_early(void)
+{
+	for (uint32_t i = 0; i < image_count; i++)
+		__atomic_store_n(&image_at(i)->is_early, false,
+				 __ATOMIC_RELAXED);
+	__atomic_store_n(&has_early, false, __ATOMIC_RELEASE);
+}
+
 static void finish_scan(void)
 {
+	if (!is_early && has_early)
+		forget_early();
 	/* Subscribers look images up. */
 	if (list_is_old)
 		publish_list();
@@ -546,8 +575,6 @@ int image_scan(void)
 {
 	int r;
 
-	ASSERT_LOCKED();
-	__atomic_store_n(&is_unseen, false, __ATOMIC_RELEASE);
 	begin_scan();
 	r = maps_read(add_mapping, NULL);
 	if (r < 0)
@@ -598,14 +625,29 @@ int image_renew(void)
 	return r < 0 ? r : image_scan();
 }
 
+bool image_scan_is_early(void)
+{
+	ASSERT_LOCKED();
+	return is_early;
+}
+
+bool image_has_early(void)
+{
+	return __atomic_load_n(&has_early, __ATOMIC_ACQUIRE);
+}
+
 /* --- scanning again --- */
 
-static bool is_known(uintptr_t address)
+/* @early: an early scan is enough. */
+static bool is_known(uintptr_t address, bool early)
 {
+	const struct image_entry *image;
 	bool found;
 
 	image_pin();
-	found = image_find(address) != NULL;
+	image = image_find(address);
+	found = image &&
+		(early || !__atomic_load_n(&image->is_early, __ATOMIC_RELAXED));
 	image_unpin();
 	return found;
 }
@@ -738,19 +780,43 @@ const char *image_expected(void)
 	return __atomic_load_n(&expected, __ATOMIC_ACQUIRE);
 }
 
-void image_look_for(uintptr_t address)
+static void look_for(uintptr_t address, bool early, int (*scan)(void *unused))
 {
 	static unsigned next;
 	uintptr_t region = address >> 21;
 
-	if (is_known(address))
+	if (is_known(address, early))
 		return;
 	for (unsigned i = 0; i < 8; i++)
 		if (regions_without_image[i] == region)
 			return;
-	image_look_again();
-	if (!is_known(address))
+	state_call_locked(scan, NULL);
+	if (!is_known(address, true))
 		regions_without_image[next++ % 8] = region;
+}
+
+void image_look_for(uintptr_t address)
+{
+	look_for(address, is_in_handler(), scan_locked);
+}
+
+static int scan_walking(void *unused)
+{
+	int r;
+
+	(void)unused;
+	is_walking = true;
+	r = image_scan();
+	is_walking = false;
+	return r;
+}
+
+void image_look_for_walk(uintptr_t address)
+{
+	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0)
+		state_call_locked(scan_walking, NULL);
+	else
+		look_for(address, true, scan_walking);
 }
 
 void shim_image_note(shim_function function)

@@ -47,6 +47,7 @@ struct image_entry {
 	uint32_t generation;
 	uintptr_t frames;  /* .eh_frame_hdr; 0: none */
 	bool may_go;	   /* another thread may unload it */
+	bool is_early;	   /* only early scans have found it */
 	bool has_hooks;	   /* shim has found calls of hooks in its code */
 	bool is_looked_at; /* coverage.h has searched it */
 	bool is_opened; /* inspect/debuginfo_prefetch.h has opened its file */
@@ -96,6 +97,18 @@ const char *image_expected(void);
 
 /* Scans if shim knows no image at @address, unless an earlier scan found none there. */
 void image_look_for(uintptr_t address);
+
+/*
+ * As image_look_for, for an unwinder: the scan is early, as all scans in signal handlers of
+ * shim are.  The constructors of an image may be running then, and the calling thread, or
+ * the one that loads the image, may be at any instruction of it.  A scan that is not early
+ * follows: after the dlopen, or at the first call of a hook in the image.
+ */
+void image_look_for_walk(uintptr_t address);
+/* Whether early scans have found images that no other scan has seen yet.  Async. */
+bool image_has_early(void);
+/* Whether the scan that runs, or was the last one, is early.  State lock held. */
+bool image_scan_is_early(void);
 
 /* Raises the pending events of loaded and unloaded images to modules.  The caller must
  * be at a place where shim may call modules: it holds no lock, and the program is

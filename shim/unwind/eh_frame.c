@@ -352,7 +352,7 @@ bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde)
 	if (!find_tables(address, tables)) {
 		if (!may_scan())
 			return false;
-		shim_image_note(address);
+		image_look_for_walk(address);
 		if (!find_tables(address, tables))
 			return false;
 	}

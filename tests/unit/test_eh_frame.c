@@ -46,9 +46,9 @@ struct image_entry *image_find(uintptr_t address)
 	return address ? &image : NULL;
 }
 
-void shim_image_note(shim_function function)
+void image_look_for_walk(uintptr_t address)
 {
-	(void)function;
+	(void)address;
 	scans++;
 	if (frames_of_scan)
 		image.frames = frames_of_scan;

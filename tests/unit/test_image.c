@@ -318,6 +318,22 @@ Test(image, the_call_of_a_hook_tells_nobody)
 	cr_expect(eq(u32, count, 1));
 }
 
+Test(image, the_image_that_a_walk_has_found_needs_another_scan)
+{
+	uintptr_t address;
+
+	image_look_again();
+	library = dlopen(PLUGIN, RTLD_NOW);
+	address = (uintptr_t)dlsym(library, "plugin_function");
+	image_look_for_walk(address);
+	cr_expect(image_find(address) != NULL);
+	cr_expect(image_has_early());
+	image_look_for_walk(address);
+	cr_expect(image_has_early(), "a walk has ended it");
+	shim_image_note((shim_function)address);
+	cr_expect(not(image_has_early()), "a call has not ended it");
+}
+
 static void open_and_tell(void)
 {
 	unsigned before = count;
