@@ -347,7 +347,7 @@ static bool has_marks_since(const struct loads *before)
 		.added = &added,
 	};
 
-	if (!sources_are_on() || !real_iterate)
+	if (!sources_are_on() || !real_iterate || image_has_early())
 		return sources_are_on();
 	real_iterate(read_object, &now);
 	if (!now.loads.is_known || !before->is_known ||

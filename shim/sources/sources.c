@@ -99,7 +99,7 @@ static void search(struct source_image *image)
 {
 	/* The image may go, or be shim's, which is not known while shim opens it. */
 	if (image->may_go && image_is_closing()) {
-		unsettled = true;
+		image->is_waiting = unsettled = true;
 		return;
 	}
 	if (marks_find(image) < 0) {
@@ -131,7 +131,7 @@ static void search(struct source_image *image)
 /* Finds the marks of an image, once. */
 static void search_once(struct source_image *image)
 {
-	if (image->is_searched || unmarked_is_waiting())
+	if (image->is_searched || image->is_waiting || unmarked_is_waiting())
 		return;
 	image->is_entered = true;
 	NOTIFY(marks_changed, image->start, true);
@@ -216,8 +216,11 @@ static int settle(void)
 	int result = 0;
 
 	unsettled = false;
-	for (unsigned i = 0; is_on && i < image_count; i++)
-		search_once(&images[i]);
+	for (unsigned i = 0; i < image_count; i++) {
+		unsettled |= images[i].is_waiting;
+		if (is_on)
+			search_once(&images[i]);
+	}
 	if (is_on)
 		find_quiet();
 	for (unsigned i = 0; i < image_count; i++)
@@ -308,15 +311,26 @@ static void add_image(struct image_entry *entry,
 		.end = entry->end,
 		.bias = facts->bias,
 		.may_go = may_go,
-		.is_new = state_get() == STATE_RUNNING,
+		.is_waiting = image_scan_is_early(),
+		.is_new = state_get() == STATE_RUNNING &&
+			  !(image_scan_is_early() && image_is_unseen()),
 		.is_confirmed = true,
 	};
-	unsettled |= is_on;
+	unsettled |= is_on || images[image_count - 1].is_waiting;
+}
+
+/* An early scan may have interrupted a thread between two no-ops, or in instructions that
+ * are to be moved. */
+static void end_waiting(void)
+{
+	for (unsigned i = 0; i < image_count && !image_scan_is_early(); i++)
+		images[i].is_waiting = false;
 }
 
 static void settle_images(void)
 {
 	if (unsettled && !image_is_closing()) {
+		end_waiting();
 		settle();
 		NOTIFY(call_sites_switched);
 	}

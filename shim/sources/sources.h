@@ -51,6 +51,7 @@ struct source_image {
 	bool is_searched;
 	bool is_unwritable;
 	bool is_confirmed; /* a forked child has it, too */
+	bool is_waiting;   /* for a scan that is not early (image.h) */
 	bool is_new;	   /* just loaded: no other thread runs its code */
 	bool is_told;
 	bool is_entered; /* marks_changed was raised for it, and not its end */
