@@ -8,6 +8,8 @@
  *
  * A sample that interrupts such a call leaves the thread in shim's signal handler, which
  * makes the call again.  It holds no lock then.
+ *
+ * A thread that runs is not among no-ops, which shim may change.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -198,6 +200,19 @@ static bool is_entry(struct safe *safe, const struct remote *remote,
 	       address - remote_entry(remote, module->start) < ENTRY_SIZE;
 }
 
+/* Whether the next instruction is a no-op: compilers leave room for calls at entries, and shim
+ * may write a jump over several no-ops, which the thread has begun to execute. */
+static bool is_among_nops(const struct remote *remote)
+{
+	unsigned char code[3];
+
+	if (!remote_read(remote, remote->registers.rip, code, sizeof(code)))
+		return false;
+	return code[0] == 0x90 || (code[0] == 0x66 && code[1] == 0x90) ||
+	       (code[0] == 0x0f && code[1] == 0x1f) ||
+	       (code[0] == 0x66 && code[1] == 0x0f && code[2] == 0x1f);
+}
+
 const char *safe_reason(struct safe *safe, const struct remote *remote)
 {
 	const struct unwind_from from = { .registers = &remote->registers };
@@ -241,5 +256,7 @@ const char *safe_reason(struct safe *safe, const struct remote *remote)
 		return "in a signal handler";
 	if (inner == 0 && safe->has_other_malloc)
 		return "running, and may be in the program's own malloc";
+	if (inner == 0 && is_among_nops(remote))
+		return "among no-ops";
 	return NULL;
 }
