@@ -45,18 +45,26 @@ void state_begin_main(void)
 /* It may run, and wait for a processor, this long. */
 #define FORK_RUN_NS 10000000000u
 #define YIELDS	    32
-#define SLEEP_MS    50
+/* Thousands of threads may wait.  A few of them look more often at a thread that forks. */
+#define SLEEP_MS      250
+#define SLEEP_FORK_MS 50
+#define LOOK_OFTEN    8
 
 /* Yields at first, then sleeps: thousands of threads that yield to each other would make no
  * progress. */
 static void yield_or_sleep(int owner, unsigned yields)
 {
+	bool looks_often;
+
 	if (yields < YIELDS) {
 		sys_yield();
 		return;
 	}
-	__atomic_add_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
-	sys_wait((uint32_t *)&lock_owner, (uint32_t)owner, SLEEP_MS);
+	looks_often = __atomic_add_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST) <=
+			      LOOK_OFTEN &&
+		      owner < 0;
+	sys_wait((uint32_t *)&lock_owner, (uint32_t)owner,
+		 looks_often ? SLEEP_FORK_MS : SLEEP_MS);
 	__atomic_sub_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
 }
 

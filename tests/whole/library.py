@@ -155,7 +155,10 @@ def an_event_without_subscribers_is_a_load_and_a_branch():
         sites.setdefault(function, set()).add(name)
     expect(not wrong, '\n'.join(wrong))
     # One function reads all counters: for `profrun ctl PID status`.
-    raised = set().union(*(s for s in sites.values() if len(s) < len(names)))
+    # The setters look for the sole handle of an event.
+    raised = set().union(*(s for f, s in sites.items() if len(s) < len(names) and
+                           not re.search(r'<(shim_profiler_on_|find_sole_|remove_callbacks)',
+                                         f)))
     expect_equal(sorted(set(names) - raised), RAISED_TO_ONE,
                  'events that are raised without a look')
 
