@@ -721,12 +721,12 @@ int sys_name_thread(const char *name)
 	return (int)sys_call(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0, 0);
 }
 
-void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
+int sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
 {
 	struct timespec time = { time_ms / 1000, time_ms % 1000 * 1000000l };
 
-	sys_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value,
-		 time_ms ? (long)&time : 0, 0, 0);
+	return (int)sys_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value,
+			     time_ms ? (long)&time : 0, 0, 0);
 }
 
 void sys_wake_one(uint32_t *word)

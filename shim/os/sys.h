@@ -167,8 +167,9 @@ int sys_file_owner(const char *path, unsigned *uid, unsigned *mode);
 int sys_user(unsigned *user);
 int sys_name_thread(const char *name);
 /* Sleeps while *@word is @value, until sys_wake or sys_wake_one on @word,
- * for at most @time_ms (0: without limit). */
-void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms);
+ * for at most @time_ms (0: without limit).  Returns -ETIMEDOUT after that time; 0 or
+ * -errno. */
+int sys_wait(uint32_t *word, uint32_t value, unsigned time_ms);
 void sys_wake_one(uint32_t *word);
 void sys_wake(uint32_t *word);
 

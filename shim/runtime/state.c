@@ -51,21 +51,23 @@ void state_begin_main(void)
 #define LOOK_OFTEN    8
 
 /* Yields at first, then sleeps: thousands of threads that yield to each other would make no
- * progress. */
-static void yield_or_sleep(int owner, unsigned yields)
+ * progress.  Returns whether the owner has kept the lock for as long as the thread may sleep. */
+static bool yield_or_sleep(int owner, unsigned yields)
 {
 	bool looks_often;
+	int r;
 
 	if (yields < YIELDS) {
 		sys_yield();
-		return;
+		return false;
 	}
 	looks_often = __atomic_add_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST) <=
 			      LOOK_OFTEN &&
 		      owner < 0;
-	sys_wait((uint32_t *)&lock_owner, (uint32_t)owner,
-		 looks_often ? SLEEP_FORK_MS : SLEEP_MS);
+	r = sys_wait((uint32_t *)&lock_owner, (uint32_t)owner,
+		     looks_often ? SLEEP_FORK_MS : SLEEP_MS);
 	__atomic_sub_fetch(&lock_waiters, 1, __ATOMIC_SEQ_CST);
+	return r == -ETIMEDOUT;
 }
 
 /* What a waiting thread knows about the thread that forks. */
@@ -108,15 +110,17 @@ static __attribute__((noinline)) bool forks_still(struct forker *forker,
 static __attribute__((noinline)) void wait_for_lock(int self, int before)
 {
 	struct forker forker = { .turns = 0 };
+	bool is_long =
+		false; /* a usual fork has ended by then, and is not looked at */
 	unsigned yields = 0;
 	uint64_t now_ns;
 
 	do {
 		sys_time_ns(MONOTONIC, &now_ns);
 		if (before != -self &&
-		    (before >= 0 || yields < YIELDS ||
+		    (before >= 0 || !is_long ||
 		     forks_still(&forker, -before, now_ns))) {
-			yield_or_sleep(before, yields++);
+			is_long = yield_or_sleep(before, yields++);
 			before = 0;
 		}
 	} while (!__atomic_compare_exchange_n(&lock_owner, &before, self, false,

@@ -344,18 +344,17 @@ FAKE(int, unblock_signals, (uint64_t signals, uint64_t *before),
      (signals, before))
 
 /* Without a limit, another thread ends the wait. */
-void sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
+int sys_wait(uint32_t *word, uint32_t value, unsigned time_ms)
 {
 	unsigned n = waited;
 
-	if (!stands_still || time_ms == 0) {
-		real_wait(word, value, time_ms);
-		return;
-	}
+	if (!stands_still || time_ms == 0)
+		return real_wait(word, value, time_ms);
 	if (n < waits_room)
 		waits_ms[n] = time_ms;
 	__atomic_add_fetch(&ahead_ns, time_ms * 1000000ull, __ATOMIC_RELAXED);
 	__atomic_store_n(&waited, n + 1, __ATOMIC_RELEASE);
+	return -ETIMEDOUT;
 }
 
 int sys_open_memory(int flags)

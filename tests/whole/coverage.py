@@ -473,11 +473,11 @@ SLOW_FORK = r"""
 #include <time.h>
 #include <unistd.h>
 
-/* After 100 ms another thread borrows the lock of shim, for as long as it loads a library. */
+/* After 150 ms another thread borrows the lock of shim, for as long as it loads a library. */
 pid_t _Fork(void)
 {
         static unsigned number;
-        struct timespec pause = { 0, 100000000 + number++ % 12 * 500000 };
+        struct timespec pause = { 0, 150000000 + number++ % 12 * 500000 };
         pid_t (*real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "_Fork");
 
         nanosleep(&pause, NULL);
