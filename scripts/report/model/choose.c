@@ -113,7 +113,7 @@ void model_read(struct model *model, struct recording *recording,
 	choose_read(model, NULL, recording, options, path);
 }
 
-/* Dies because the user asked for what is recorded with the profile @profile. */
+/* Ends with an error: what the user has asked for is in recordings of @profile only. */
 static _Noreturn void die_without(const struct model *model, const char *what,
 				  const char *profile)
 {
