@@ -40,7 +40,6 @@ static uint64_t next_burst;
 /* The mean cost of a burst, in ns. */
 static uint64_t mean_cost_ns = 500000;
 static uint64_t switching_ns;
-static struct shim_hook_call calls[CALLS_ROOM];
 static struct shim_counted_call enters[CALLS_ROOM];
 static uint32_t next_counter = BURST_COUNTERS;
 
@@ -164,36 +163,6 @@ static void choose_functions(uint64_t cost)
 
 /* --- switching --- */
 
-/* Switches the sites of all functions of the burst, in as few batches as possible.
- * False if a site could not be switched. */
-static bool switch_sites(bool on)
-{
-	bool all = true;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < burst_size; i++) {
-		uint32_t first = 0, more;
-
-		do {
-			if (count == CALLS_ROOM) {
-				all &= shim_profiler_switch_calls(
-					       tree_handle, on, count, calls) ==
-				       SHIM_OK;
-				count = 0;
-			}
-			more = throttled_list(in_burst[i], first,
-					      CALLS_ROOM - count,
-					      calls + count);
-			first += more;
-			count += more;
-		} while (count == CALLS_ROOM);
-	}
-	if (count > 0)
-		all &= shim_profiler_switch_calls(tree_handle, on, count,
-						  calls) == SHIM_OK;
-	return all;
-}
-
 static bool change_state(struct throttled *throttled, uint32_t from,
 			 uint32_t to)
 {
@@ -219,7 +188,7 @@ static void begin_hooks(const struct moment *moment)
 {
 	for (uint32_t i = 0; i < burst_size; i++)
 		change_state(in_burst[i], THROTTLED_OFF, THROTTLED_ARMING);
-	switch_sites(true);
+	throttled_switch(in_burst, burst_size, true);
 	for (uint32_t i = 0; i < burst_size; i++) {
 		in_burst[i]->begin = calls_in(in_burst[i], moment->tree);
 		if (change_state(in_burst[i], THROTTLED_ARMING,
@@ -444,7 +413,7 @@ static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 
 static void end_counting(void)
 {
-	switch_sites(false);
+	throttled_switch(in_burst, burst_size, false);
 	for (uint32_t i = 0; i < burst_size; i++) {
 		in_burst[i]->strays = 0;
 		__atomic_store_n(&in_burst[i]->is_burst_counted, false,
@@ -462,7 +431,7 @@ static void end_hooks(void)
 				 THROTTLED_ARMING))
 			throttled_mark(in_burst[i], true);
 	}
-	switch_sites(false);
+	throttled_switch(in_burst, burst_size, false);
 	for (uint32_t i = 0; i < burst_size; i++)
 		change_state(in_burst[i], THROTTLED_ARMING, THROTTLED_OFF);
 	throttled_end_epoch();
@@ -570,7 +539,7 @@ void bursts_forked(void)
 		change_state(in_burst[i], THROTTLED_BURST, THROTTLED_OFF);
 		in_burst[i]->epoch = throttled_begin_epoch();
 	}
-	switch_sites(false);
+	throttled_switch(in_burst, burst_size, false);
 	throttled_end_epoch();
 	burst_tree = NULL;
 }

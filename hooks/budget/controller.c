@@ -310,6 +310,29 @@ static void visit_chosen(struct tree *tree, struct shim_node *node)
 	node->time = __atomic_load_n(&node->calls, __ATOMIC_RELAXED);
 }
 
+/* Counted functions that go off together. */
+#define UNCOUNTED_MAX 64
+
+static struct throttled *uncounted[UNCOUNTED_MAX];
+static uint32_t uncounted_size;
+
+static void flush_uncounted(void)
+{
+	throttled_uncount(uncounted, uncounted_size);
+	uncounted_size = 0;
+}
+
+static void uncount(const struct function *function, uint64_t passed_ns)
+{
+	struct throttled *throttled = throttled_of(function);
+
+	throttled->calls = counted_since(function);
+	throttled->ns = passed_ns;
+	if (uncounted_size == UNCOUNTED_MAX)
+		flush_uncounted();
+	uncounted[uncounted_size++] = throttled;
+}
+
 /* Hooks go from bucket @hooks_limit on, and counters from @counted_limit on. */
 static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 			    unsigned counted_limit, uint64_t passed_ns)
@@ -325,14 +348,11 @@ static bool switch_off_from(const struct moment *moment, unsigned hooks_limit,
 				   bucket_of(since(function)) < counted_limit);
 			any |= function->is_chosen;
 		} else if (counted > 0 && bucket_of(counted) >= counted_limit) {
-			struct throttled *throttled = throttled_of(function);
-
-			throttled->calls = counted;
-			throttled->ns = passed_ns;
-			throttled_uncount(throttled);
+			uncount(function, passed_ns);
 			is_off = true;
 		}
 	}
+	flush_uncounted();
 	changes += any || is_off;
 	if (!any)
 		return is_off;

@@ -221,6 +221,37 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 	return count;
 }
 
+#define SWITCHED_MAX 256 /* sites in a batch */
+
+bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
+{
+	static struct shim_hook_call calls[SWITCHED_MAX];
+	uint32_t used = 0;
+	bool all = true;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t first = 0, more;
+
+		do {
+			if (used == SWITCHED_MAX) {
+				all &= shim_profiler_switch_calls(
+					       tree_handle, on, used, calls) ==
+				       SHIM_OK;
+				used = 0;
+			}
+			more = throttled_list(list[i], first,
+					      SWITCHED_MAX - used,
+					      calls + used);
+			first += more;
+			used += more;
+		} while (used == SWITCHED_MAX);
+	}
+	if (used > 0)
+		all &= shim_profiler_switch_calls(tree_handle, on, used,
+						  calls) == SHIM_OK;
+	return all;
+}
+
 /* --- open calls --- */
 
 bool throttled_is_stale(const struct shim_node *node, uint32_t epoch)

@@ -164,15 +164,18 @@ void *throttled_take(size_t size);
 void throttled_settle(void);
 
 /*
- * throttled_uncount - switches the function off that was counted.  If its code cannot be
- *                     changed, it is on permanently
+ * throttled_switch  - switches the sites of @count functions, in as few batches as possible;
+ *                     false if a site could not be switched
+ * throttled_uncount - switches @count functions off that were counted, and reorders their
+ *                     list.  One whose code cannot be changed is on permanently
  * throttled_counted - the calls that were counted
  * throttled_sum     - those of all functions with counters up to @counter
  * throttled_sum_in  - the same in one tree
  * throttled_release - in a fork child: forgets a function that was counted.  Its calls have
  *                     no paths here yet, so they are recorded again
  */
-void throttled_uncount(struct throttled *throttled);
+bool throttled_switch(struct throttled *const *list, uint32_t count, bool on);
+void throttled_uncount(struct throttled **list, uint32_t count);
 uint64_t throttled_counted(const struct throttled *throttled);
 uint64_t throttled_sum(uint32_t counter);
 uint64_t throttled_sum_in(const struct tree *tree, uint32_t counter);

@@ -87,15 +87,13 @@ static void give_up(struct throttled *throttled, bool was_counted)
 		__atomic_fetch_add(&meta->throttle_failed, 1, __ATOMIC_RELAXED);
 }
 
-void throttled_uncount(struct throttled *throttled)
+/* The function's calls are not counted any more, and its sites are off if @is_off. */
+static void end_counting(struct throttled *throttled, bool is_off)
 {
 	struct shim_throttled_node *node = throttled->node;
 
-	if (!__atomic_exchange_n(&throttled->is_counted, false,
-				 __ATOMIC_ACQ_REL))
-		return;
 	/* Sites that still count must not be taken for ones that are off. */
-	if (!switch_all(throttled, false)) {
+	if (!is_off) {
 		give_up(throttled, true);
 		return;
 	}
@@ -105,6 +103,32 @@ void throttled_uncount(struct throttled *throttled)
 	node->weight = shim_record_meta() ? shim_record_meta()->sample_weight :
 					    0;
 	__atomic_store_n(&node->state, SHIM_THROTTLED_OFF, __ATOMIC_RELEASE);
+}
+
+/* False: another thread has ended it. */
+static bool begin_end(struct throttled *throttled)
+{
+	return __atomic_exchange_n(&throttled->is_counted, false,
+				   __ATOMIC_ACQ_REL);
+}
+
+static void uncount(struct throttled *throttled)
+{
+	if (begin_end(throttled))
+		end_counting(throttled, switch_all(throttled, false));
+}
+
+void throttled_uncount(struct throttled **list, uint32_t count)
+{
+	uint32_t kept = 0;
+	bool are_off;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (begin_end(list[i]))
+			list[kept++] = list[i];
+	are_off = throttled_switch(list, kept, false);
+	for (uint32_t i = 0; i < kept; i++)
+		end_counting(list[i], are_off || switch_all(list[i], false));
 }
 
 /* --- sites whose code is changed together --- */
@@ -168,7 +192,7 @@ static void count_pending(void)
 	shim_profiler_count_calls(tree_handle, count, calls);
 	for (uint32_t i = 0; i < count; i++)
 		if (!calls[i].is_counted)
-			throttled_uncount(of[i]->throttled);
+			uncount(of[i]->throttled);
 }
 
 /* Those of functions that are not counted, or not any more. */
@@ -447,7 +471,7 @@ static bool forgo(struct throttled *throttled, uint64_t function,
 	if (!is_leave && throttled_is_counted(throttled)) {
 		if (count_enter(throttled, sp))
 			return true;
-		throttled_uncount(throttled);
+		uncount(throttled);
 		if (throttled_state(throttled) != THROTTLED_OFF)
 			return false;
 	}

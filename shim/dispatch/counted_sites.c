@@ -29,11 +29,12 @@ struct distances {
 	struct patch patch;
 };
 
-/* The processors must be synchronized next. */
+/* The processors are synchronized before the calls may be on. */
 static void finish_distances(struct distances *distances)
 {
-	if (distances->image)
-		patch_close(&distances->patch);
+	if (!distances->image)
+		return;
+	patch_close(&distances->patch);
 	sys_sync_cores();
 }
 
@@ -224,11 +225,23 @@ static int settle_others(struct shim_counted_call *calls, uint32_t count)
 	return result;
 }
 
+static bool is_any_site(const struct shim_counted_call *calls, uint32_t count)
+{
+	struct site_image *image;
+	struct site *site;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (calls[i].address != 0 &&
+		    site_of_return(calls[i].address, &image, &site) == 0)
+			return true;
+	return false;
+}
+
 int call_sites_count(struct shim_counted_call *calls, uint32_t count)
 {
 	int result, r;
 
-	if (!tasks_are_one()) {
+	if (!is_any_site(calls, count) || !tasks_are_one()) {
 		result = change_distances(calls, count, true);
 	} else {
 		switch_countable(calls, count, false);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 
 #include <shim/banned.h>
@@ -26,6 +25,24 @@ void patch_open(struct patch *patch, uintptr_t start, uintptr_t end)
 	ASSERT_LOCKED();
 	*patch = (struct patch){ .start = start, .end = end };
 	patch->fd = sys_open_memory(O_WRONLY | O_CLOEXEC);
+}
+
+int patch_read(uintptr_t address, unsigned char *bytes, size_t size,
+	       bool may_go)
+{
+	const unsigned char *from = (const unsigned char *)address;
+	size_t i = 0;
+
+	if (may_go)
+		return sys_peek(from, bytes, size);
+	for (; i + 8 <= size; i += 8) {
+		__builtin_memcpy(bytes + i, from + i, 8);
+		/* Keeps the compiler from calling memcpy: shim's is slow. */
+		__asm__ volatile("" ::: "memory");
+	}
+	for (; i < size; i++)
+		bytes[i] = from[i];
+	return 0;
 }
 
 static int write_file(struct patch *patch, uintptr_t address,

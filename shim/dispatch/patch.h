@@ -5,6 +5,7 @@
 #ifndef SHIM_PATCH_H
 #define SHIM_PATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,11 @@ struct patch {
 /* From patch_open to patch_close, the caller holds the state lock, and no object is
  * loaded or unloaded in the range. */
 void patch_open(struct patch *patch, uintptr_t start, uintptr_t end);
+
+/* Copies @size bytes of code from @address.  If another thread may unload it (@may_go), a
+ * system call reads it.  Returns 0 or -errno. */
+int patch_read(uintptr_t address, unsigned char *bytes, size_t size,
+	       bool may_go);
 
 /* Copies @size bytes to @address.  Equal bytes stay untouched; each other byte changes
  * with one store.  Returns 0 or -errno. */

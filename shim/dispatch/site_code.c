@@ -38,19 +38,7 @@ static uintptr_t address_of(const struct site_image *image, uint32_t number)
 
 int site_read_code(const struct site_image *image, uintptr_t start, size_t size)
 {
-	const unsigned char *from = (const unsigned char *)start;
-	size_t i = 0;
-
-	if (image->memory.may_go)
-		return sys_peek((const void *)start, site_buffer, size);
-	for (; i + 8 <= size; i += 8) {
-		__builtin_memcpy(site_buffer + i, from + i, 8);
-		/* Keeps the compiler from calling memcpy: shim's is slow. */
-		__asm__ volatile("" ::: "memory");
-	}
-	for (; i < size; i++)
-		site_buffer[i] = from[i];
-	return 0;
+	return patch_read(start, site_buffer, size, image->memory.may_go);
 }
 
 /* Changes the sites of the run in the buffer.  It leaves bytes that are neither on nor

@@ -186,7 +186,7 @@ static void say_not_quiet(struct source_image *image)
 	image->is_told = true;
 }
 
-/* Before the first change of entries, which a thread may be executing.  A thread that is
+/* Before the first change of an entry, which a thread may be executing.  A thread that is
  * inside no-ops is rare; entries that are not marked need the proof that there is no other
  * thread. */
 static void find_quiet(void)
@@ -198,6 +198,10 @@ static void find_quiet(void)
 
 		if (!image->thunks)
 			continue;
+		if (!switch_changes(image, STEP_PREPARE, is_on)) {
+			image->is_new = false;
+			continue;
+		}
 		if (!is_known && (!image->is_new || image->has_unmarked)) {
 			is_alone = tasks_are_one();
 			is_known = true;

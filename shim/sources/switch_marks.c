@@ -126,7 +126,7 @@ static void note_states(struct source_image *image, const struct run *run)
 static int write_run(struct source_image *image, struct patch *patch,
 		     const struct run *run, enum switch_step step, bool is_on)
 {
-	int r = sys_peek((const void *)run->start, buffer, run->size);
+	int r = patch_read(run->start, buffer, run->size, image->may_go);
 	bool any = false;
 
 	if (r < 0)
@@ -170,8 +170,8 @@ static int write_marks(struct source_image *image, struct patch *patch,
 	return r;
 }
 
-static bool is_any(const struct source_image *image, enum switch_step step,
-		   bool is_on)
+bool switch_changes(const struct source_image *image, enum switch_step step,
+		    bool is_on)
 {
 	for (uint32_t i = image->changed; i < image->changed_end; i++)
 		if (differs(&image->marks[i], step, is_on))
@@ -185,7 +185,7 @@ int switch_marks(struct source_image *image, enum switch_step step, bool is_on,
 	struct patch patch;
 	int r;
 
-	if (!is_any(image, step, is_on))
+	if (!switch_changes(image, step, is_on))
 		return 0;
 	if (image->may_go && image_is_closing())
 		return -EBUSY;

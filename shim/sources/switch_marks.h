@@ -18,6 +18,10 @@ bool switch_wants(const struct source_mark *mark, bool is_on);
 int switch_marks(struct source_image *image, enum switch_step step, bool is_on,
 		 bool *changed);
 
+/* Whether the step changes any mark. */
+bool switch_changes(const struct source_image *image, enum switch_step step,
+		    bool is_on);
+
 /* Reads the states of all marks from their code.  Returns 0 or -errno. */
 int switch_read(struct source_image *image);
 

@@ -65,15 +65,6 @@ void throttled_end_epoch(void)
 	epoch++;
 }
 
-uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
-			uint32_t room, struct shim_hook_call *list)
-{
-	if (first > 0 || room == 0)
-		return 0;
-	*list = (struct shim_hook_call){ throttled->function, 1 };
-	return 1;
-}
-
 uint32_t throttled_list_enters(const struct throttled *throttled,
 			       uint32_t first, uint32_t room,
 			       struct shim_counted_call *list)
@@ -86,15 +77,12 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 	return 1;
 }
 
-enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
-					    int on, uint32_t count,
-					    const struct shim_hook_call *list)
+bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
 {
-	(void)handle;
 	thread_ns += SWITCH_NS;
 	for (uint32_t i = 0; i < count; i++)
-		is_switched_on[list[i].function - 1] = on;
-	return SHIM_OK;
+		is_switched_on[list[i]->function - 1] = on;
+	return true;
 }
 
 enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,

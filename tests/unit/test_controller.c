@@ -102,10 +102,12 @@ uint64_t throttled_sum_in(const struct tree *of, uint32_t counter)
 	return throttled_sum(counter);
 }
 
-void throttled_uncount(struct throttled *throttled)
+void throttled_uncount(struct throttled **list, uint32_t count)
 {
-	throttled->is_counted = false;
-	is_uncounted[throttled - switched] = true;
+	for (uint32_t i = 0; i < count; i++) {
+		list[i]->is_counted = false;
+		is_uncounted[list[i] - switched] = true;
+	}
 }
 
 void throttled_release(struct throttled *throttled)

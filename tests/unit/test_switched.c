@@ -1,0 +1,64 @@
+/*
+ * Switching functions together: throttled_switch in hooks/path/throttled.c.
+ */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include "../../hooks/path/throttled.c"
+
+uint32_t tree_starts;
+
+void *shim_memory_map(size_t size)
+{
+	static uint64_t memory[1 << 20];
+	static size_t used;
+	void *taken = &memory[used];
+
+	used += (size + 7) / 8;
+	cr_assert(le(sz, used, sizeof(memory) / sizeof(*memory)));
+	return taken;
+}
+
+#define FUNCTIONS 300
+#define SITES	  7 /* of each */
+
+/* What throttled_switch asks for. */
+static uint32_t batches, switched, refused_batch;
+
+enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
+					    int on, uint32_t count,
+					    const struct shim_hook_call *calls)
+{
+	cr_assert(eq(ptr, handle, tree_handle));
+	cr_assert(eq(int, on, 1));
+	cr_assert(gt(u32, count, 0));
+	for (uint32_t i = 0; i < count; i++, switched++) {
+		cr_assert(eq(u64, calls[i].address, 0x100 + switched % SITES));
+		cr_assert(eq(u64, calls[i].function, 1 + switched / SITES));
+	}
+	return ++batches == refused_batch ? SHIM_E_FAIL : SHIM_OK;
+}
+
+Test(switched, functions_are_switched_in_few_batches)
+{
+	static struct throttled_site sites[SITES * FUNCTIONS];
+	static struct throttled *list[FUNCTIONS];
+
+	cr_assert(throttled_switch(list, 0, true));
+	for (uint32_t i = 0; i < SITES * FUNCTIONS; i++)
+		sites[i] = (struct throttled_site){
+			.next = i % SITES < SITES - 1 ? &sites[i + 1] : NULL,
+			.address = 0x100 + i % SITES,
+		};
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		list[i] = throttled_add(1 + i, 0);
+		list[i]->sites = &sites[SITES * i];
+	}
+	cr_assert(throttled_switch(list, FUNCTIONS, true));
+	cr_assert(eq(u32, switched, SITES * FUNCTIONS));
+	cr_assert(eq(u32, batches, SITES * FUNCTIONS / SWITCHED_MAX + 1));
+	switched = batches = 0;
+	refused_batch = 3;
+	cr_assert(not(throttled_switch(list, FUNCTIONS, true)));
+	cr_assert(eq(u32, switched, SITES * FUNCTIONS), "the others, too");
+}
