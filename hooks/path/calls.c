@@ -493,10 +493,14 @@ void tree_leave_ticked(struct shim_node *node)
 }
 
 static const struct shim_mark_hooks mark_hooks[4] = {
-	[COUNTS] = { tree_counts_sled_enter, tree_counts_sled_leave,
-		     tree_counts_entry, tree_counts_returned },
-	[COARSE] = { tree_coarse_sled_enter, tree_coarse_sled_leave,
-		     tree_coarse_entry, tree_coarse_returned },
+	[COUNTS] = { { tree_counts_sled_entry0, tree_counts_sled_entry4 },
+		     tree_counts_sled_leave,
+		     tree_counts_entry,
+		     tree_counts_returned },
+	[COARSE] = { { tree_coarse_sled_entry0, tree_coarse_sled_entry4 },
+		     tree_coarse_sled_leave,
+		     tree_coarse_entry,
+		     tree_coarse_returned },
 };
 
 const struct shim_mark_hooks *tree_mark_hooks(void)

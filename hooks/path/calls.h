@@ -15,11 +15,13 @@ void tree_exact_leave(shim_function function, const void *site);
 void tree_exact_leave_any(shim_function function, const void *site);
 
 /* Those that marks of functions reach directly (marks_x86_64.S). */
-void tree_counts_sled_enter(void);
+void tree_counts_sled_entry0(void);
+void tree_counts_sled_entry4(void);
 void tree_counts_sled_leave(void);
 void tree_counts_entry(void);
 void tree_counts_returned(void);
-void tree_coarse_sled_enter(void);
+void tree_coarse_sled_entry0(void);
+void tree_coarse_sled_entry4(void);
 void tree_coarse_sled_leave(void);
 void tree_coarse_entry(void);
 void tree_coarse_returned(void);

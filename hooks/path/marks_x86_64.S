@@ -73,18 +73,19 @@
 	.endm
 
 	.macro	HOOKS clock
-	MARK_BEGIN tree_\clock\()_sled_enter, 6, SLED_BEGIN
+	.irp	depth, 0, 4
+	MARK_BEGIN tree_\clock\()_sled_entry\depth, 6, .cfi_startproc
 	MARK_PUSH rax, rcx, rdx
 	mov	tree_hot@gottpoff(%rip), %r11
-	SLED_FUNCTION rdx, 24
-	ENTER	\clock, r11, 24, 40
+	SLED_ENTRY_FUNCTION rdx, 24, \depth
+	ENTER	\clock, r11, 16, 32
 	.cfi_remember_state
 	MARK_POP rdx, rcx, rax
-	ret	$8
+	ret
 	.cfi_restore_state
 8:	.cfi_remember_state
 	MARK_POP rdx, rcx, rax
-	jmp	shim_sled_enter
+	jmp	shim_sled_entry\depth
 	.cfi_restore_state
 	.ifc	\clock, coarse
 7:	MARK_PUSH rsi, rdi, r8, r9, r10
@@ -93,7 +94,8 @@
 	MARK_POP r10, r9, r8, rdi, rsi
 	jmp	6b
 	.endif
-	MARK_END tree_\clock\()_sled_enter
+	MARK_END tree_\clock\()_sled_entry\depth
+	.endr
 
 	MARK_BEGIN tree_\clock\()_sled_leave, 6, SLED_BEGIN
 	MARK_PUSH rax, rcx, rdx

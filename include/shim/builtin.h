@@ -63,8 +63,8 @@ struct shim_counted_call {
  * shim_profiler_count_calls - count single calls of the enter hook instead
  * shim_thread_counters - the counters of the calling thread
  * shim_is_counter - whether code at @address, which has been called, counts calls
- * shim_is_thunk - whether code at @address is that of no-ops which calls hooks or counts, or
- *                 that of another mark which counts
+ * shim_is_thunk - whether code at @address is that of no-ops or sleds which calls hooks, or
+ *                 that of a mark which counts
  *
  * Each of the @count @calls then adds 1 to its counter in the calling thread's array of
  * SHIM_COUNTERS, and the hook is not called: 0.8 to 1.4 ns instead of the 5 to 7 of hooks
@@ -97,8 +97,9 @@ __attribute__((visibility("hidden"))) int shim_is_thunk(uintptr_t address);
  * Hooks that marks of functions (-fxray-instrument, -fpatchable-function-entry and others)
  * reach directly, while the handle is the only one with hooks; otherwise, and after hooks
  * were off, marks reach its frame hooks (shim_profiler_set_chained_hooks).  Assembly, whose
- * conventions are those of <shim/mark_hooks.inc>: at the sleds of an entry and of a return;
- * at a mark that is only at an entry, and when such a function has returned.
+ * conventions are those of <shim/mark_hooks.inc>: at the sled of an entry, at the beginning of
+ * its function or behind endbr64; at that of a return; at a mark that is only at an entry, and
+ * when such a function has returned.
  *
  * shim_profiler_set_mark_hooks - set them; NULL: none
  *
@@ -106,7 +107,7 @@ __attribute__((visibility("hidden"))) int shim_is_thunk(uintptr_t address);
  * wrong @handle.  Contract: init.
  */
 struct shim_mark_hooks {
-	void (*sled_enter)(void);
+	void (*sled_entry[2])(void);
 	void (*sled_leave)(void);
 	void (*entry)(void);
 	void (*returned)(void);

@@ -1,11 +1,12 @@
 /*
- * Replaces an address in a thunk, and the stack pointer there, by those that the thread would
- * have in the function's own code.  A reader takes no lock, because it runs in signal
+ * Replaces an address in a thunk or a veneer, and the stack pointer there, by those that the
+ * thread would have in the function's own code.  A reader takes no lock, because it runs in signal
  * handlers; while the table changes, it finds nothing.
  */
 #include "sources/moved.h"
 
 #include "runtime/state.h"
+#include "sources/route.h"
 #include "sources/thunks.h"
 #include "unwind/unwind.h"
 
@@ -106,6 +107,8 @@ int shim_is_thunk(uintptr_t address)
 	struct range range;
 	size_t offset;
 
+	if (route_part(address))
+		return 1;
 	if (__atomic_load_n(&count, __ATOMIC_RELAXED) == 0 ||
 	    !find(address, &range))
 		return 0;
@@ -114,12 +117,23 @@ int shim_is_thunk(uintptr_t address)
 	       offset % range.size >= PATCHED_COUNTS;
 }
 
+/* The thread goes back to the sled that has called the veneer. */
+static void leave_veneer(uintptr_t *ip, uintptr_t *sp, size_t offset)
+{
+	*ip = *(const uintptr_t *)*sp;
+	*sp += veneers_pushed(offset);
+}
+
 static void translate(uintptr_t *ip, uintptr_t *sp)
 {
+	uintptr_t part = route_part(*ip), thunk;
 	struct range range;
 	size_t number, offset;
-	uintptr_t thunk;
 
+	if (part) {
+		leave_veneer(ip, sp, *ip - part);
+		return;
+	}
 	if (__atomic_load_n(&count, __ATOMIC_RELAXED) == 0 ||
 	    !find(*ip, &range))
 		return;

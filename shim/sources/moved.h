@@ -1,6 +1,6 @@
 /*
- * The addresses in thunks where a thread may be interrupted, for the unwinder: no unwind table
- * describes them, but they stand for an address in the function.
+ * The addresses in thunks and veneers where a thread may be interrupted, for the unwinder: no
+ * unwind table describes them, but they stand for an address in the function.
  */
 #ifndef SHIM_MOVED_H
 #define SHIM_MOVED_H

@@ -1,6 +1,6 @@
 /*
- * The stubs that marks call.  The code near an image is a page that is never written again,
- * with a jump for each event; the words that they jump through are in the page behind it.
+ * The stubs that marks call.  The code near an image is never written again; the words that
+ * it jumps through are in the page behind it.
  */
 #include "sources/route.h"
 
@@ -13,14 +13,16 @@
 #include <shim/banned.h>
 
 #define PAGE	  4096u
-#define SIZE	  ((size_t)2 * PAGE)
+#define SIZE	  ((size_t)VENEERS_SIZE + PAGE)
 #define PARTS_MAX 64
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /* arch/.../sources.S */
 void sources_nothing(void);
-void shim_sled_enter(void);
+void shim_sled_entry0(void);
+void shim_sled_entry4(void);
+void sources_direct_enter(void);
 void shim_sled_leave(void);
 void sources_direct_tailcall(void);
 void sources_plan_enter(void);
@@ -33,17 +35,21 @@ HIDDEN uint32_t sources_vector_size;
 
 typedef void (*stub)(void);
 
+/* For sources.S: current[PLAN_ENTER]. */
+HIDDEN stub sources_enter = sources_nothing;
+
 static const stub nothing[MARK_EVENTS] = { sources_nothing, sources_nothing,
 					   sources_nothing };
-static const stub direct[MARK_EVENTS] = { shim_sled_enter, shim_sled_leave,
+static const stub direct[MARK_EVENTS] = { sources_direct_enter, shim_sled_leave,
 					  sources_direct_tailcall };
 static const stub planned[MARK_EVENTS] = { sources_plan_enter,
 					   sources_plan_leave,
 					   sources_plan_tailcall };
 
-/* What the code near images jumps to for each event. */
-static stub current[MARK_EVENTS] = { sources_nothing, sources_nothing,
-				     sources_nothing };
+/* What the code near images jumps to for each event, and for sleds at entries. */
+static stub current[VENEER_SLOTS] = { sources_nothing, sources_nothing,
+				      sources_nothing, shim_sled_entry0,
+				      shim_sled_entry4 };
 /* What thunks jump to. */
 static stub current_entry;
 static uintptr_t parts[PARTS_MAX];
@@ -51,14 +57,18 @@ static unsigned part_count;
 
 static stub *slots_of(uintptr_t part)
 {
-	return (stub *)(part + PAGE);
+	return (stub *)(part + VENEERS_SIZE);
 }
 
 /* The leave hook comes first, as in hook_table_point. */
 static void fill_slots(uintptr_t part)
 {
-	for (unsigned slot = MARK_EVENTS; slot-- > 0;)
-		__atomic_store_n(&slots_of(part)[slot], current[slot],
+	static const uint8_t order[VENEER_SLOTS] = { PLAN_TAILCALL, PLAN_LEAVE,
+						     PLAN_ENTER, MARK_EVENTS,
+						     MARK_EVENTS + 1 };
+
+	for (unsigned i = 0; i < VENEER_SLOTS; i++)
+		__atomic_store_n(&slots_of(part)[order[i]], current[order[i]],
 				 __ATOMIC_RELEASE);
 }
 
@@ -80,11 +90,14 @@ static void choose_stubs(const struct plan_route *route)
 
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		current[event] = stubs[event];
+	current[MARK_EVENTS] = shim_sled_entry0;
+	current[MARK_EVENTS + 1] = shim_sled_entry4;
 	current_entry = returns_entry(route);
-	if (route->is_on && route->marks) {
-		current[PLAN_ENTER] = route->marks->sled_enter;
-		current[PLAN_LEAVE] = route->marks->sled_leave;
-	}
+	if (!route->is_on || !route->marks)
+		return;
+	current[PLAN_LEAVE] = route->marks->sled_leave;
+	for (unsigned i = 0; i < SLED_DEPTHS; i++)
+		current[MARK_EVENTS + i] = route->marks->sled_entry[i];
 }
 
 void route_set(const struct plan_route *route)
@@ -97,6 +110,7 @@ void route_set(const struct plan_route *route)
 		set_hooks(route);
 	choose_stubs(route);
 	returns_route(route);
+	__atomic_store_n(&sources_enter, current[PLAN_ENTER], __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < part_count; i++)
 		fill_slots(parts[i]);
 }
@@ -114,16 +128,25 @@ static uintptr_t make_part(const struct source_image *image)
 		sys_unmap((void *)at, SIZE);
 		return 0;
 	}
-	for (unsigned event = 0; event < MARK_EVENTS; event++)
-		veneer_put((unsigned char *)at + event * VENEER_SIZE,
-			   &slots_of(at)[event]);
+	veneers_put((unsigned char *)at, slots_of(at));
 	fill_slots(at);
-	if (sys_make_code((void *)at, PAGE) < 0) {
+	if (sys_make_code((void *)at, VENEERS_SIZE) < 0) {
 		sys_unmap((void *)at, SIZE);
 		return 0;
 	}
-	parts[part_count++] = at;
+	parts[part_count] = at;
+	__atomic_store_n(&part_count, part_count + 1, __ATOMIC_RELEASE);
 	return at;
+}
+
+uintptr_t route_part(uintptr_t address)
+{
+	unsigned count = __atomic_load_n(&part_count, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < count; i++)
+		if (address - parts[i] < VENEERS_SIZE)
+			return parts[i];
+	return 0;
 }
 
 uintptr_t route_entry(void)

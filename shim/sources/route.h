@@ -15,6 +15,9 @@ void route_set(const struct plan_route *route);
  * memory executable. */
 uintptr_t route_near(const struct source_image *image);
 
+/* The begin of the code near an image that covers @address, or 0.  Async. */
+uintptr_t route_part(uintptr_t address);
+
 /* What thunks jump to (thunks.h). */
 uintptr_t route_entry(void);
 

@@ -118,8 +118,8 @@ static void search(struct source_image *image)
 			       "its calls are not recorded");
 		return;
 	}
-	image->stubs = route_near(image);
-	if (!image->stubs || (needs_thunks(image) && !thunks_make(image))) {
+	image->veneers = route_near(image);
+	if (!image->veneers || (needs_thunks(image) && !thunks_make(image))) {
 		give_up(image, "no executable memory near it, or the system "
 			       "refuses it: calls of its marked functions are "
 			       "not recorded");

@@ -58,7 +58,7 @@ struct source_image {
 	bool is_quiet;	 /* no other thread runs its code now */
 	bool is_fresh;	 /* and none has run it before */
 	bool has_unmarked; /* its thunks have moved instructions */
-	uintptr_t stubs;   /* code near it that jumps to stubs; 0: none yet */
+	uintptr_t veneers; /* code near it that jumps to stubs; 0: none yet */
 	uintptr_t thunks;  /* thunks.h; 0: none */
 	uint32_t thunk_size;
 	struct thunk_data *thunk_data; /* of each mark */
@@ -127,13 +127,6 @@ static inline uintptr_t mark_function(const struct source_image *image,
 				      const struct source_mark *mark)
 {
 	return mark_address(image, mark) - (uintptr_t)(intptr_t)mark->depth;
-}
-
-/* The stub that a mark of @event in the image calls. */
-static inline uintptr_t source_stub(const struct source_image *image,
-				    unsigned event)
-{
-	return image->stubs + (uintptr_t)event * VENEER_SIZE;
 }
 
 /* Whether marks are to be switched on.  Objects that the program opens are then searched at

@@ -91,16 +91,16 @@ static enum mark_state state(const struct source_image *image,
 
 static uint8_t end(const struct source_mark *mark)
 {
-	(void)mark;
-	return (uint8_t)xray_return(0);
+	/* Only its place in a page matters, where images begin. */
+	return xray_end(mark->event, mark->offset,
+			mark->offset - (uintptr_t)(intptr_t)mark->depth);
 }
 
 static bool prepare(const struct source_image *image,
 		    const struct source_mark *mark, unsigned char *code)
 {
 	return xray_prepare(mark->event, code, mark_address(image, mark),
-			    mark_function(image, mark),
-			    source_stub(image, mark->event));
+			    mark_function(image, mark), image->veneers);
 }
 
 static void change(const struct source_image *image,

@@ -107,7 +107,9 @@ void leaves_sort(void)
 	}
 
 STUB_OF_MARKS(sources_nothing)
-STUB_OF_MARKS(shim_sled_enter)
+STUB_OF_MARKS(shim_sled_entry0)
+STUB_OF_MARKS(shim_sled_entry4)
+STUB_OF_MARKS(sources_direct_enter)
 STUB_OF_MARKS(shim_sled_leave)
 STUB_OF_MARKS(sources_direct_tailcall)
 STUB_OF_MARKS(sources_plan_enter)

@@ -11,7 +11,7 @@
 
 #define PLACES (PARTS_MAX + 2)
 
-static unsigned char memory[PLACES][2 * PAGE] __attribute__((aligned(4096)));
+static unsigned char memory[PLACES][SIZE] __attribute__((aligned(4096)));
 static unsigned mapped, unmapped, made_code;
 static enum { NONE, MAP, FAR, OVER, CODE } failing;
 
@@ -47,7 +47,7 @@ int sys_map_over(void *at, size_t size)
 int sys_make_code(void *at, size_t size)
 {
 	(void)at;
-	cr_assert(eq(sz, size, PAGE));
+	cr_assert(eq(sz, size, VENEERS_SIZE));
 	made_code++;
 	return failing == CODE ? -EACCES : 0;
 }
@@ -60,9 +60,9 @@ int sys_unmap(void *at, size_t size)
 	return 0;
 }
 
-void veneer_put(unsigned char *code, const void *slot)
+void veneers_put(unsigned char *code, const void *slots)
 {
-	*(const void **)(void *)code = slot;
+	*(const void **)(void *)code = slots;
 }
 
 uint32_t mark_vector_size(void)
@@ -91,31 +91,35 @@ void returns_route(const struct plan_route *route)
 	}
 
 STUB(sources_nothing)
-STUB(shim_sled_enter)
+STUB(shim_sled_entry0)
+STUB(shim_sled_entry4)
+STUB(sources_direct_enter)
 STUB(shim_sled_leave)
 STUB(sources_direct_tailcall)
 STUB(sources_plan_enter)
 STUB(sources_plan_leave)
 STUB(sources_plan_tailcall)
 STUB(hook_entered)
+STUB(hook_entered_late)
 STUB(hook_left)
 
 /* --- the tests --- */
 
-static void check_part(const struct source_image *image, uintptr_t part,
+/* The slots of @part, and what sleds at entries reach in two steps, or @marks. */
+static void check_part(uintptr_t part, const struct shim_mark_hooks *marks,
 		       stub enter, stub leave, stub tailcall, stub other)
 {
-	const stub wanted[] = { enter, leave, tailcall };
-	struct source_image with_stubs = *image;
+	const stub wanted[VENEER_SLOTS] = {
+		enter, leave, tailcall,
+		marks ? marks->sled_entry[0] : shim_sled_entry0,
+		marks ? marks->sled_entry[1] : shim_sled_entry4
+	};
+	stub *const *slots = (void *)part;
 
 	cr_assert(ne(u64, part, 0));
-	with_stubs.stubs = part;
-	for (unsigned event = 0; event < MARK_EVENTS; event++) {
-		stub **code = (void *)source_stub(&with_stubs, event);
-
-		cr_expect(eq(int, **code == wanted[event], 1), "event %u",
-			  event);
-	}
+	for (unsigned i = 0; i < VENEER_SLOTS; i++)
+		cr_expect(eq(int, (*slots)[i] == wanted[i], 1), "slot %u", i);
+	cr_expect(eq(int, sources_enter == enter, 1));
 	cr_expect(eq(u64, route_entry(), (uintptr_t)other));
 }
 
@@ -127,7 +131,7 @@ Test(route, images_have_the_page_that_is_near)
 
 	route_set(&off);
 	part = route_near(&one);
-	check_part(&one, part, sources_nothing, sources_nothing,
+	check_part(part, NULL, sources_nothing, sources_nothing,
 		   sources_nothing, sources_nothing);
 	cr_expect(eq(u64, route_near(&one), part));
 	cr_expect(eq(u32, mapped, 1));
@@ -178,30 +182,32 @@ static void hook(shim_function function, const void *site, uintptr_t sp)
 
 Test(route, pages_lead_to_the_stubs_of_the_last_route)
 {
-	const struct shim_mark_hooks marks = { .sled_enter = hook_entered,
-					       .sled_leave = hook_left };
+	const struct shim_mark_hooks marks = {
+		.sled_entry = { hook_entered, hook_entered_late },
+		.sled_leave = hook_left
+	};
 	const struct source_image image = image_at(0);
 	uintptr_t part = route_near(&image);
 	struct plan_route route = { .is_on = true };
 
 	route_set(&route);
-	check_part(&image, part, sources_plan_enter, sources_plan_leave,
+	check_part(part, NULL, sources_plan_enter, sources_plan_leave,
 		   sources_plan_tailcall, entry);
 	cr_expect(eq(u32, sources_vector_size, 64));
 	route.enter = route.leave = hook;
 	route_set(&route);
-	check_part(&image, part, shim_sled_enter, shim_sled_leave,
+	check_part(part, NULL, sources_direct_enter, shim_sled_leave,
 		   sources_direct_tailcall, entry);
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		cr_expect(eq(int, sources_hooks[event] == hook, 1));
 	route.marks = &marks;
 	route_set(&route);
-	check_part(&image, part, hook_entered, hook_left,
+	check_part(part, &marks, sources_direct_enter, hook_left,
 		   sources_direct_tailcall, entry);
 	/* A thread may be in a stub that calls the hooks next. */
 	route = (struct plan_route){ .is_on = false };
 	route_set(&route);
-	check_part(&image, part, sources_nothing, sources_nothing,
+	check_part(part, NULL, sources_nothing, sources_nothing,
 		   sources_nothing, sources_nothing);
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		cr_expect(eq(int, sources_hooks[event] == hook, 1));

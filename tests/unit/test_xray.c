@@ -9,12 +9,13 @@
 
 #ifdef __x86_64__
 
-#define ADDRESS	  0x200000000000
-#define CALL_END  10
-#define SIZE	  11
-#define ENTRY	  0
-#define LEAVE	  1
-#define TAIL_CALL 2
+#define ADDRESS	   0x200000000000
+#define CALL_END   10
+#define ENTRY_CALL 5
+#define SIZE	   11
+#define ENTRY	   0
+#define LEAVE	   1
+#define TAIL_CALL  2
 
 /* As clang has made it. */
 static void make_sled(unsigned event, unsigned char code[SIZE])
@@ -25,6 +26,7 @@ static void make_sled(unsigned event, unsigned char code[SIZE])
 		code[1] = 9;
 }
 
+/* @depth: of the end of the call; @distance: from there to the veneers. */
 static bool prepare(unsigned event, unsigned char code[SIZE], int64_t depth,
 		    int64_t distance)
 {
@@ -34,33 +36,172 @@ static bool prepare(unsigned event, unsigned char code[SIZE], int64_t depth,
 			    (uintptr_t)(ADDRESS + CALL_END + distance));
 }
 
+/* --- veneers --- */
+
+static uintptr_t slots[VENEER_SLOTS];
+static unsigned char veneers[VENEERS_SIZE] __attribute__((aligned(4096)));
+
+/* The number of the slot that the veneer jumps through. */
+static unsigned slot_of(const unsigned char *veneer)
+{
+	int32_t distance;
+
+	cr_assert(ge(ptr, (void *)veneer, (void *)veneers));
+	cr_assert(lt(ptr, (void *)veneer, (void *)(veneers + VENEERS_SIZE)));
+	cr_assert(eq(u8, veneer[0], 0xff));
+	cr_assert(eq(u8, veneer[1], 0x25));
+	memcpy(&distance, veneer + 2, sizeof(distance));
+	return (unsigned)((const uintptr_t *)(veneer + 6 + distance) - slots);
+}
+
+static const unsigned char *target(const unsigned char *call)
+{
+	int32_t distance;
+
+	memcpy(&distance, call + 1, sizeof(distance));
+	return call + 5 + distance;
+}
+
+/* A sled in the memory behind the veneers, at any even address. */
+static unsigned char code_of_entries[1024] __attribute__((aligned(4096)));
+
+Test(xray, a_sled_at_an_entry_calls_a_veneer_of_its_depth)
+{
+	veneers_put(veneers, slots);
+	for (unsigned depth = 0; depth <= 4; depth += 4)
+		for (unsigned at = 0; at < 512; at += 2) {
+			unsigned char *code = &code_of_entries[at];
+			uintptr_t address = (uintptr_t)code;
+			const unsigned char *veneer;
+
+			make_sled(ENTRY, code);
+			cr_assert(xray_prepare(ENTRY, code, address,
+					       address - depth,
+					       (uintptr_t)veneers));
+			cr_assert(eq(u8, code[0], 0xeb));
+			cr_assert(eq(u8, code[1], 9), "depth %u, %u", depth,
+				  at);
+			veneer = target(code);
+			cr_assert(eq(u32, slot_of(veneer),
+				     MARK_EVENTS + depth / 4));
+			cr_assert(eq(sz,
+				     veneers_pushed((size_t)(veneer - veneers)),
+				     8));
+			cr_assert(eq(u8,
+				     xray_end(ENTRY, address, address - depth),
+				     ENTRY_CALL));
+		}
+}
+
+Test(xray, other_sleds_call_the_veneer_of_their_event)
+{
+	unsigned char *code = code_of_entries;
+	uintptr_t address = (uintptr_t)code;
+
+	veneers_put(veneers, slots);
+	for (unsigned event = ENTRY; event <= TAIL_CALL; event++) {
+		const unsigned char *veneer;
+
+		make_sled(event, code);
+		cr_assert(xray_prepare(event, code, address, address - 20,
+				       (uintptr_t)veneers));
+		cr_assert(eq(u8, code[5], 0xe8));
+		veneer = target(code + 5);
+		cr_assert(eq(u32, slot_of(veneer), event));
+		cr_assert(
+			eq(sz, veneers_pushed((size_t)(veneer - veneers)), 16));
+	}
+}
+
+/* No alignment is guaranteed, nor the place of a sled in its function. */
+Test(xray, only_an_even_sled_at_the_beginning_of_its_function_is_one_call)
+{
+	static const struct {
+		unsigned event;
+		uintptr_t address, depth;
+		uint8_t end;
+	} cases[] = {
+		{ ENTRY, ADDRESS, 0, ENTRY_CALL },
+		{ ENTRY, ADDRESS, 4, ENTRY_CALL },
+		{ ENTRY, ADDRESS, 2, CALL_END },
+		{ ENTRY, ADDRESS, 8, CALL_END },
+		{ ENTRY, ADDRESS, -4ul, CALL_END },
+		{ ENTRY, ADDRESS + 1, 0, CALL_END },
+		{ LEAVE, ADDRESS, 0, CALL_END },
+		{ LEAVE, ADDRESS, 4, CALL_END },
+		{ TAIL_CALL, ADDRESS, 0, CALL_END },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uintptr_t address = cases[i].address;
+		unsigned char code[SIZE];
+
+		cr_expect(eq(u8,
+			     xray_end(cases[i].event, address,
+				      address - cases[i].depth),
+			     cases[i].end),
+			  "%zu", i);
+		make_sled(cases[i].event, code);
+		cr_assert(xray_prepare(cases[i].event, code, address,
+				       address - cases[i].depth,
+				       address + 0x10000));
+		cr_expect(eq(int, code[5] == 0xe8, cases[i].end == CALL_END),
+			  "%zu", i);
+	}
+}
+
+Test(xray, an_entry_that_is_too_far_from_the_veneers_is_refused)
+{
+	static const int64_t away[] = { 0x7fff0000, -0x7fff0000l, 0x80000000,
+					-0x80010000l, 1l << 40 };
+
+	for (size_t i = 0; i < sizeof(away) / sizeof(*away); i++) {
+		unsigned char code[SIZE], before[SIZE];
+
+		make_sled(ENTRY, before);
+		make_sled(ENTRY, code);
+		cr_expect(eq(int,
+			     xray_prepare(ENTRY, code, ADDRESS, ADDRESS,
+					  (uintptr_t)(ADDRESS + away[i])),
+			     i < 2),
+			  "%zu", i);
+		if (i >= 2)
+			cr_expect(eq(int, memcmp(code, before, SIZE), 0), "%zu",
+				  i);
+	}
+}
+
+/* The veneer of an event is behind those of entries. */
+#define EVENT_VENEER(event) (2560 + 8 * (int64_t)(event))
+
 Test(xray, distances_that_do_not_fit_are_refused)
 {
 	static const struct {
 		int64_t depth, distance;
 		bool fits;
 	} cases[] = {
-		{ 10, 1000, true },
+		{ 12, 1000, true },
 		{ 1 << 23, 1000, true },
 		{ (1 << 23) + 1, 1000, false },
 		{ 1 - (1 << 23), 1000, true },
 		{ -(1 << 23), 1000, false },
-		{ 10, INT32_MAX, true },
-		{ 10, INT32_MAX + 1l, false },
-		{ 10, INT32_MIN, true },
-		{ 10, INT32_MIN - 1l, false },
+		{ 12, INT32_MAX, true },
+		{ 12, INT32_MAX + 1l, false },
+		{ 12, INT32_MIN, true },
+		{ 12, INT32_MIN - 1l, false },
 		{ -(1 << 23), INT32_MAX + 1l, false },
 		{ 1l << 40, 1000, false },
 		{ -(1l << 40), 1000, false },
-		{ 10, 1l << 40, false },
-		{ 10, -(1l << 40), false },
+		{ 12, 1l << 40, false },
+		{ 12, -(1l << 40), false },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		for (unsigned event = ENTRY; event <= TAIL_CALL; event++) {
 			unsigned char code[SIZE], before[SIZE];
 			bool fits = prepare(event, code, cases[i].depth,
-					    cases[i].distance);
+					    cases[i].distance -
+						    EVENT_VENEER(event));
 			int32_t words[2];
 
 			cr_expect(eq(int, fits, cases[i].fits), "%zu", i);
@@ -97,35 +238,50 @@ Test(xray, the_vector_registers_that_a_hook_keeps_are_the_largest_ones)
 	cr_expect(eq(u32, mark_vector_size(), wanted));
 }
 
+/* The depth of its call's end is 10 for a sled at an entry, and 12 for others. */
+static void check_states(unsigned event, int64_t depth)
+{
+	bool is_entry = event == ENTRY && depth == CALL_END;
+	unsigned char code[SIZE];
+
+	make_sled(event, code);
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
+	cr_assert(prepare(event, code, depth, 0x10000 - CALL_END));
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
+	xray_switch(event, code, true);
+	cr_expect(eq(u8, code[0], is_entry ? 0xe8 : 0x68));
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_ON));
+	code[5] ^= 1;
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
+	code[5] ^= 1;
+	xray_switch(event, code, false);
+	cr_expect(eq(u8, code[0],
+		     is_entry	    ? 0xa9 :
+		     event == LEAVE ? 0xc3 :
+				      0xeb));
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
+	code[0] = 0xcc;
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
+	/* Another tool has switched it off. */
+	code[0] = event == LEAVE ? 0xc3 : 0xeb;
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
+	make_sled(event, code);
+	code[1]++;
+	cr_expect(eq(int, (int)xray_state(event, code),
+		     event == LEAVE ? MARK_OFF : MARK_OTHER));
+	memcpy(code, "\x41\xba\x01\x00\x00\x00\xe8", 7);
+	cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
+	cr_expect(xray_is_llvms(code));
+	code[1] = 0xbb;
+	cr_expect(not(xray_is_llvms(code)));
+}
+
 Test(xray, a_sled_is_on_or_off_or_of_another_tool)
 {
 	for (unsigned event = ENTRY; event <= TAIL_CALL; event++) {
-		unsigned char code[SIZE];
-
-		make_sled(event, code);
-		cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
-		cr_assert(prepare(event, code, 10, 1000));
-		cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
-		xray_switch(event, code, true);
-		cr_expect(eq(int, (int)xray_state(event, code), MARK_ON));
-		code[5] = 0xe9;
-		cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
-		code[5] = 0xe8;
-		xray_switch(event, code, false);
-		cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
-		code[0] = 0xcc;
-		cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
-		make_sled(event, code);
-		code[1]++;
-		cr_expect(eq(int, (int)xray_state(event, code),
-			     event == LEAVE ? MARK_OFF : MARK_OTHER));
-		memcpy(code, "\x41\xba\x01\x00\x00\x00\xe8", 7);
-		cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
-		cr_expect(xray_is_llvms(code));
-		code[1] = 0xbb;
-		cr_expect(not(xray_is_llvms(code)));
+		check_states(event, CALL_END);
+		check_states(event, CALL_END + 2);
 	}
-	cr_expect(eq(u64, xray_return(ADDRESS), ADDRESS + CALL_END));
 }
 
 #endif

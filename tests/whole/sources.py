@@ -271,6 +271,28 @@ def sleds_are_switched_while_threads_run():
 
 
 @test
+def sleds_that_were_on_do_not_jump_while_they_are_off():
+    """A jump that is taken costs more than an instruction without an effect."""
+    program = xray('source_off.c', '-O2', libraries=['-ldl'])
+    expect_equal(run([program]).stdout, 'eb\neb\neb\n', 'as compiled')
+    result = record([program], 'calltree')
+    expect_equal(result.stdout, 'e8\na9\ne8\n', 'the first byte')
+
+
+@test
+def sleds_behind_landing_pads_have_the_same_tree():
+    program = xray('nesting.c', flags=['-fcf-protection=branch'],
+                   name='nesting-branch')
+    hooks = compile('nesting.c', 'clang')
+    for profile in 'calltree:counts', 'calltree', 'calltree:exact', 'trace':
+        expect_equal(tree_of(record([program], profile).output),
+                     tree_of(record([hooks], profile).output), profile)
+    for module in 'elt3_slow', 'elt3_fast':
+        expect_equal(counted_by(module, program), counted_by(module, hooks),
+                     module)
+
+
+@test
 def sleds_that_cannot_be_changed_are_told():
     """A system where memory cannot be made executable."""
     shimtest.need('gcc')

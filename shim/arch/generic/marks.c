@@ -22,15 +22,17 @@ bool xray_is_llvms(const unsigned char *code)
 	return false;
 }
 
-uintptr_t xray_return(uintptr_t address)
+uint8_t xray_end(unsigned event, uintptr_t address, uintptr_t function)
 {
-	return address;
+	(void)event, (void)address, (void)function;
+	return 0;
 }
 
 bool xray_prepare(unsigned event, unsigned char *code, uintptr_t address,
-		  uintptr_t function, uintptr_t stub)
+		  uintptr_t function, uintptr_t veneers)
 {
-	(void)event, (void)code, (void)address, (void)function, (void)stub;
+	(void)event, (void)code, (void)address, (void)function;
+	(void)veneers;
 	return false;
 }
 
@@ -39,9 +41,15 @@ void xray_switch(unsigned event, unsigned char *code, bool on)
 	(void)event, (void)code, (void)on;
 }
 
-void veneer_put(unsigned char *code, const void *slot)
+void veneers_put(unsigned char *code, const void *slots)
 {
-	(void)code, (void)slot;
+	(void)code, (void)slots;
+}
+
+size_t veneers_pushed(size_t offset)
+{
+	(void)offset;
+	return 0;
 }
 
 uint32_t mark_vector_size(void)

@@ -4,7 +4,9 @@
 #include <shim/banned.h>
 
 void sources_nothing(void);
-void shim_sled_enter(void);
+void shim_sled_entry0(void);
+void shim_sled_entry4(void);
+void sources_direct_enter(void);
 void shim_sled_leave(void);
 void sources_direct_tailcall(void);
 void sources_plan_enter(void);
@@ -17,7 +19,9 @@ void sources_plan_tailcall(void);
 	}
 
 NEVER_CALLED(sources_nothing)
-NEVER_CALLED(shim_sled_enter)
+NEVER_CALLED(shim_sled_entry0)
+NEVER_CALLED(shim_sled_entry4)
+NEVER_CALLED(sources_direct_enter)
 NEVER_CALLED(shim_sled_leave)
 NEVER_CALLED(sources_direct_tailcall)
 NEVER_CALLED(sources_plan_enter)

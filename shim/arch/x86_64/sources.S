@@ -54,12 +54,27 @@
 	MARK_END \name
 	.endm
 
-	DIRECT	shim_sled_enter, 0
+	DIRECT	sources_direct_enter, 0
 	/* The arguments of the next function are in registers. */
 	DIRECT	sources_direct_tailcall, 2
 
 	/* Some calling conventions preserve most registers. */
 	DIRECT	shim_sled_leave, 1
+
+/* A sled at an entry only calls: the stack becomes that of other sleds.  The distance begins at
+ * the end of the call, which has 5 bytes. */
+	.macro	ENTRY depth
+	MARK_BEGIN shim_sled_entry\depth, 4, .cfi_startproc
+	push	(%rsp)
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rip, -16
+	movq	$(-(5+\depth)<<8), 8(%rsp)
+	jmp	*sources_enter(%rip)
+	MARK_END shim_sled_entry\depth
+	.endm
+
+	ENTRY	0
+	ENTRY	4
 
 	.macro	VECTORS instruction, register, step, store
 	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
