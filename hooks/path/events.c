@@ -5,6 +5,7 @@
  */
 #include "path/opening.h"
 #include "path/events.h"
+#include "path/made_stacks.h"
 #include "path/older.h"
 #include "path/threads.h"
 #include "path/throttled.h"
@@ -240,20 +241,25 @@ static struct stack *forget_taken(struct place *at, uintptr_t low,
 static void on_stack_created(struct shim_profiler *profiler, uintptr_t low,
 			     uintptr_t high)
 {
+	struct made_stack *made;
 	struct place at;
 	struct stack *stack;
 	uint64_t signals;
 
 	(void)profiler;
 	low &= ~(uintptr_t)FRAME_FLAGS;
+	made = made_stacks_note(low, high);
 	if (!find_or_make_own(&at))
 		return;
 	signals = shim_signals_block();
-	if (!forget_taken(&at, low, high)) {
+	stack = forget_taken(&at, low, high);
+	if (!stack) {
 		stack = tree_add_stack(at.tree, low, high);
 		if (stack)
 			tree_give_root(at.tree, stack);
 	}
+	if (stack && made)
+		tree_take_made(at.tree, stack, made);
 	publish_place(&at);
 	shim_signals_restore(signals);
 }
@@ -268,7 +274,7 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 		return;
 	/* The stack may lie inside the stack in use, for example in an array of a
 	 * function. */
-	to = tree_known_stack(at.tree, sp);
+	to = tree_announced_stack(at.tree, sp);
 	if (to && to != at.stack)
 		switch_stack(&at, sp);
 }

@@ -8,6 +8,7 @@
  *     node_map.c nodes of profilers, apart from those of calls
  *     threads.c       a thread's tree, and the stacks its calls are on
  *     events.c        jumps, exceptions, coroutines, forks, unloading
+ *     made_stacks.c   the stacks of coroutines, for other threads
  *     restart.c       calls that were open while the hooks were off
  *     doubt.c         open calls that may have ended unseen
  *     throttled.c     functions that are off at their call sites
@@ -52,9 +53,13 @@ struct stack {
 	bool is_signal;
 	bool in_doubt; /* no call has begun on it since a restart */
 	bool is_new;   /* it may have calls that are older than an attach */
+	bool is_guess; /* no event announced it */
 	struct stack *interrupted; /* is_signal: the one below it */
 	uint32_t track;		   /* its number in the trace */
 	uint32_t resumes;	   /* the trace's, at its list of open calls */
+	/* makecontext's, or NULL; and its changes when this thread took it */
+	struct made_stack *made;
+	uint32_t changes;
 };
 
 struct table {

@@ -3,6 +3,7 @@
  * event.
  */
 #include "path/cpu_time.h"
+#include "path/made_stacks.h"
 #include "path/older.h"
 #include "path/opening.h"
 #include "path/threads.h"
@@ -140,6 +141,70 @@ static COLD struct shim_node *read_signal_stack(struct tree *tree)
 	return current;
 }
 
+void tree_take_made(const struct tree *tree, struct stack *stack,
+		    struct made_stack *made)
+{
+	stack->made = made;
+	stack->changes = made_stacks_take(made, tree);
+}
+
+static struct stack *add_made(struct tree *tree, struct made_stack *made)
+{
+	struct stack *stack = tree_add_stack(tree, made->low, made->high);
+
+	if (!stack)
+		return NULL;
+	tree_take_made(tree, stack, made);
+	tree_give_root(tree, stack);
+	return stack;
+}
+
+/* Another thread has made a new coroutine there, or has run this one: its calls have ended
+ * there, or will. */
+static bool is_made_again(const struct tree *tree, const struct stack *stack)
+{
+	return stack->made &&
+	       made_stacks_has_changed(stack->made, tree, stack->changes);
+}
+
+static void end_coroutine(struct tree *tree, struct stack *stack)
+{
+	struct stack *used = tree->stack;
+
+	tree_take_made(tree, stack, stack->made);
+	tree->stack = stack;
+	node_unwind(stack->current, stack->base);
+	tree->stack = used;
+	stack->current = stack->base;
+}
+
+static struct stack *find_made(struct tree *tree, struct stack *known,
+			       uintptr_t sp)
+{
+	struct made_stack *made = made_stacks_find(sp);
+
+	if (!made ||
+	    (known && made->high - made->low >= known->high - known->low))
+		return known;
+	return add_made(tree, made);
+}
+
+struct stack *tree_announced_stack(struct tree *tree, uintptr_t sp)
+{
+	struct stack *stack = tree_known_stack(tree, sp);
+	uint64_t signals;
+
+	if (stack && !stack->is_guess && !is_made_again(tree, stack))
+		return stack;
+	signals = shim_signals_block();
+	if (!stack || stack->is_guess)
+		stack = find_made(tree, stack, sp);
+	else if (stack != tree->stack)
+		end_coroutine(tree, stack);
+	shim_signals_restore(signals);
+	return stack;
+}
+
 /* The stack that holds @sp.  Adds it if it is unknown. */
 static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 {
@@ -152,13 +217,14 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 		set_signal_stack(tree, low, high);
 	else if (contains(&tree->signal_stack, sp))
 		set_signal_stack(tree, 0, 0);
-	stack = tree_known_stack(tree, sp);
+	stack = tree_announced_stack(tree, sp);
 	if (stack)
 		return stack;
 	stack = tree_add_stack(tree, low, high);
 	if (!stack)
 		return tree->stack;
 	tree_give_root(tree, stack);
+	stack->is_guess = true;
 	stack->is_new = tree->attach_clock != 0;
 	/* No event announced this stack, so no event will announce that the thread leaves
 	 * it.  From now on every call is checked. */

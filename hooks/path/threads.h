@@ -21,6 +21,14 @@ static inline bool is_on(const struct tree *tree, const struct stack *stack,
 /* Gives @stack, which belongs to a coroutine, a separate root. */
 void tree_give_root(struct tree *tree, struct stack *stack);
 
+/* The tree's thread runs, or has made, the coroutine of @stack. */
+void tree_take_made(const struct tree *tree, struct stack *stack,
+		    struct made_stack *made);
+
+/* The known stack that holds @sp, or one that another thread has made for a coroutine, or
+ * NULL.  Calls of a former coroutine end. */
+struct stack *tree_announced_stack(struct tree *tree, uintptr_t sp);
+
 /* Makes the stack that holds @sp the stack in use.  Signals must be blocked. */
 void tree_switch_stack(struct tree *tree, uintptr_t sp);
 
