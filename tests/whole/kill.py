@@ -14,7 +14,7 @@ import time
 
 import shimtest
 from shimtest import (BUILDS, PROFILES, Failed, add_test, compile, environment,
-                      expect, expect_equal, json_of, new_directory)
+                      expect, expect_equal, json_of, new_directory, test)
 
 ROUNDS = 64 if shimtest.ALL else 8
 
@@ -58,6 +58,25 @@ def check(profile, family, optimize):
         # Early, when all is made, and later.
         kill_once(program, profile,
                   random.uniform(0, 0.004 if i % 2 else 0.05))
+
+
+@test
+def a_killed_program_has_its_time():
+    """None of the calls that are open, main's alone, began late."""
+    program = compile('naps.c', 'gcc', '-O0')
+    output = new_directory('kill')
+    process = subprocess.Popen(shimtest.emulator + [program], stdout=subprocess.PIPE,
+                               env=environment(output, 'calltree'))
+    process.stdout.readline()
+    begin = time.monotonic()
+    time.sleep(0.6)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    ran = (time.monotonic() - begin) * 1e9
+    duration = json_of(output)['duration_ns']
+    # A machine may let the program wait for a while at its end.
+    expect(ran / 3 < duration < ran + 1e9, '%d of %d ns' % (duration, ran))
 
 
 for family, optimize in BUILDS:

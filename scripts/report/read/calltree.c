@@ -389,6 +389,16 @@ static void check_gap(struct scan *scan, uint64_t offset)
 		blame(&scan->gaps, &scan->gaps_offset, scan->end);
 }
 
+/* When the thread is known to have run last. */
+static uint64_t last_clock_of(const struct scan *scan,
+			      const unsigned char *root)
+{
+	return load(root +
+		    (scan->file->is_sampled ?
+			     offsetof(struct shim_sample_root, last_clock) :
+			     offsetof(struct shim_thread_node, last)));
+}
+
 /* Reads the node at @offset, @left bytes before the end of its chunk, and
  * returns its size. */
 static uint64_t scan_node(struct scan *scan, uint64_t function, uint64_t offset,
@@ -456,11 +466,7 @@ static uint64_t scan_node(struct scan *scan, uint64_t function, uint64_t offset,
 		scan->file->points = offset;
 	if (size == sizeof(struct shim_thread_node)) {
 		add_entry(scan, offset, slot, 0, NONE);
-		if (scan->file->is_sampled)
-			process_see_clock(
-				process,
-				load(at + offsetof(struct shim_sample_root,
-						   last_clock)));
+		process_see_clock(process, last_clock_of(scan, at));
 	}
 	if (size == sizeof(struct shim_group_node))
 		add_group(scan, at);
