@@ -6,12 +6,14 @@
 #include "runtime/events.h"
 
 #include "arch.h"
+#include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/contract.h"
 #include "runtime/hook.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
 
+#include <shim/builtin.h>
 #include <shim/record.h>
 
 #include <shim/banned.h>
@@ -617,6 +619,15 @@ bool events_has_room(struct thread *self)
 	return sp - self->callback_room_low < self->callback_room_size;
 }
 
+/* Whether a thread may have an alternate signal stack that the program knows.  (A system call of
+ * the program's own is not seen; each call of a hook would need one to find out.) */
+static bool may_have_signal_stack(void)
+{
+	return __atomic_load_n(&shim_signal_stack_changes, __ATOMIC_RELAXED) >
+		       0 ||
+	       lookup_was_attached();
+}
+
 /*
  * A handler of the program may run on the alternate signal stack.  After a switch to
  * another stack, the kernel regards the alternate stack as unused, and the frame of the
@@ -630,7 +641,8 @@ static int call_on(char *memory, int (*call)(void *), void *argument)
 	uint64_t signals;
 	int result;
 
-	is_blocked = sys_signal_stack(&low, &high, &in_use) == 0 && in_use &&
+	is_blocked = may_have_signal_stack() &&
+		     sys_signal_stack(&low, &high, &in_use) == 0 && in_use &&
 		     sys_block_signals(&signals) == 0;
 	result = arch_call_on_stack(call, argument, memory + CALLBACK_STACK);
 	if (is_blocked)
