@@ -227,7 +227,7 @@ void ctl_status_print(const char *process, const char *report)
 	say_plainly("  %-14s %s", "calls",
 		    known.calls_are_off ?
 			    "not recorded now (`ctl PID start` goes on)" :
-			    "recorded");
+			    "reach the profilers");
 	print_sums(process, report, directory);
 	print_size();
 	say_plainly("  %-14s %lu", "threads", known.threads);

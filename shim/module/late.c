@@ -10,8 +10,10 @@
 #include "module/builtin.h"
 #include "module/module.h"
 #include "module/start.h"
+#include "os/sys.h"
 #include "runtime/events.h"
 #include "runtime/log.h"
+#include "runtime/record.h"
 #include "runtime/state.h"
 #include "sampling/sample.h"
 #include "unwind/second.h"
@@ -62,12 +64,32 @@ static enum shim_result start(const char *description, struct text *text)
 	return r >= 0 ? SHIM_OK : r == -2 ? SHIM_E_INVALIDARG : SHIM_E_FAIL;
 }
 
+#define REAL_TIME 0
+
+/* The recording has a gap, in which calls are not counted, and may not end. */
+static void log_gap(const char *description, bool is_on)
+{
+	const struct shim_meta *meta = record_meta();
+	char line[128];
+	struct text text;
+	uint64_t now_ns;
+
+	if (!meta || sys_time_ns(REAL_TIME, &now_ns) < 0)
+		return;
+	text_init(&text, line, sizeof(line));
+	for (const char *at = description; *at && *at != ':'; at++)
+		text_add_part(&text, at, 1);
+	text_add(&text, is_on ? ": records again, " : ": records nothing, ");
+	text_add_number(&text, (now_ns - meta->start_real_ns) / 1000000);
+	text_add(&text, " ms after the start (profrun ctl)");
+	log_line("%s", line);
+}
+
 static enum shim_result record(const char *description, bool is_on,
 			       struct text *text)
 {
 	uint32_t since = log_end();
 	const char *why;
-
 	bool is_done = builtin_record(description, is_on, &why);
 
 	if (is_done && log_end() == since)
@@ -78,6 +100,8 @@ static enum shim_result record(const char *description, bool is_on,
 		text_add(text, why);
 	else
 		log_copy(since, text);
+	if (is_done)
+		log_gap(description, is_on);
 	return is_done ? SHIM_OK : SHIM_E_INCONSISTENT_WITH_FLAGS;
 }
 

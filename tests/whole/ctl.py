@@ -296,6 +296,10 @@ def a_budget_rests_while_calltree_is_unloaded():
     leaf = next(f for f in about['functions'] if f['name'] == 'leaf')
     expect(0.5 * calls < leaf['calls'] < 0.85 * calls,
            '%d of %d' % (leaf['calls'], calls))
+    log = shimtest.shim_report('info', program.output)
+    for what in 'nothing', 'again':
+        expect(re.search(r'calltree: records %s, \d+ ms after the start \(profrun ctl\)' % what,
+                         log), log)
 
 
 @test
@@ -353,7 +357,7 @@ def status_says_in_words_what_is_recorded_and_how_much():
            fields['recorded'].endswith(' open, lost 0'), (text, calls))
     expect('not timed' in fields['own cost'], text)
     expect(float(fields['on disk'].split()[0]) > 0, text)
-    expect('\n  calls          recorded\n' in again, again)
+    expect('\n  calls          reach the profilers\n' in again, again)
     expect('\ncalls off\n' in raw and '\nevent ' in raw and
            'event' not in text, raw)
 
