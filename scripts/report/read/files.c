@@ -87,7 +87,8 @@ const unsigned char *map_file(int fd, const char *name, uint64_t *size)
 		return NULL;
 	}
 	if (info.st_size == 0) {
-		warn("%s: empty", name);
+		warn("%s: empty: the program ended while it made this file",
+		     name);
 		return NULL;
 	}
 	*size = (uint64_t)info.st_size;
