@@ -111,6 +111,18 @@ COLD struct function *functions_note(struct shim_node *node)
 	return functions_find(node);
 }
 
+/* Other profilers have nodes in the tree, too.  A node that is not finished yet begins with
+ * zeros. */
+static uint64_t size_of(const struct shim_node *node, uint64_t function)
+{
+	uint64_t size = shim_node_size(function);
+
+	if (function >> 48 == SHIM_NODE_TYPE >> 48)
+		return shim_type_node_size(
+			((const struct shim_type_node *)node)->text_size);
+	return size ? size : sizeof(*node);
+}
+
 static void visit_chunk(struct tree *tree, const struct chunk *chunk,
 			uint64_t at, functions_visitor *visit)
 {
@@ -122,15 +134,8 @@ static void visit_chunk(struct tree *tree, const struct chunk *chunk,
 		struct shim_node *node = (struct shim_node *)at;
 		uint64_t function = __atomic_load_n(&node->function,
 						    __ATOMIC_ACQUIRE);
-		uint64_t kind = function >> 48;
 
-		at += kind == SHIM_NODE_THREAD >> 48 ?
-			      sizeof(struct shim_thread_node) :
-		      kind == SHIM_NODE_THROTTLED >> 48 ?
-			      sizeof(struct shim_throttled_node) :
-		      kind == SHIM_NODE_COUNTERS >> 48 ?
-			      sizeof(struct shim_counters_node) :
-			      sizeof(*node);
+		at += size_of(node, function);
 		if (function != 0 &&
 		    (function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
 			visit(tree, node);

@@ -803,6 +803,39 @@ struct shim_type_node {
 SHIM_LAYOUT(struct shim_lock_node, 128);
 SHIM_LAYOUT(struct shim_throw_node, 64);
 
+/* The size of a struct shim_type_node whose text has @text_size bytes. */
+static inline uint64_t shim_type_node_size(uint32_t text_size)
+{
+	return (sizeof(struct shim_type_node) + text_size + 63) & ~63ull;
+}
+
+/* The size of a node whose first word is @function; 0 if no kind of node has that word.
+ * The size of a SHIM_NODE_TYPE is shim_type_node_size() of its text. */
+static inline uint64_t shim_node_size(uint64_t function)
+{
+	if ((function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
+		return sizeof(struct shim_node);
+	switch (function & ~SHIM_NODE_ADDRESS) {
+	case SHIM_NODE_THREAD: return sizeof(struct shim_thread_node);
+	case SHIM_NODE_EXTRA: return sizeof(struct shim_extra_node);
+	case SHIM_NODE_GROUP: return sizeof(struct shim_group_node);
+	case SHIM_NODE_MEMORY: return sizeof(struct shim_memory_node);
+	case SHIM_NODE_HEAP: return sizeof(struct shim_heap_node);
+	case SHIM_NODE_LIVES: return sizeof(struct shim_lives_node);
+	case SHIM_NODE_LOCK: return sizeof(struct shim_lock_node);
+	case SHIM_NODE_TYPE: return sizeof(struct shim_type_node);
+	case SHIM_NODE_THROW: return sizeof(struct shim_throw_node);
+	case SHIM_NODE_POINTS: return sizeof(struct shim_points_node);
+	case SHIM_NODE_SNAPSHOT: return sizeof(struct shim_snapshot_node);
+	case SHIM_NODE_ALIVE: return sizeof(struct shim_alive_node);
+	case SHIM_NODE_SAMPLED: return sizeof(struct shim_sampled_node);
+	case SHIM_NODE_THROTTLED: return sizeof(struct shim_throttled_node);
+	case SHIM_NODE_COUNTERS: return sizeof(struct shim_counters_node);
+	case SHIM_NODE_CODE: return sizeof(struct shim_code_node);
+	}
+	return 0;
+}
+
 /*
  * trace: every enter and leave of a thread, in the order in which they happened.
  *

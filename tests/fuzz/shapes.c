@@ -546,48 +546,34 @@ static void walk_images(struct unwind *walk)
 	}
 }
 
-static const struct shape *shape_of(uint64_t word, bool is_sampled,
-				    uint64_t *size)
+static const struct shape *shape_of(uint64_t word, bool is_sampled)
 {
-	static const struct {
+	const struct {
 		uint64_t word;
 		const struct shape *shape;
-		uint64_t size;
 	} known[] = {
-		{ SHIM_NODE_EXTRA, &extra_shape,
-		  sizeof(struct shim_extra_node) },
-		{ SHIM_NODE_GROUP, &group_shape,
-		  sizeof(struct shim_group_node) },
-		{ SHIM_NODE_MEMORY, &memory_shape,
-		  sizeof(struct shim_memory_node) },
-		{ SHIM_NODE_HEAP, &heap_shape, sizeof(struct shim_heap_node) },
-		{ SHIM_NODE_LIVES, &lives_shape,
-		  sizeof(struct shim_lives_node) },
-		{ SHIM_NODE_LOCK, &lock_shape, sizeof(struct shim_lock_node) },
-		{ SHIM_NODE_THROW, &throw_shape,
-		  sizeof(struct shim_throw_node) },
-		{ SHIM_NODE_POINTS, &points_shape,
-		  sizeof(struct shim_points_node) },
-		{ SHIM_NODE_SNAPSHOT, &snapshot_shape,
-		  sizeof(struct shim_snapshot_node) },
-		{ SHIM_NODE_ALIVE, &alive_shape,
-		  sizeof(struct shim_alive_node) },
-		{ SHIM_NODE_SAMPLED, &sampled_shape,
-		  sizeof(struct shim_sampled_node) },
-		{ SHIM_NODE_THROTTLED, &throttled_shape,
-		  sizeof(struct shim_throttled_node) },
+		{ SHIM_NODE_EXTRA, &extra_shape },
+		{ SHIM_NODE_GROUP, &group_shape },
+		{ SHIM_NODE_MEMORY, &memory_shape },
+		{ SHIM_NODE_HEAP, &heap_shape },
+		{ SHIM_NODE_LIVES, &lives_shape },
+		{ SHIM_NODE_LOCK, &lock_shape },
+		{ SHIM_NODE_THROW, &throw_shape },
+		{ SHIM_NODE_POINTS, &points_shape },
+		{ SHIM_NODE_SNAPSHOT, &snapshot_shape },
+		{ SHIM_NODE_ALIVE, &alive_shape },
+		{ SHIM_NODE_SAMPLED, &sampled_shape },
+		{ SHIM_NODE_THROTTLED, &throttled_shape },
+		{ SHIM_NODE_THREAD,
+		  is_sampled ? &sample_root_shape : &thread_shape },
 	};
 
-	*size = sizeof(struct shim_node);
 	if ((word & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
 		return word ? &node_shape : NULL;
 	for (unsigned i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (word >> 48 == known[i].word >> 48) {
-			*size = known[i].size;
+		if (word >> 48 == known[i].word >> 48)
 			return known[i].shape;
-		}
-	*size = sizeof(struct shim_thread_node);
-	return is_sampled ? &sample_root_shape : &thread_shape;
+	return NULL;
 }
 
 static void walk_nodes(struct unwind *walk, const struct shim_chunk *chunk,
@@ -606,11 +592,14 @@ static void walk_nodes(struct unwind *walk, const struct shim_chunk *chunk,
 			add(walk, &type_shape, at, sizeof(type), address);
 			add(walk, &text_shape, at + sizeof(type),
 			    type.text_size, 0);
-			at += (sizeof(type) + type.text_size + 63) & ~63ull;
+			at += shim_type_node_size(type.text_size);
 			continue;
 		}
-		const struct shape *shape = shape_of(word, is_sampled, &size);
+		const struct shape *shape = shape_of(word, is_sampled);
 
+		size = shim_node_size(word);
+		if (size == 0)
+			size = sizeof(struct shim_node);
 		if (shape)
 			add(walk, shape, at, size, address);
 		at += size;

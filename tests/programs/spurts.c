@@ -1,6 +1,7 @@
 /*
  * Computes for SECONDS of processor time after each byte of the standard input, and answers
- * with a byte.  At the end it prints how often it has called leaf().
+ * with a byte.  At the end it prints how often it has called leaf(), which allocates memory
+ * if there is a second argument.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 static unsigned long calls;
+static int allocates;
 
 __attribute__((no_instrument_function)) static double now(void)
 {
@@ -20,6 +22,8 @@ __attribute__((no_instrument_function)) static double now(void)
 __attribute__((noinline)) static unsigned leaf(unsigned n)
 {
 	calls++;
+	if (allocates)
+		free(__builtin_memset(malloc(300), 0, 1));
 	for (int i = 0; i < 30; i++)
 		n = n * 1664525 + 1013904223;
 	return n;
@@ -42,6 +46,7 @@ int main(int count, char **arguments)
 	unsigned n = 0;
 	char byte;
 
+	allocates = count > 2;
 	do {
 		if (write(1, "x", 1) != 1 || read(0, &byte, 1) != 1)
 			return 1;

@@ -391,6 +391,68 @@ static void run_until_counted(void)
 	cr_assert(eq(u32, throttled_count, FUNCTIONS));
 }
 
+/* --- nodes of all kinds --- */
+
+static uint64_t memory[8192] __attribute__((aligned(64)));
+static uint64_t used; /* words */
+static unsigned visits;
+
+/* A node whose other words look like functions. */
+static void add_node(uint64_t function, uint64_t size)
+{
+	for (uint64_t i = 0; i < size / 8; i++)
+		memory[used + i] = 1;
+	memory[used] = function;
+	used += size / 8;
+}
+
+static void count_visit(struct tree *of, struct shim_node *node)
+{
+	(void)of;
+	cr_expect(eq(u64, node->function, OUTER));
+	visits++;
+}
+
+Test(controller, only_functions_are_visited_among_nodes_of_all_kinds)
+{
+	static const struct {
+		uint64_t function, size;
+	} kinds[] = {
+		{ SHIM_NODE_THREAD | 1, sizeof(struct shim_thread_node) },
+		{ SHIM_NODE_EXTRA, sizeof(struct shim_extra_node) },
+		{ SHIM_NODE_GROUP | 1, sizeof(struct shim_group_node) },
+		{ SHIM_NODE_MEMORY, sizeof(struct shim_memory_node) },
+		{ SHIM_NODE_HEAP, sizeof(struct shim_heap_node) },
+		{ SHIM_NODE_LIVES, sizeof(struct shim_lives_node) },
+		{ SHIM_NODE_LOCK, sizeof(struct shim_lock_node) },
+		{ SHIM_NODE_THROW, sizeof(struct shim_throw_node) },
+		{ SHIM_NODE_POINTS, sizeof(struct shim_points_node) },
+		{ SHIM_NODE_SNAPSHOT | 1, sizeof(struct shim_snapshot_node) },
+		{ SHIM_NODE_ALIVE | 1, sizeof(struct shim_alive_node) },
+		{ SHIM_NODE_SAMPLED, sizeof(struct shim_sampled_node) },
+		{ SHIM_NODE_THROTTLED, sizeof(struct shim_throttled_node) },
+		{ SHIM_NODE_COUNTERS, sizeof(struct shim_counters_node) },
+		{ SHIM_NODE_CODE, sizeof(struct shim_code_node) },
+	};
+	const size_t count = sizeof(kinds) / sizeof(*kinds);
+	struct shim_type_node *type;
+
+	for (size_t i = 0; i < count; i++) {
+		add_node(kinds[i].function, kinds[i].size);
+		add_node(OUTER, sizeof(struct shim_node));
+	}
+	type = (struct shim_type_node *)&memory[used];
+	add_node(SHIM_NODE_TYPE, 192);
+	type->text_size = 192 - sizeof(*type) - 10;
+	add_node(OUTER, sizeof(struct shim_node));
+	cr_assert(le(sz, used, sizeof(memory) / sizeof(*memory)));
+	add_chunk((struct shim_node *)memory,
+		  used * sizeof(*memory) / sizeof(struct shim_node));
+	trees = &tree;
+	functions_each_node(count_visit);
+	cr_expect(eq(uint, visits, count + 1));
+}
+
 Test(controller, functions_stay_on_within_the_budget, .init = begin)
 {
 	run(SAMPLES, HOOKS_CALLS * 9 / 10);

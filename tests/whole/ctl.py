@@ -302,6 +302,28 @@ def a_budget_rests_while_calltree_is_unloaded():
                          log), log)
 
 
+def expect_budget(program):
+    if budget_of(program)['percent'] == 0:
+        raise shimtest.Skipped('no budget here')
+
+
+# Seen to crash the program when the budget did not know the size of memory's nodes.
+@test
+def a_budget_counts_calls_beside_nodes_of_other_profilers():
+    program = Program('memory', '0.4', 'allocates', source='spurts.c')
+    try:
+        program.answer()
+        program.next_phase()
+        program.ctl('unload', 'memory')
+        program.ctl('load', 'calltree:budget=10')
+        expect_budget(program)
+        for _ in range(3):
+            program.next_phase()
+    finally:
+        program.process.communicate(b'\n', timeout=120)
+    expect_equal(program.process.returncode, 0, 'status')
+
+
 @test
 def a_budget_cannot_be_given_to_who_has_none():
     program = Program('calltree')

@@ -232,42 +232,15 @@ static void add_entry(struct scan *scan, uint64_t offset, uint32_t slot,
 	file->slots[slot] = file->entry_count;
 }
 
-/* Returns 0 if there is no node. */
+/* Returns 0 if there is no node.  The words of the last kinds contain no number. */
 static uint64_t node_size(uint64_t function)
 {
-	if ((function & SHIM_NODE_SPECIAL) != SHIM_NODE_SPECIAL)
-		return sizeof(struct shim_node);
-	if (function >> 48 == SHIM_NODE_THREAD >> 48)
-		return sizeof(struct shim_thread_node);
-	if (function >> 48 == SHIM_NODE_EXTRA >> 48)
-		return sizeof(struct shim_extra_node);
-	if (function >> 48 == SHIM_NODE_GROUP >> 48)
-		return sizeof(struct shim_group_node);
-	if (function >> 48 == SHIM_NODE_MEMORY >> 48)
-		return sizeof(struct shim_memory_node);
-	if (function >> 48 == SHIM_NODE_HEAP >> 48)
-		return sizeof(struct shim_heap_node);
-	if (function >> 48 == SHIM_NODE_LIVES >> 48)
-		return sizeof(struct shim_lives_node);
-	if (function >> 48 == SHIM_NODE_LOCK >> 48)
-		return sizeof(struct shim_lock_node);
-	if (function >> 48 == SHIM_NODE_THROW >> 48)
-		return sizeof(struct shim_throw_node);
-	if (function >> 48 == SHIM_NODE_POINTS >> 48)
-		return sizeof(struct shim_points_node);
-	if (function >> 48 == SHIM_NODE_SNAPSHOT >> 48)
-		return sizeof(struct shim_snapshot_node);
-	if (function >> 48 == SHIM_NODE_ALIVE >> 48)
-		return sizeof(struct shim_alive_node);
-	if (function == SHIM_NODE_SAMPLED)
-		return sizeof(struct shim_sampled_node);
-	if (function == SHIM_NODE_THROTTLED)
-		return sizeof(struct shim_throttled_node);
-	if (function == SHIM_NODE_COUNTERS)
-		return sizeof(struct shim_counters_node);
-	if (function == SHIM_NODE_CODE)
-		return sizeof(struct shim_code_node);
-	return 0;
+	bool has_number = function >> 48 > SHIM_NODE_SAMPLED >> 48;
+
+	if ((function & SHIM_NODE_SPECIAL) == SHIM_NODE_SPECIAL &&
+	    !has_number && (function & SHIM_NODE_ADDRESS) != 0)
+		return 0;
+	return shim_node_size(function);
 }
 
 /* A function of an interpreter.  Equal names of files have one address. */
@@ -308,15 +281,14 @@ static void add_memory(struct scan *scan, uint64_t offset)
 static uint64_t type_size(const unsigned char *at, uint64_t left)
 {
 	struct shim_type_node node;
-	uint64_t size;
 
 	if (left < sizeof(node))
 		return 0;
 	memcpy(&node, at, sizeof(node));
-	size = sizeof(node) + node.text_size;
-	return node.text_size > SHIM_TYPE_TEXT || size > left ?
+	return node.text_size > SHIM_TYPE_TEXT ||
+			       sizeof(node) + node.text_size > left ?
 		       0 :
-		       (size + SLOT - 1) / SLOT * SLOT;
+		       shim_type_node_size(node.text_size);
 }
 
 static void add_throw(struct scan *scan, uint64_t offset)
