@@ -172,19 +172,21 @@ static void change(uint32_t percent)
 
 void budget_begin(void)
 {
+	const char *why = tree_refuses_budget();
+
 	if (controller_percent == 0)
 		return;
-	if (tree_mode != COUNTS || tree_is_traced) {
-		shim_record_log(
-			"calltree: no budget together with profilers that "
-			"need the time of each call");
+	if (why) {
+		shim_record_log(why);
 		return;
 	}
 	is_on = take_samples(true);
-	if (is_on)
+	if (is_on) {
+		tree_begin_budget();
 		shim_budget_on_change(change);
-	else
+	} else {
 		shim_record_log("calltree: no budget: the main thread gets no "
 				"timer; all calls are recorded");
+	}
 	describe();
 }

@@ -65,7 +65,6 @@ static bool start_calltree(void)
 {
 	const char *why = NULL;
 
-	tree_is_asked = true;
 	read_setting();
 	if (percent != 0 && is_clock_given && chosen_clock == EXACT)
 		why = "calltree: no budget with exact: each call is timed";
@@ -76,6 +75,12 @@ static bool start_calltree(void)
 		percent = 0;
 		why = NULL;
 	}
+	if (percent != 0 && tree_refuses_budget()) {
+		shim_record_log(tree_refuses_budget());
+		percent = 0;
+		return false;
+	}
+	tree_is_asked = true;
 	if (is_cpu && is_clock_given)
 		why = chosen_clock == EXACT ?
 			      "calltree: no clock=cpu with exact: the processor "

@@ -256,20 +256,20 @@ static struct shim_profiler_handle *handle;
 
 static bool record_exceptions(bool is_on)
 {
-	if (is_on)
-		tree_return();
+	if (is_on && !tree_return_paths("exceptions"))
+		return false;
 	shim_profiler_on_exception_throw(handle, is_on ? on_throw : NULL);
 	shim_profiler_on_exception_catcher_enter(handle,
 						 is_on ? on_caught : NULL);
 	if (!is_on)
-		tree_leave();
+		tree_leave_paths();
 	return true;
 }
 
 static bool start_exceptions(void)
 {
 	slot = path_add_slot();
-	if (!tree_need_calls(COUNTS, "exceptions"))
+	if (!tree_need_paths("exceptions"))
 		return false;
 	handle = shim_profiler_create(NULL);
 	if (!handle)
@@ -282,4 +282,4 @@ static bool start_exceptions(void)
 }
 
 BUILTIN(exceptions, take_option, start_exceptions, .begin = tree_begin,
-	.record = record_exceptions);
+	.record = record_exceptions, .is_too_late = tree_paths_are_too_late);

@@ -329,19 +329,19 @@ static void ignore_contention(struct shim_profiler *profiler,
 /* Waits that have begun end as usual. */
 static bool record_locks(bool is_on)
 {
-	if (is_on)
-		tree_return();
+	if (is_on && !tree_return_paths("locks"))
+		return false;
 	shim_profiler_on_lock_contention(handle, is_on ? on_contention :
 							 ignore_contention);
 	if (!is_on)
-		tree_leave();
+		tree_leave_paths();
 	return true;
 }
 
 static bool start_locks(void)
 {
 	slot = path_add_slot();
-	if (!tree_need_calls(COUNTS, "locks"))
+	if (!tree_need_paths("locks"))
 		return false;
 	handle = shim_profiler_create(NULL);
 	if (!handle || shim_profiler_enable_locks(handle) != SHIM_OK) {
@@ -362,4 +362,4 @@ static bool start_locks(void)
 }
 
 BUILTIN(locks, take_option, start_locks, .begin = tree_begin,
-	.record = record_locks);
+	.record = record_locks, .is_too_late = tree_paths_are_too_late);

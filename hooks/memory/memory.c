@@ -651,8 +651,8 @@ static void on_last_remapping(struct shim_profiler *profiler,
 /* The releases of recorded blocks are recorded in any case. */
 static bool record_memory(bool is_on)
 {
-	if (is_on)
-		tree_return();
+	if (is_on && !tree_return_paths("memory"))
+		return false;
 	shim_profiler_on_allocation(handle,
 				    is_on ? on_allocation : ignore_allocation);
 	shim_profiler_on_mapping(handle, is_on ? on_mapping : ignore_mapping);
@@ -661,14 +661,14 @@ static bool record_memory(bool is_on)
 	shim_profiler_on_remapping(handle,
 				   is_on ? on_remapping : on_last_remapping);
 	if (!is_on)
-		tree_leave();
+		tree_leave_paths();
 	return true;
 }
 
 static bool start_memory(void)
 {
 	node_slot = path_add_slot();
-	if (!tree_need_calls(COUNTS, "memory"))
+	if (!tree_need_paths("memory"))
 		return false;
 	memory_tick = shim_clock_coarse(&tick_length);
 	if (shim_record_meta())
@@ -695,4 +695,4 @@ static bool start_memory(void)
 }
 
 BUILTIN(memory, take_option, start_memory, .begin = tree_begin,
-	.record = record_memory);
+	.record = record_memory, .is_too_late = tree_paths_are_too_late);

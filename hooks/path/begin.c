@@ -59,6 +59,8 @@ void tree_need_look_back(void)
 }
 
 static unsigned users;
+static unsigned path_users; /* those of them that need every path */
+static bool has_budget;
 
 unsigned tree_users(void)
 {
@@ -105,19 +107,16 @@ static bool has_handle(void)
 	return handle != NULL;
 }
 
-static void log_late(const char *profiler)
+/* Logs "PROFILER: WHY". */
+static void log_about(const char *profiler, const char *why)
 {
-	const char *why =
-		tree_has_file ?
-			": calls are counted and not timed, as a profiler that was started "
-			"before needs them" :
-			" cannot be started after trace: name both when the program is "
-			"started";
 	char text[160];
 	size_t n = 0;
 
 	while (*profiler && n < 40)
 		text[n++] = *profiler++;
+	text[n++] = ':';
+	text[n++] = ' ';
 	while (*why && n < sizeof(text) - 1)
 		text[n++] = *why++;
 	text[n] = '\0';
@@ -127,7 +126,13 @@ static void log_late(const char *profiler)
 bool tree_need_calls(enum clock clock, const char *profiler)
 {
 	if (has_begun && (!tree_has_file || clock > needed_clock)) {
-		log_late(profiler);
+		log_about(
+			profiler,
+			tree_has_file ?
+				"calls are counted and not timed, as a profiler that was "
+				"started before needs them" :
+				"it cannot be started after trace: name both when the "
+				"program is started");
 		if (tree_has_file)
 			add_user();
 		return tree_has_file;
@@ -139,6 +144,64 @@ bool tree_need_calls(enum clock clock, const char *profiler)
 	if (clock > needed_clock)
 		needed_clock = clock;
 	return true;
+}
+
+/* --- every path, or a budget --- */
+
+const char *tree_paths_are_too_late(void)
+{
+	return has_budget ?
+		       "it needs every call path, and a budget leaves calls "
+		       "out: record it in a run of its own" :
+		       NULL;
+}
+
+static bool has_paths(const char *profiler)
+{
+	if (has_budget)
+		log_about(profiler, tree_paths_are_too_late());
+	return !has_budget;
+}
+
+bool tree_need_paths(const char *profiler)
+{
+	if (!has_paths(profiler) || !tree_need_calls(COUNTS, profiler))
+		return false;
+	path_users++;
+	return true;
+}
+
+void tree_leave_paths(void)
+{
+	path_users--;
+	tree_leave();
+}
+
+bool tree_return_paths(const char *profiler)
+{
+	if (!has_paths(profiler))
+		return false;
+	path_users++;
+	tree_return();
+	return true;
+}
+
+const char *tree_refuses_budget(void)
+{
+	if (!has_begun)
+		return NULL;
+	if (tree_mode != COUNTS || tree_is_traced)
+		return "calltree: no budget together with profilers that need "
+		       "the time of each call";
+	return path_users > 0 ?
+		       "calltree: no budget together with profilers that need "
+		       "every call path" :
+		       NULL;
+}
+
+void tree_begin_budget(void)
+{
+	has_budget = true;
 }
 
 const char *tree_writer_is_too_late(void)

@@ -21,6 +21,17 @@ enum clock { COUNTS, COARSE, EXACT, TRACED };
  * clock. */
 bool tree_need_calls(enum clock clock, const char *profiler);
 
+/* Needs the calls, and the path of each of them, which a budget does not leave. */
+bool tree_need_paths(const char *profiler);
+/* The reason why it is too late for that, or NULL. */
+const char *tree_paths_are_too_late(void);
+
+/* The reason why calls cannot be left out for a budget, or NULL; NULL before the tree
+ * begins. */
+const char *tree_refuses_budget(void);
+/* Calls are left out from now on, for good. */
+void tree_begin_budget(void);
+
 /* Needs the processor time of the threads for calls that COARSE times. */
 void tree_need_cpu(void);
 
@@ -32,6 +43,9 @@ const char *tree_writer_is_too_late(void);
  * the calls stop. */
 void tree_leave(void);
 void tree_return(void);
+/* The same for a profiler that needs paths.  It cannot return if there is a budget now. */
+void tree_leave_paths(void);
+bool tree_return_paths(const char *profiler);
 /* The number of profilers that use the tree now. */
 unsigned tree_users(void);
 

@@ -307,6 +307,46 @@ def expect_budget(program):
         raise shimtest.Skipped('no budget here')
 
 
+def load(program, profile):
+    done = subprocess.run([PROFRUN, 'ctl', str(program.process.pid), 'load', profile],
+                          capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+# Seen to crash the program when memory was loaded.
+@test
+def profilers_that_need_every_call_path_are_refused_beside_a_budget():
+    program = Program('calltree:budget=10', '0.2', 'allocates', source='spurts.c')
+    try:
+        program.answer()
+        expect_budget(program)
+        for name in 'memory', 'locks', 'exceptions':
+            status, text = load(program, name)
+            expect(status == 1 and 'in a run of its own' in text, (name, status, text))
+            program.next_phase()
+        program.ctl('unload', 'calltree')
+        status, text = load(program, 'locks')
+        expect(status == 1 and 'in a run of its own' in text, (status, text))
+    finally:
+        program.process.communicate(b'\n', timeout=120)
+    expect_equal(program.process.returncode, 0, 'status')
+
+
+@test
+def a_budget_is_refused_beside_profilers_that_need_every_call_path():
+    for profile in 'memory', 'locks', 'exceptions':
+        program = Program(profile, '0.2', 'allocates', source='spurts.c')
+        try:
+            program.answer()
+            status, text = load(program, 'calltree:budget=10')
+            expect(status == 1 and 'no budget together with' in text,
+                   (profile, status, text))
+            program.next_phase()
+        finally:
+            program.process.communicate(b'\n', timeout=120)
+        expect_equal(program.process.returncode, 0, profile)
+
+
 # Seen to crash the program when the budget did not know the size of memory's nodes.
 @test
 def a_budget_counts_calls_beside_nodes_of_other_profilers():
@@ -319,9 +359,25 @@ def a_budget_counts_calls_beside_nodes_of_other_profilers():
         expect_budget(program)
         for _ in range(3):
             program.next_phase()
+        status, text = load(program, 'memory')
+        expect(status == 1 and 'in a run of its own' in text, (status, text))
     finally:
         program.process.communicate(b'\n', timeout=120)
     expect_equal(program.process.returncode, 0, 'status')
+
+
+# profrun refuses such profilers; the program has them by SHIM_PROFILE alone.
+@test
+def without_profrun_profilers_that_need_every_call_path_win_over_a_budget():
+    for profile in 'calltree:budget=10;memory', 'locks;calltree:budget=10':
+        program = Program(profile, '0.4', 'allocates', source='spurts.c')
+        program.answer()
+        program.next_phase()
+        program.process.communicate(b'\n', timeout=120)
+        expect_equal(program.process.returncode, 0, profile)
+        info = shimtest.run([shimtest.report, 'info', program.output]).stdout
+        expect('no budget together with profilers that need every call path' in info or
+               'no budget: ' in info, info)
 
 
 @test
