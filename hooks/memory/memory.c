@@ -694,5 +694,15 @@ static bool start_memory(void)
 	return true;
 }
 
-BUILTIN(memory, take_option, start_memory, .begin = tree_begin,
+/* Called again when another profiler was started later. */
+static void begin_memory(void)
+{
+	struct shim_heap_node *made = __atomic_load_n(&heap, __ATOMIC_ACQUIRE);
+
+	tree_begin();
+	if (made)
+		made->calls = tree_is_asked;
+}
+
+BUILTIN(memory, take_option, start_memory, .begin = begin_memory,
 	.record = record_memory, .is_too_late = tree_paths_are_too_late);

@@ -20,6 +20,7 @@
 #include "runtime/contract.h"
 #include "runtime/events.h"
 #include "runtime/log.h"
+#include "runtime/record.h"
 #include "runtime/runtime_threads.h"
 #include "runtime/state.h"
 #include "unwind/second.h"
@@ -456,6 +457,12 @@ static enum shim_result load_module(struct request *request, bool is_lasting,
 	return r;
 }
 
+static int note_module(void *description)
+{
+	record_note_profiler(description);
+	return 0;
+}
+
 enum shim_result module_load(const char *description, const void *data,
 			     uint32_t size, struct text *text)
 {
@@ -473,7 +480,10 @@ enum shim_result module_load(const char *description, const void *data,
 	}
 	if (late_load(description, text, &result))
 		return result;
-	return load_module(&request, false, text);
+	result = load_module(&request, false, text);
+	if (result == SHIM_OK)
+		state_call_locked(note_module, (void *)description);
+	return result;
 }
 
 enum shim_result shim_profiler_load(const char *description, const void *data,

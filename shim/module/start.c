@@ -82,6 +82,7 @@ static int start_late(void *argument)
 	builtin_begin();
 	events_start_builtins(false);
 	if (late->result == 0) {
+		record_note_profiler(late->profile);
 		callspec_start();
 		plan_update();
 	}

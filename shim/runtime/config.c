@@ -202,3 +202,56 @@ void config_read(void)
 		log_setting("SHIM_DIR is no absolute path: it is ignored");
 	report_unknown();
 }
+
+/* The length of the profiler's name in "NAME[:ARGUMENTS]". */
+static size_t name_length(const char *item)
+{
+	size_t length = 0;
+
+	while (item[length] && item[length] != ':' && item[length] != ';')
+		length++;
+	return length;
+}
+
+static bool has_profiler(const char *item)
+{
+	size_t length = name_length(item);
+	const char *at = config.profile;
+
+	while (*at) {
+		size_t i = 0;
+
+		while (i < length && at[i] == item[i])
+			i++;
+		if (i == length && name_length(at) == length)
+			return true;
+		while (*at && *at != ';')
+			at += at[0] == '\\' && at[1] ? 2 : 1;
+		at += *at == ';';
+	}
+	return false;
+}
+
+/* Another thread may be reading the list, so its end moves last. */
+bool config_add_profiler(const char *item)
+{
+	size_t used = text_length(config.profile), begin = used + (used > 0);
+	struct text text;
+
+	if (has_profiler(item) || begin + 1 >= sizeof(config.profile))
+		return false;
+	text_init(&text, config.profile + begin,
+		  sizeof(config.profile) - begin);
+	for (; *item; item++) {
+		if (*item == ';' || *item == '\\')
+			text_add(&text, "\\");
+		text_add_part(&text, item, 1);
+	}
+	if (text.cut) {
+		config.profile[begin] = '\0';
+		return false;
+	}
+	if (used > 0)
+		__atomic_store_n(&config.profile[used], ';', __ATOMIC_RELEASE);
+	return true;
+}

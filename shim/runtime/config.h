@@ -27,6 +27,9 @@ int config_take(const char *settings);
 /* The same for another recording: only its directory, and `control` if it is 1; the other
  * settings stay. */
 int config_renew(const char *settings);
+/* Adds a profiler that was started later, NAME[:ARGUMENTS], to `profile`.  False if the list
+ * has its name, or has no room.  State lock held. */
+bool config_add_profiler(const char *item);
 /* Whether libc has the environment.  Before libc's constructor has run, shim reads the
  * environment from the stack, where the kernel has stored it. */
 bool config_is_complete(void);

@@ -265,7 +265,9 @@ static void add_string(const char *key, const char *value)
 	text_add(&text, key);
 	text_add(&text, "=");
 	text_add(&text, value);
-	meta->strings_size = at + (uint32_t)text.length + 1;
+	/* A reader may come at any time. */
+	__atomic_store_n(&meta->strings_size, at + (uint32_t)text.length + 1,
+			 __ATOMIC_RELEASE);
 }
 
 static void add_command(void)
@@ -316,6 +318,21 @@ static void fill_meta(bool forked)
 		add_string("patch", config.patch);
 	/* The version comes last: from now on a reader accepts the file. */
 	__atomic_store_n(&meta->version, SHIM_FORMAT_VERSION, __ATOMIC_RELEASE);
+}
+
+/* The list is written again, as a whole.  Readers use the last string with its key. */
+void record_note_profiler(const char *description)
+{
+	static const char key[] = "profile=";
+
+	if (!config_add_profiler(description) || !meta)
+		return;
+	if (text_length(config.profile) + sizeof(key) <=
+	    sizeof(meta->strings) - meta->strings_size)
+		add_string("profile", config.profile);
+	else
+		log_line("no room in the recording to name the profiler '%s'",
+			 description);
 }
 
 static int open_process(bool forked)

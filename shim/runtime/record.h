@@ -24,6 +24,10 @@ int record_renew(void);
  * parent's recording. */
 void record_give_up(void);
 
+/* Adds a profiler, NAME[:ARGUMENTS], to those that the recording names, also those of forked
+ * children.  State lock held. */
+void record_note_profiler(const char *description);
+
 /* Counts @calls of a thread that has no file. */
 void record_lose(enum shim_lost cause, uint64_t calls);
 /* Logs the cause of @error (-errno or a reason of trust.h) once, and returns it. */

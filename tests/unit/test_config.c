@@ -63,6 +63,26 @@ Test(config, comes_from_the_environment, .init = clear)
 	cr_assert(eq(str, config.dir, "/x/y"));
 }
 
+Test(config, profilers_are_added_by_name, .init = clear)
+{
+	static char long_item[sizeof(config.profile) + 1];
+
+	setenv("SHIM_PROFILE", "lock;a\\;locks:x", 1);
+	config_read();
+	cr_expect(config_add_profiler("locks"));
+	cr_expect(not(config_add_profiler("locks:unwind")));
+	cr_expect(not(config_add_profiler("lock")));
+	cr_expect(config_add_profiler("module:a;b\\c"));
+	cr_expect(not(config_add_profiler("module")));
+	memset(long_item, 'x', sizeof(long_item) - 1);
+	cr_expect(not(config_add_profiler(long_item)));
+	cr_expect(eq(str, config.profile,
+		     "lock;a\\;locks:x;locks;module:a\\;b\\\\c"));
+	config.profile[0] = '\0';
+	cr_expect(config_add_profiler("memory"));
+	cr_expect(eq(str, config.profile, "memory"));
+}
+
 Test(config, an_empty_value_is_none, .init = clear)
 {
 	setenv("SHIM_PROFILE", "", 1);

@@ -9,6 +9,7 @@ import concurrent.futures
 import csv
 import glob
 import io
+import json
 import os
 import re
 import subprocess
@@ -411,6 +412,48 @@ def status_of_every_profiler_has_what_it_recorded():
 
 
 # Seen to fail when the line about calls is not kept.
+def do_everything(profile, how, *loaded):
+    """The recording of a program in which profilers were loaded."""
+    program = Program(profile, how, source='everything_later.cc')
+    try:
+        program.answer()
+        for name in loaded:
+            program.ctl('load', name)
+    finally:
+        program.process.communicate(b'x', timeout=120)
+    expect_equal(program.process.returncode, 0, 'status')
+    return program.output
+
+
+# Seen to fail when only the profilers of the start are in the recording's list.
+@test
+def reports_know_the_profilers_that_were_loaded():
+    output = do_everything('calltree', 'fork', 'locks', 'exceptions', 'memory')
+    for option, wanted in (('--locks', 'contend'), ('--exceptions', 'fail'),
+                           ('--memory', 'allocate')):
+        done = shimtest.run([shimtest.report, 'report', option, output])
+        expect_equal((done.status, done.stderr), (0, ''), option)
+        expect(wanted in done.stdout, (option, done.stdout))
+    about = shimtest.json_of(output)
+    expect(len(about['locks']) > 0 and len(about['exceptions']) > 0, about)
+    info = shimtest.run([shimtest.report, 'info', output]).stdout
+    expect_equal(re.findall('^ *profile +(.*)$', info, re.M),
+                 ['calltree;locks;exceptions;memory'] * 2, info)
+    about = json.loads(shimtest.run([shimtest.report, 'info', '--json', output]).stdout)
+    expect_equal({process['profile'] for process in about['processes']},
+                 {'calltree;locks;exceptions;memory'}, about)
+
+
+# Seen to fail when the report chose its table by the profilers of the start.
+@test
+def calls_are_shown_if_calltree_was_loaded():
+    for profile in 'locks', 'exceptions', 'memory':
+        for loaded, wanted in ((), False), (('calltree:counts',), True):
+            output = do_everything(profile, 'alone', *loaded)
+            text = shimtest.run([shimtest.report, 'report', output]).stdout
+            expect_equal('see profrun report --' + profile in text, wanted, text)
+
+
 @test
 def status_says_in_words_what_is_recorded_and_how_much():
     program = Program('calltree:counts')

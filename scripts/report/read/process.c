@@ -31,14 +31,15 @@ const char *process_string(const struct process *process, const char *key)
 	const char *at = process->meta.strings;
 	const char *end = at + sizeof(process->meta.strings) - 1;
 	size_t length = strlen(key);
+	const char *value = NULL;
 
 	if (process->meta.strings_size < sizeof(process->meta.strings))
 		end = at + process->meta.strings_size;
 	/* read_meta() has made sure that the last byte is NUL. */
 	for (; at < end; at += strlen(at) + 1)
 		if (!strncmp(at, key, length) && at[length] == '=')
-			return at + length + 1;
-	return NULL;
+			value = at + length + 1;
+	return value;
 }
 
 bool process_string_is_cut(const struct process *process, const char *value)

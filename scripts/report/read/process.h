@@ -57,7 +57,7 @@ struct process {
 	struct jit_map jit_map;
 };
 
-/* The value of @key in meta's strings, or NULL. */
+/* The last value of @key in meta's strings, or NULL. */
 const char *process_string(const struct process *process, const char *key);
 /* Whether the end of @value, a result of process_string(), may be missing
  * because meta was full. */
@@ -76,7 +76,8 @@ uint64_t process_count_limit(const struct process *process);
 /* Stores @clock if it is the latest clock value so far and possible. */
 void process_see_clock(struct process *process, uint64_t clock);
 
-/* Whether NAME[:ARGUMENTS] is in the list of the process's profilers. */
+/* Whether NAME[:ARGUMENTS] is in the list of the process's profilers, to which those that
+ * were loaded belong. */
 bool process_has_profile(const struct process *process, const char *name);
 
 /* @directory is that of the process, @path that of the recording. */

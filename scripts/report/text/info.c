@@ -71,6 +71,16 @@ static const char *date_text(uint64_t real_ns)
 			   zone);
 }
 
+/* Whether a later string has the key of @string. */
+static bool is_replaced(const struct process *process, const char *string,
+			const char *equals)
+{
+	const char *key = keep_text(string, (size_t)(equals - string));
+	const char *last = process_string(process, key);
+
+	return last && last != equals + 1;
+}
+
 /* Prints program=..., command=..., profile=..., SHIM_*=... as they were
  * written. */
 static void put_strings(FILE *out, const struct process *process)
@@ -84,6 +94,8 @@ static void put_strings(FILE *out, const struct process *process)
 	end = at + size;
 	for (; at < end; at += strlen(at) + 1) {
 		equals = strchr(at, '=');
+		if (equals && is_replaced(process, at, equals))
+			continue;
 		if (equals)
 			put_field(out, keep_text(at, (size_t)(equals - at)),
 				  equals + 1);
