@@ -49,6 +49,7 @@ static void control(struct tree *tree, struct shim_meta *meta, uint64_t begin)
 	if (__atomic_exchange_n(&was_away, 0, __ATOMIC_ACQUIRE))
 		bursts_forget();
 	throttled_settle();
+	throttled_follow_filters();
 	controller_look(&moment);
 	bursts_step(&moment);
 }

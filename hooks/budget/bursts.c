@@ -121,11 +121,13 @@ static bool is_off(const struct throttled *throttled)
 	       !throttled_is_counted(throttled);
 }
 
-/* Whether the burst can have the function. */
+/* Whether the burst can have the function.  Calls that the filter excludes are not counted
+ * at their sites; at the hooks they show that. */
 static bool may_be_chosen(const struct throttled *throttled)
 {
 	return is_off(throttled) &&
-	       !(is_counting && throttled->has_no_burst_counter);
+	       !(is_counting && (throttled->has_no_burst_counter ||
+				 shim_filter_admits(throttled->function) != 1));
 }
 
 static uint64_t cost_of_call(const struct moment *moment)

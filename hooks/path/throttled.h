@@ -163,6 +163,10 @@ void *throttled_take(size_t size);
 /* Changes the code of the call sites that have been met since the last time. */
 void throttled_settle(void);
 
+/* After a change of the filters, calls that are counted reach the hooks again: the filter
+ * may exclude their functions now. */
+void throttled_follow_filters(void);
+
 /*
  * throttled_switch  - switches the sites of @count functions, in as few batches as possible;
  *                     false if a site could not be switched

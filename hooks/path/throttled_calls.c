@@ -170,6 +170,16 @@ static bool must_change(const struct pending *one)
 	       throttled_state(one->throttled) == THROTTLED_OFF;
 }
 
+/* Whether the filter still admits the call.  If it may not, a later call of the site that
+ * reaches the hook shows it. */
+static bool is_admitted(const struct pending *one)
+{
+	if (shim_filter_admits(one->throttled->function) == 1)
+		return true;
+	one->site->gone = true;
+	return false;
+}
+
 static void count_pending(void)
 {
 	static struct shim_counted_call calls[PENDING_MAX];
@@ -180,7 +190,7 @@ static void count_pending(void)
 		const struct pending *one = &pending[i];
 
 		if (!one->site->is_enter || !must_change(one) ||
-		    !throttled_is_counted(one->throttled))
+		    !throttled_is_counted(one->throttled) || !is_admitted(one))
 			continue;
 		of[count] = one;
 		calls[count].address = one->site->address;
@@ -195,6 +205,16 @@ static void count_pending(void)
 			uncount(of[i]->throttled);
 }
 
+static bool has_enter_site(const struct throttled *throttled)
+{
+	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
+							    __ATOMIC_ACQUIRE);
+
+	while (site && (site->gone || !site->is_enter))
+		site = site->next;
+	return site != NULL;
+}
+
 /* Those of functions that are not counted, or not any more. */
 static void switch_pending(void)
 {
@@ -204,10 +224,15 @@ static void switch_pending(void)
 
 	for (uint32_t i = 0; i < pending_count; i++) {
 		const struct pending *one = &pending[i];
+		bool is_counted = throttled_is_counted(one->throttled);
 
-		if (!must_change(one) || (one->site->is_enter &&
-					  throttled_is_counted(one->throttled)))
+		if (!must_change(one) || (one->site->is_enter && is_counted))
 			continue;
+		/* Its enter was not admitted (is_admitted), and must stay on. */
+		if (is_counted && !has_enter_site(one->throttled)) {
+			one->site->gone = true;
+			continue;
+		}
 		of[count] = one->throttled;
 		calls[count].function = one->throttled->function;
 		calls[count++].address = one->site->address;
@@ -248,6 +273,46 @@ static void pass_pending(void)
 	if (__atomic_add_fetch(&pending_calls, 1, __ATOMIC_RELAXED) >=
 	    PENDING_CALLS)
 		throttled_settle();
+}
+
+/* Lets the function's calls reach the hooks again, which learn its sites anew.  Leaves, too:
+ * at a mark, a leave that is known to be off would switch off the enter. */
+static void forget_sites(struct throttled *throttled)
+{
+	struct shim_hook_call calls[8];
+	uint32_t count = 0, all = 0;
+
+	for (struct throttled_site *site = throttled->sites; site;
+	     site = site->next) {
+		if (site->gone)
+			continue;
+		site->gone = true;
+		calls[count++] = (struct shim_hook_call){ throttled->function,
+							  site->address };
+		all++;
+		if (count < 8)
+			continue;
+		shim_profiler_switch_calls(tree_handle, true, count, calls);
+		count = 0;
+	}
+	if (count > 0)
+		shim_profiler_switch_calls(tree_handle, true, count, calls);
+	if (throttled->node)
+		__atomic_fetch_sub(&throttled->node->sites, all,
+				   __ATOMIC_RELAXED);
+}
+
+void throttled_follow_filters(void)
+{
+	static uint32_t followed;
+	uint32_t version = shim_filter_version();
+
+	if (version == followed)
+		return;
+	followed = version;
+	for (uint32_t i = 0; i < throttled_count; i++)
+		if (throttled_is_counted(throttled_get(i)))
+			forget_sites(throttled_get(i));
 }
 
 static void learn_site(struct throttled *throttled, uintptr_t address,
@@ -446,16 +511,6 @@ static bool ignore_call(struct throttled *throttled, struct shim_hook_call call,
 	if (!site)
 		add_site(throttled, call.address, is_enter, false);
 	return true;
-}
-
-static bool has_enter_site(const struct throttled *throttled)
-{
-	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
-							    __ATOMIC_ACQUIRE);
-
-	while (site && (site->gone || !site->is_enter))
-		site = site->next;
-	return site != NULL;
 }
 
 /* Counts or ignores the call that reached a hook at @sp; false: it is recorded. */

@@ -116,6 +116,19 @@ __attribute__((visibility("hidden"))) enum shim_result
 shim_profiler_set_mark_hooks(struct shim_profiler_handle *handle,
 			     const struct shim_mark_hooks *hooks);
 
+/*
+ * For a profiler that counts calls: the filters.
+ *
+ * shim_filter_version - another number after each change of the filters
+ * shim_filter_admits - whether the only profiler with hooks wants the calls of @function: 1;
+ *                      0; or -1 if only the next call that reaches a hook finds it out
+ *
+ * Async.
+ */
+__attribute__((visibility("hidden"))) uint32_t shim_filter_version(void);
+__attribute__((visibility("hidden"))) int
+shim_filter_admits(uintptr_t function);
+
 /* Switches the hooks of a built-in profiler off and on.  While they are off, it gets its
  * other events.  When they are on again, its restart hooks have replaced its first ones.
  * Takes the lock of the runtime.  Contract: may block. */

@@ -10,6 +10,7 @@
 #include "runtime/events.h"
 #include "runtime/state.h"
 
+#include <shim/builtin.h>
 #include <shim/record.h>
 
 #include <shim/banned.h>
@@ -101,6 +102,25 @@ struct filter_answer *filter_cache_find(shim_function function)
 		if (!record || record->function == function)
 			return record;
 	}
+}
+
+uint32_t shim_filter_version(void)
+{
+	return __atomic_load_n(&filter_cache_version, __ATOMIC_ACQUIRE);
+}
+
+int shim_filter_admits(uintptr_t function)
+{
+	uint32_t now = shim_filter_version();
+	const struct filter_answer *answer;
+
+	if (single_filter < 0)
+		return 1;
+	answer = filter_cache_find(function);
+	if (!answer ||
+	    __atomic_load_n(&answer->version, __ATOMIC_ACQUIRE) != now)
+		return -1;
+	return (answer->single_flags & SHIM_CALL_INSTRUMENTATION_ENTER) != 0;
 }
 
 static void insert_record(struct filter_cache_map *m,

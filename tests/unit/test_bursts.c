@@ -85,6 +85,14 @@ bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
 	return true;
 }
 
+static int admitted = 1;
+
+int shim_filter_admits(uintptr_t function)
+{
+	(void)function;
+	return admitted;
+}
+
 enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
 					   uint32_t count,
 					   struct shim_counted_call *list)
@@ -198,6 +206,21 @@ Test(bursts, calls_take_the_fast_path_in_a_burst_of_hooks_and_only_there)
 			cr_assert(is_switched_on[number]);
 			seen++;
 		}
+	}
+	cr_expect(gt(u32, seen, 10));
+}
+
+/* Only a call that reaches a hook shows whether a filter excludes the function. */
+Test(bursts, functions_that_a_filter_may_exclude_are_in_bursts_of_hooks)
+{
+	unsigned seen = 0;
+
+	begin();
+	admitted = -1;
+	for (unsigned i = 0; i < 3000; i++) {
+		sample(10);
+		seen += is_of_hooks();
+		cr_assert(not(is_in_burst() && is_counting));
 	}
 	cr_expect(gt(u32, seen, 10));
 }
