@@ -415,7 +415,8 @@ void unwind_begin(struct unwind *walk, struct thread *self)
 
 uintptr_t unwind_interrupted_ip(const void *context)
 {
-	uintptr_t ip = ARCH_CONTEXT_IP((const ucontext_t *)context), sp = 0;
+	uintptr_t ip = ARCH_CONTEXT_IP((const ucontext_t *)context);
+	uintptr_t sp = ARCH_CONTEXT_SP((const ucontext_t *)context);
 
 	NOTIFY(unwind_interrupted, &ip, &sp);
 	return ip;

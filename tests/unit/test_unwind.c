@@ -237,10 +237,12 @@ Test(unwind, tables_that_are_not_understood_are_no_guess)
 /* --- signal frames --- */
 
 static unsigned interrupted;
+static uintptr_t interrupted_sp;
 
 static void note_interrupted(uintptr_t *ip, uintptr_t *sp)
 {
 	interrupted++;
+	interrupted_sp = *sp;
 	*ip += 0x1000;
 	*sp += 8;
 }
@@ -541,6 +543,8 @@ Test(unwind, a_walk_begins_where_the_thread_was_interrupted)
 	context.uc_mcontext.gregs[REG_RSP] = (long long)(uintptr_t)stack;
 	context.uc_mcontext.gregs[REG_RBX] = 3;
 	cr_assert(eq(ulong, unwind_interrupted_ip(&context), IP + 0x1000));
+	/* Where code of shim was interrupted, the return address is on the stack. */
+	cr_assert(eq(ulong, interrupted_sp, (uintptr_t)stack));
 	unwind_from_context(&walk, &context, &self);
 	cr_assert(walk.is_exact && walk.may_guess);
 	cr_assert(eq(uint, walk.known, 0x1ffff));
