@@ -233,6 +233,26 @@ CHOOSING(choose_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER)
 CHOOSING(choose_leave, PLAN_LEAVE, SHIM_CALL_INSTRUMENTATION_LEAVE)
 CHOOSING(choose_tailcall, PLAN_TAILCALL, SHIM_CALL_INSTRUMENTATION_TAIL_CALL)
 
+/* The same for marks, whose vector registers only the plan keeps: a call that is not known
+ * to be wanted runs the plan. */
+static shim_frame_hook chosen_frame_hooks[2];
+
+#define CHOOSING_FRAME(name, event, flag) \
+	static bool name(shim_function function, const void *site, \
+			 uintptr_t sp) \
+	{ \
+		const struct filter_answer *answer = filter_cache_look( \
+			function); \
+\
+		if (!answer || !(answer->single_flags & (flag))) \
+			return false; \
+		chosen_frame_hooks[event](answer->single_client, site, sp); \
+		return true; \
+	}
+
+CHOOSING_FRAME(choose_frame_enter, PLAN_ENTER, SHIM_CALL_INSTRUMENTATION_ENTER)
+CHOOSING_FRAME(choose_frame_leave, PLAN_LEAVE, SHIM_CALL_INSTRUMENTATION_LEAVE)
+
 static bool is_choice(const struct plan *plan)
 {
 	const struct plan_entry *entry = &plan->entries[0];
@@ -363,13 +383,20 @@ static void route_marks(const struct plan *plan)
 	struct plan_route route = { .is_on = plan->count > 0 && !is_paused };
 	const struct plan_entry *entry = &plan->entries[0];
 
-	if (route.is_on && is_direct(plan) && entry->kind == PLAN_FRAME &&
-	    entry->handle->builtin && !entry->has_deferred &&
-	    !entry->tail_calls && entry->handle->frame[0] &&
-	    entry->handle->frame[1]) {
+	bool has_frame_hooks = route.is_on && entry->kind == PLAN_FRAME &&
+			       entry->handle->builtin && !entry->has_deferred &&
+			       !entry->tail_calls && entry->handle->frame[0] &&
+			       entry->handle->frame[1];
+
+	if (has_frame_hooks && is_direct(plan)) {
 		route.enter = entry->handle->frame[0];
 		route.leave = entry->handle->frame[1];
 		route.marks = entry->handle->marks;
+	} else if (has_frame_hooks && is_choice(plan)) {
+		chosen_frame_hooks[PLAN_ENTER] = entry->handle->frame[0];
+		chosen_frame_hooks[PLAN_LEAVE] = entry->handle->frame[1];
+		route.chooses_enter = choose_frame_enter;
+		route.chooses_leave = choose_frame_leave;
 	}
 	NOTIFY(calls_routed, &route);
 }

@@ -73,6 +73,9 @@ bool plan_is_only(const struct shim_profiler_handle *handle);
 /* Switches all hooks off or on (ctl stop, shim_hooks_disable).  State lock held. */
 void plan_pause(bool paused);
 
+typedef bool plan_choice(shim_function function, const void *site,
+			 uintptr_t sp);
+
 /* How calls reach profilers that the compiler has marked in other ways than by calls of the
  * hooks (room sources). */
 struct plan_route {
@@ -82,6 +85,9 @@ struct plan_route {
 	shim_frame_hook enter, leave;
 	/* Its hooks for what marks reach directly, or NULL. */
 	const struct shim_mark_hooks *marks;
+	/* The same with a filter: they call the hooks of @enter and @leave for a function that
+	 * is known to be wanted; false: the call must run the plan.  NULL without a filter. */
+	plan_choice *chooses_enter, *chooses_leave;
 };
 
 /* The table points at other hooks.  State lock held. */

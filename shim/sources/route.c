@@ -28,9 +28,14 @@ void sources_direct_tailcall(void);
 void sources_plan_enter(void);
 void sources_plan_leave(void);
 void sources_plan_tailcall(void);
+void sources_choose_enter(void);
+void sources_choose_leave(void);
+void sources_choose_tailcall(void);
 
-/* For sources.S: the hooks of the only profiler; the vector registers to keep. */
+/* For sources.S: the hooks of the only profiler; what chooses them; the vector registers to
+ * keep. */
 HIDDEN shim_frame_hook sources_hooks[MARK_EVENTS];
+HIDDEN plan_choice *sources_choices[MARK_EVENTS];
 HIDDEN uint32_t sources_vector_size;
 
 typedef void (*stub)(void);
@@ -45,6 +50,9 @@ static const stub direct[MARK_EVENTS] = { sources_direct_enter, shim_sled_leave,
 static const stub planned[MARK_EVENTS] = { sources_plan_enter,
 					   sources_plan_leave,
 					   sources_plan_tailcall };
+static const stub choosing[MARK_EVENTS] = { sources_choose_enter,
+					    sources_choose_leave,
+					    sources_choose_tailcall };
 
 /* What the code near images jumps to for each event, and for sleds at entries. */
 static stub current[VENEER_SLOTS] = { sources_nothing, sources_nothing,
@@ -82,11 +90,23 @@ static void set_hooks(const struct plan_route *route)
 				 __ATOMIC_RELEASE);
 }
 
+static void set_choices(const struct plan_route *route)
+{
+	plan_choice *const choices[MARK_EVENTS] = { route->chooses_enter,
+						    route->chooses_leave,
+						    route->chooses_leave };
+
+	for (unsigned event = MARK_EVENTS; event-- > 0;)
+		__atomic_store_n(&sources_choices[event], choices[event],
+				 __ATOMIC_RELEASE);
+}
+
 static void choose_stubs(const struct plan_route *route)
 {
-	const stub *stubs = !route->is_on ? nothing :
-			    route->enter  ? direct :
-					    planned;
+	const stub *stubs = !route->is_on	 ? nothing :
+			    route->enter	 ? direct :
+			    route->chooses_enter ? choosing :
+						   planned;
 
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		current[event] = stubs[event];
@@ -108,6 +128,8 @@ void route_set(const struct plan_route *route)
 	/* Hooks stay set: a thread may be in a stub that calls them next. */
 	if (route->enter)
 		set_hooks(route);
+	if (route->chooses_enter)
+		set_choices(route);
 	choose_stubs(route);
 	returns_route(route);
 	__atomic_store_n(&sources_enter, current[PLAN_ENTER], __ATOMIC_RELEASE);

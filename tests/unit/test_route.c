@@ -99,6 +99,9 @@ STUB(sources_direct_tailcall)
 STUB(sources_plan_enter)
 STUB(sources_plan_leave)
 STUB(sources_plan_tailcall)
+STUB(sources_choose_enter)
+STUB(sources_choose_leave)
+STUB(sources_choose_tailcall)
 STUB(hook_entered)
 STUB(hook_entered_late)
 STUB(hook_left)
@@ -180,6 +183,12 @@ static void hook(shim_function function, const void *site, uintptr_t sp)
 	(void)function, (void)site, (void)sp;
 }
 
+static bool choice(shim_function function, const void *site, uintptr_t sp)
+{
+	(void)function, (void)site, (void)sp;
+	return true;
+}
+
 Test(route, pages_lead_to_the_stubs_of_the_last_route)
 {
 	const struct shim_mark_hooks marks = {
@@ -194,6 +203,13 @@ Test(route, pages_lead_to_the_stubs_of_the_last_route)
 	check_part(part, NULL, sources_plan_enter, sources_plan_leave,
 		   sources_plan_tailcall, entry);
 	cr_expect(eq(u32, sources_vector_size, 64));
+	route.chooses_enter = route.chooses_leave = choice;
+	route_set(&route);
+	check_part(part, NULL, sources_choose_enter, sources_choose_leave,
+		   sources_choose_tailcall, entry);
+	for (unsigned event = 0; event < MARK_EVENTS; event++)
+		cr_expect(eq(int, sources_choices[event] == choice, 1));
+	route.chooses_enter = route.chooses_leave = NULL;
 	route.enter = route.leave = hook;
 	route_set(&route);
 	check_part(part, NULL, sources_direct_enter, shim_sled_leave,

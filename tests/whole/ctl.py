@@ -386,14 +386,14 @@ MARKS = {'hooks': {}, 'no_ops': {'flags': ['-fpatchable-function-entry=5'],
                                  'instrument': False}}
 
 
-def spurts_with_filters(marks, filters):
+def spurts_with_filters(path, filters, profile='calltree:budget=10'):
     """What the report has of spurts_filtered.c, and its calls in each spurt.  Before each
     but the first the filter becomes the next of @filters."""
-    program = Program('calltree:budget=10', '0.4', path=compile(
-        'spurts_filtered.c', 'gcc', '-O2', **MARKS[marks]))
+    program = Program(profile, '0.4', path=path)
     try:
         program.answer()
-        expect_budget(program)
+        if 'budget' in profile:
+            expect_budget(program)
         program.next_phase()
         for spec in filters:
             program.ctl('filter', spec)
@@ -407,8 +407,12 @@ def spurts_with_filters(marks, filters):
             [dict(zip(('often', 'rarely', 'work'), map(int, line))) for line in lines])
 
 
+def marked(marks):
+    return compile('spurts_filtered.c', 'gcc', '-O2', **MARKS[marks])
+
+
 def counted_calls_follow_the_filter(marks):
-    recorded, spurts = spurts_with_filters(marks, ('-M:rarely', 'all', '-M:rarely'))
+    recorded, spurts = spurts_with_filters(marked(marks), ('-M:rarely', 'all', '-M:rarely'))
     rarely = [spurt['rarely'] for spurt in spurts]
     # The code of calls that count changes at the next sample.
     least = rarely[0] + rarely[2]
@@ -419,7 +423,7 @@ def counted_calls_follow_the_filter(marks):
 
 # A filter excludes a function that is off: its calls are those before, which are estimates.
 def calls_that_are_not_counted_follow_the_filter(marks):
-    recorded, spurts = spurts_with_filters(marks, ('-M:often', '-M:often', '-M:often'))
+    recorded, spurts = spurts_with_filters(marked(marks), ('-M:often', '-M:often', '-M:often'))
     often = [spurt['often'] for spurt in spurts]
     expect(often[0] / 3 < recorded['often'] < sum(often[:2]), (recorded['often'], often))
     expect_equal(recorded['rarely'], sum(spurt['rarely'] for spurt in spurts), 'rarely')
@@ -430,6 +434,21 @@ for claim in counted_calls_follow_the_filter, calls_that_are_not_counted_follow_
     for marks in MARKS:
         shimtest.add_test('%s (%s)' % (claim.__name__, marks),
                           lambda claim=claim, marks=marks: claim(marks))
+
+
+# Seen to fail when all calls of sleds run the plan, with the vector registers on the stack:
+# 69 ns instead of 12 for each loop here.  A budget, whose bursts do not expect that, estimated
+# a third of the calls.
+@test
+def calls_of_sleds_with_a_filter_take_not_much_longer():
+    path = compile('spurts_filtered.c', 'clang', '-O2', instrument=False, flags=[
+        '-fxray-instrument', '-fxray-instruction-threshold=1', '-fnoxray-link-deps',
+        '-Dno_instrument_function=xray_never_instrument'])
+    recorded, spurts = spurts_with_filters(path, ('-M:rarely', 'all'), 'calltree:counts')
+    often, rarely = [[spurt[name] for spurt in spurts] for name in ('often', 'rarely')]
+    expect_equal(recorded['often'], sum(often), often)
+    expect_equal(recorded['rarely'], rarely[0] + rarely[2], rarely)
+    expect(min(often[1:]) > often[0] / 4, often)
 
 
 @test

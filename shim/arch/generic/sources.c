@@ -12,6 +12,9 @@ void sources_direct_tailcall(void);
 void sources_plan_enter(void);
 void sources_plan_leave(void);
 void sources_plan_tailcall(void);
+void sources_choose_enter(void);
+void sources_choose_leave(void);
+void sources_choose_tailcall(void);
 
 #define NEVER_CALLED(name) \
 	void name(void) \
@@ -27,3 +30,6 @@ NEVER_CALLED(sources_direct_tailcall)
 NEVER_CALLED(sources_plan_enter)
 NEVER_CALLED(sources_plan_leave)
 NEVER_CALLED(sources_plan_tailcall)
+NEVER_CALLED(sources_choose_enter)
+NEVER_CALLED(sources_choose_leave)
+NEVER_CALLED(sources_choose_tailcall)

@@ -35,14 +35,14 @@
  * nobody's.  @size: of the registers that are pushed, which makes the
  * stack pointer a multiple of 16.
  */
-	.macro	CALL_DIRECT event, size
+	.macro	CALL_DIRECT event, size, hooks=sources_hooks
 	mov	\size(%rsp), %rdi
 	mov	8+\size(%rsp), %rax
 	mov	16+\size(%rsp), %rsi
 	lea	8+\size(%rsp), %rdx
 	sar	$8, %rax
 	add	%rax, %rdi
-	call	*sources_hooks+8*\event(%rip)
+	call	*\hooks+8*\event(%rip)
 	.endm
 
 	.macro	DIRECT name, event
@@ -169,5 +169,21 @@
 	PLAN	sources_plan_enter, 0
 	PLAN	sources_plan_leave, 1
 	PLAN	sources_plan_tailcall, 2
+
+/* One profiler with a filter: a call that its answers do not admit runs the plan. */
+	.macro	CHOOSE name, event, plan
+	MARK_BEGIN \name, 4, SLED_BEGIN
+	MARK_PUSH r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
+	CALL_DIRECT \event, 72, sources_choices
+	test	%al, %al
+	MARK_POP rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11	/* keeps the flags */
+	jz	\plan
+	ret	$8
+	MARK_END \name
+	.endm
+
+	CHOOSE	sources_choose_enter, 0, sources_plan_enter
+	CHOOSE	sources_choose_leave, 1, sources_plan_leave
+	CHOOSE	sources_choose_tailcall, 2, sources_plan_tailcall
 
 	.section .note.GNU-stack, "", @progbits
