@@ -98,8 +98,9 @@ static bool start_calltree(void)
 		return tree_need_calls(chosen_clock, "calltree");
 	if (!tree_need_calls(COUNTS, "calltree"))
 		return false;
-	return budget_start((uint32_t)percent) ||
-	       tree_need_calls(chosen_clock, "calltree");
+	if (!budget_start((uint32_t)percent))
+		tree_need_clock(chosen_clock, "calltree");
+	return true;
 }
 
 static void begin_calltree(void)

@@ -123,26 +123,33 @@ static void log_about(const char *profiler, const char *why)
 	shim_record_log(text);
 }
 
-bool tree_need_calls(enum clock clock, const char *profiler)
+void tree_need_clock(enum clock clock, const char *profiler)
 {
-	if (has_begun && (!tree_has_file || clock > needed_clock)) {
+	if (clock <= needed_clock)
+		return;
+	if (has_begun)
 		log_about(
 			profiler,
-			tree_has_file ?
-				"calls are counted and not timed, as a profiler that was "
-				"started before needs them" :
-				"it cannot be started after trace: name both when the "
-				"program is started");
-		if (tree_has_file)
-			add_user();
-		return tree_has_file;
+			"calls are counted and not timed, as a profiler that was "
+			"started before needs them");
+	else
+		needed_clock = clock;
+}
+
+bool tree_need_calls(enum clock clock, const char *profiler)
+{
+	if (has_begun && !tree_has_file) {
+		log_about(
+			profiler,
+			"it cannot be started after trace: name both when the "
+			"program is started");
+		return false;
 	}
 	if (!has_handle())
 		return false;
-	add_user();
 	tree_has_file = true;
-	if (clock > needed_clock)
-		needed_clock = clock;
+	tree_need_clock(clock, profiler);
+	add_user();
 	return true;
 }
 

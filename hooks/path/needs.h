@@ -20,6 +20,8 @@ enum clock { COUNTS, COARSE, EXACT, TRACED };
 /* Needs the numbers of calls in the recording, and times by @clock or a more exact
  * clock. */
 bool tree_need_calls(enum clock clock, const char *profiler);
+/* Who needs calls already needs a more exact clock than before. */
+void tree_need_clock(enum clock clock, const char *profiler);
 
 /* Needs the calls, and the path of each of them, which a budget does not leave. */
 bool tree_need_paths(const char *profiler);

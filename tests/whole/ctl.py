@@ -452,6 +452,19 @@ def calls_of_sleds_with_a_filter_take_not_much_longer():
 
 
 @test
+def calltree_is_unloaded_where_there_is_no_budget_for_it():
+    program = Program('sampling;calltree:budget=10', source='spurts.c')
+    expect('records nothing now' in program.ctl('unload', 'calltree'), 'unload')
+    program.next_phase()
+    out = program.process.communicate(b'\n', timeout=120)[0].decode()
+    expect_equal(program.process.returncode, 0, 'status')
+    expect(int(out.replace('x', '')) > 1000, out)
+    about = shimtest.json_of(program.output)
+    leaf = [f['calls'] for f in about['functions'] if f['name'] == 'leaf']
+    expect(leaf in ([], [0]), 'calls: %s' % leaf)
+
+
+@test
 def a_budget_cannot_be_given_to_who_has_none():
     program = Program('calltree')
     done = subprocess.run([PROFRUN, 'ctl', '-v', str(program.process.pid), 'budget',
