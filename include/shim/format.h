@@ -907,7 +907,8 @@ enum shim_trace_kind {
 	SHIM_TRACE_TRACK, /* 8 bytes: bits 16-47 are the track that continues */
 	SHIM_TRACE_TRACK_NEW, /* the same; its open calls have ended */
 	/* struct shim_trace_thread: another thread continues the file; all tracks are
-	 * new */
+	 * new.  If the record did not fit in the block before, the header of this block
+	 * has begun the thread already: it has the thread's number and tid */
 	SHIM_TRACE_THREAD,
 	SHIM_TRACE_NAME,  /* the same: the thread got another name */
 	SHIM_TRACE_ENDED, /* 2 bytes: the thread ended */

@@ -88,6 +88,7 @@ def check_threads(threads, at_once, files):
     check_times(lines)
     expect_equal(sum('-- thread ' in line for line in lines), threads + 1,
                  'threads of replay')
+    expect(not any('(open)' in line for line in lines), 'open calls')
     expect_equal(lines_of(made.output, files=files), lines,
                  'with %d files open' % files)
     about = json.loads(shim_report('report', '--format', 'json', '--threads',
@@ -102,6 +103,12 @@ def check_threads(threads, at_once, files):
 @test
 def ten_thousand_threads_one_group_after_the_other():
     check_threads(10000, 50, 70)
+
+
+@test
+def ten_thousand_threads_that_share_four_files():
+    """A thread's record is often the first that does not fit in a block."""
+    check_threads(10000, 4, 70)
 
 
 @test

@@ -87,7 +87,8 @@ def base():
         recorded['output'] = output
         recorded['head'] = data[:FIRST]
         recorded['block'] = data[FIRST:FIRST + HEAD]
-        recorded['time'], = struct.unpack_from('<Q', data, FIRST + 8)
+        recorded['time'], recorded['tid'] = struct.unpack_from('<QI', data,
+                                                               FIRST + 8)
     return recorded['output']
 
 
@@ -335,6 +336,28 @@ def a_change_of_thread_ends_open_calls():
             (0, '} main  (open)'), (0, '-- thread ' + name), (0, 'two;')], name)
         # The thread's last known time is the end of its last call.
         expect(ns_of(durations[3].strip('>')) < 3 * ns_of(durations[2]), durations)
+
+
+@test
+def a_thread_whose_record_begins_a_block_begins_once():
+    """The header of the block has begun it; one with another tid is another thread."""
+    c = clock()
+    calls = [[c.enter(function), c.leave()] for function in (MAIN, ONE, TWO, THREE)]
+    same = c.time() + thread(THREAD, recorded['tid'], 'longjmp')
+    main, one, two, three = (b''.join(call) for call in calls)
+    begin, end = (0, '-- thread longjmp'), (0, '-- end of thread longjmp')
+    expect_equal(replay(main + head(ENDED, 2),
+                        (0, 2, stack() + bytes(2) + same + one + calls[2][0]),
+                        (0, 2, stack(TWO) + calls[2][1] + head(ENDED, 2)),
+                        (0, 3, stack() + three))[0],
+                 [begin, (0, 'main;'), end, begin, (0, 'one;'), (0, 'two;'), end,
+                  begin, (0, 'three;')], 'threads')
+    expect_equal(replay((0, 2, stack() + same + one), (0, 2, stack() + two))[0],
+                 [begin, (0, 'one;'), (0, 'two;')], 'the first block of a ring')
+    other = c.time() + thread(THREAD, recorded['tid'] + 1, 'longjmp')
+    for next in other, head(ENDED, 2) + same, same + one + same:
+        whats = replay(main, (0, 2, stack() + next + two))[0]
+        expect_equal(whats.count(begin), 3, whats)
 
 
 @test

@@ -404,10 +404,12 @@ static bool begin_block(struct trace_reader *reader)
 	reader->window_size = 0;
 	memcpy(&header, reader_look(reader, sizeof(header)), sizeof(header));
 	reader_take_time(reader, header.time);
+	reader->begun_tid = 0;
 	if (is_first || header.thread != reader->thread_ordinal) {
 		if (!is_first)
 			reader_end_calls(reader, reader->event_ns);
 		reader->thread_ordinal = header.thread;
+		reader->begun_tid = header.tid;
 		reader_begin_thread(reader, header.tid, header.name);
 	}
 	reader_use_track(reader, header.track);

@@ -56,6 +56,9 @@ struct trace_reader {
 	double ns_offset, ns_unit;
 	uint64_t first; /* begin of the process, in the same units */
 	uint32_t thread, thread_ordinal;
+	/* The tid of the thread that began with the header of the current block, until
+	 * the thread ends or the next block begins; else 0. */
+	uint32_t begun_tid;
 	struct track *tracks;
 	uint32_t track_count, track_room;
 	struct map by_id;    /* tracks */

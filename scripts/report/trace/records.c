@@ -126,12 +126,24 @@ static uint32_t take_values(struct trace_reader *reader,
 	return function;
 }
 
+/* A THREAD that did not fit in one block is in the next block, whose header has begun
+ * the same thread. */
+static bool has_begun(struct trace_reader *reader, uint32_t tid)
+{
+	bool is_same = reader->begun_tid && reader->begun_tid == tid;
+
+	reader->begun_tid = 0;
+	return is_same;
+}
+
 static void take_thread(struct trace_reader *reader, const unsigned char *at,
 			bool is_new)
 {
 	struct shim_trace_thread thread;
 
 	memcpy(&thread, at, sizeof(thread));
+	if (is_new && has_begun(reader, thread.tid))
+		return;
 	if (is_new) {
 		reader_end_calls(reader, reader->event_ns);
 		reader->thread_ordinal++;
@@ -248,7 +260,10 @@ static void take_special(struct trace_reader *reader, uint32_t kind,
 	case SHIM_TRACE_NAME:
 		take_thread(reader, at, kind == SHIM_TRACE_THREAD);
 		break;
-	case SHIM_TRACE_ENDED: reader_put(reader, TRACE_THREAD_END); break;
+	case SHIM_TRACE_ENDED:
+		reader->begun_tid = 0;
+		reader_put(reader, TRACE_THREAD_END);
+		break;
 	case SHIM_TRACE_STACK: take_stack(reader, at, size); break;
 	case SHIM_TRACE_PAUSE:
 		reader_put(reader, TRACE_PAUSE);
