@@ -317,16 +317,22 @@ static void copy_calls(struct place *at, struct shim_node *innermost,
 	shim_memory_unmap(path, size);
 }
 
-/* Copies the calls of @from and of the stacks that it interrupted, if it is a signal
- * handler's. */
-static void copy_open_calls(struct place *at, const struct stack *from,
+/* Copies the calls of @from, a stack of @parent, and of the stacks that it interrupted, if
+ * it is a signal handler's. */
+static void copy_open_calls(struct place *at, const struct tree *parent,
+			    const struct stack *from,
 			    struct shim_node *innermost)
 {
 	struct stack *to = at->stack;
 
 	if (from->is_signal) {
-		copy_open_calls(at, from->interrupted, from->base);
-		to = &at->tree->signal_stack;
+		copy_open_calls(at, parent, from->interrupted, from->base);
+		to = from == &parent->signal_stack ?
+			     &at->tree->signal_stack :
+			     tree_add_stack(at->tree, from->low, from->high);
+		if (!to)
+			return;
+		to->is_signal = true;
 		to->base = at->stack->current = at->current;
 		to->interrupted = at->stack;
 		at->stack = to;
@@ -378,7 +384,7 @@ static void on_forked(struct shim_profiler *profiler)
 	tree = at.tree;
 	if (tree->trace)
 		path_writer->copying(tree);
-	copy_open_calls(&at, parent.stack, parent.current);
+	copy_open_calls(&at, parent.tree, parent.stack, parent.current);
 	tree->stack = at.stack;
 	tree->current = at.current;
 	if (tree->trace)

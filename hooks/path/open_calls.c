@@ -17,6 +17,14 @@ struct place_above {
 	const struct shim_node *node;
 };
 
+/* The stack below those of signal handlers: the code there runs. */
+static const struct stack *below_handlers(const struct stack *stack)
+{
+	while (stack->is_signal)
+		stack = stack->interrupted;
+	return stack;
+}
+
 static bool find_current(struct place_above *at, uintptr_t sp)
 {
 	struct tree *tree = tree_hot.shared ? NULL : tree_hot.tree;
@@ -28,8 +36,8 @@ static bool find_current(struct place_above *at, uintptr_t sp)
 	current = __atomic_load_n(&tree_hot.current, __ATOMIC_RELAXED);
 	if (current == &tree_no_call)
 		current = tree->current;
-	else if (at->stack->is_signal)
-		at->stack = at->stack->interrupted;
+	else
+		at->stack = below_handlers(at->stack);
 	at->node = current;
 	while (!is_on(tree, at->stack, sp) && at->stack->is_signal) {
 		at->node = at->stack->base;
@@ -90,8 +98,7 @@ static struct place_above last_place(const struct tree *tree)
 	    current == &tree_no_call)
 		return at;
 	at.node = current;
-	if (at.stack->is_signal)
-		at.stack = at.stack->interrupted;
+	at.stack = below_handlers(at.stack);
 	return at;
 }
 
@@ -135,7 +142,7 @@ void tree_list_open(struct shim_profiler *profiler,
 		return;
 	skip_walked(&at, calls);
 	while (calls->count < calls->room) {
-		if (!is_call(&at) && at.stack->is_signal) {
+		while (!is_call(&at) && at.stack->is_signal) {
 			at.node = at.stack->base;
 			at.stack = at.stack->interrupted;
 		}

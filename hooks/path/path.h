@@ -50,10 +50,10 @@ struct stack {
 	struct stack *next;
 	struct shim_node *current; /* while another stack is in use */
 	struct shim_node *base;	   /* its frames lie above this node */
-	bool is_signal;
-	bool in_doubt; /* no call has begun on it since a restart */
-	bool is_new;   /* it may have calls that are older than an attach */
-	bool is_guess; /* no event announced it */
+	bool is_signal; /* of a handler: the alternate stack, or shim's own */
+	bool in_doubt;	/* no call has begun on it since a restart */
+	bool is_new;	/* it may have calls that are older than an attach */
+	bool is_guess;	/* no event announced it */
 	struct stack *interrupted; /* is_signal: the one below it */
 	uint32_t track;		   /* its number in the trace */
 	uint32_t resumes;	   /* the trace's, at its list of open calls */
@@ -129,7 +129,7 @@ struct tree {
 	 * sought.  (Here, because the thread may have little stack.) */
 	uint64_t entered, left;
 	uintptr_t event_sp;
-	/* Is in no list; empty if the thread has none. */
+	/* The alternate signal stack.  Is in no list; empty if the thread has none. */
 	struct stack signal_stack;
 	/* The value of shim_signal_stack_changes at which its bounds were read. */
 	uint32_t signal_changes;

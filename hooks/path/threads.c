@@ -96,13 +96,33 @@ void tree_give_root(struct tree *tree, struct stack *stack)
 	stack->current = stack->base;
 }
 
-/* The signal handler has ended, by a return or a jump. */
+/* The signal handler on the stack in use has ended, by a return or a jump. */
 static void end_handler(struct tree *tree)
 {
 	struct stack *stack = tree->stack;
 
-	if (stack->is_signal && node_is_below(tree->current, stack->base))
+	if (node_is_below(tree->current, stack->base))
 		tree->current = node_unwind(tree->current, stack->base);
+	tree->stack = stack->interrupted;
+}
+
+/* Whether @handler's stack is in use above @stack. */
+static bool has_interrupted(const struct stack *handler,
+			    const struct stack *stack)
+{
+	while (handler->is_signal && handler != stack)
+		handler = handler->interrupted;
+	return handler == stack;
+}
+
+/* The thread continues on @to.  So the handlers above it have ended; unless the stack is of
+ * a handler that has interrupted them. */
+static void end_handlers(struct tree *tree, const struct stack *to)
+{
+	if (to->is_signal && !has_interrupted(tree->stack, to))
+		return;
+	while (tree->stack->is_signal && tree->stack != to)
+		end_handler(tree);
 }
 
 static void set_signal_stack(struct tree *tree, uintptr_t low, uintptr_t high)
@@ -112,10 +132,8 @@ static void set_signal_stack(struct tree *tree, uintptr_t low, uintptr_t high)
 	low &= ~(uintptr_t)FRAME_FLAGS;
 	if (stack->low == low && stack->high == high)
 		return;
-	if (tree->stack == stack) {
-		end_handler(tree);
-		tree->stack = stack->interrupted;
-	}
+	if (has_interrupted(tree->stack, stack))
+		end_handlers(tree, stack->interrupted);
 	*stack = (struct stack){ .low = low, .high = high, .is_signal = true };
 }
 
@@ -209,9 +227,17 @@ struct stack *tree_announced_stack(struct tree *tree, uintptr_t sp)
 static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 {
 	uintptr_t low = sp & ~4095ul, high = low + 4096;
-	enum shim_stack kind = shim_stack_find(sp, &low, &high);
+	enum shim_stack kind;
 	struct stack *stack;
 
+	if (shim_callback_stack(sp, &low, &high)) {
+		stack = tree_add_stack(tree, low, high);
+		if (!stack)
+			return tree->stack;
+		stack->is_signal = true;
+		return stack;
+	}
+	kind = shim_stack_find(sp, &low, &high);
 	/* The program may have changed the signal stack by a system call of its own. */
 	if (kind == SHIM_STACK_SIGNAL)
 		set_signal_stack(tree, low, high);
@@ -235,22 +261,26 @@ static struct stack *find_stack(struct tree *tree, uintptr_t sp)
 void tree_switch_stack(struct tree *tree, uintptr_t sp)
 {
 	struct stack *from, *to = tree_known_stack(tree, sp);
+	bool was_handler;
 
-	if (!to || to->is_signal)
+	if (!to || to == &tree->signal_stack)
 		to = find_stack(tree, sp);
-	from = tree->stack;
-	if (to == from)
+	if (to == tree->stack)
 		return;
-	end_handler(tree);
+	was_handler = tree->stack->is_signal;
+	end_handlers(tree, to);
+	from = tree->stack;
 	if (tree->trace)
 		path_writer->switching(tree, to);
 	from->current = tree->current;
-	if (to->is_signal) {
+	if (to == from) {
+		/* The interrupted code continues. */
+	} else if (to->is_signal) {
 		to->base = tree->current;
 		to->interrupted = from;
-	} else if (!from->is_signal || to->current != from->base) {
+	} else {
 		tree->current = to->current;
-		if (tree_is_cpu && !from->is_signal) {
+		if (tree_is_cpu && !was_handler) {
 			cpu_leave_stack(from->current, from->base);
 			cpu_come_back(to->current, to->base);
 		}
@@ -310,12 +340,12 @@ struct shim_node *tree_collect(struct tree *tree)
 	if (tree_hot.tree != tree || current == &tree_no_call)
 		return tree->current;
 	tree->current = current;
-	if (tree->stack->is_signal)
+	while (tree->stack->is_signal)
 		tree->stack = tree->stack->interrupted;
 	return current;
 }
 
-/* Stores the bounds of the thread's stack: not a signal stack, unless that cannot be
+/* Stores the bounds of the thread's stack: not a signal handler's, unless that cannot be
  * unwound. */
 static void find_main_stack(struct stack *stack, uintptr_t sp)
 {
@@ -323,8 +353,9 @@ static void find_main_stack(struct stack *stack, uintptr_t sp)
 
 	*stack = (struct stack){ .low = sp & ~4095ul };
 	stack->high = stack->low + 4096;
-	if (shim_stack_find(sp, &stack->low, &stack->high) ==
-		    SHIM_STACK_SIGNAL &&
+	if ((shim_callback_stack(sp, &stack->low, &stack->high) ||
+	     shim_stack_find(sp, &stack->low, &stack->high) ==
+		     SHIM_STACK_SIGNAL) &&
 	    shim_stack_interrupted(stack->low, stack->high, &below))
 		shim_stack_find(below, &stack->low, &stack->high);
 	stack->low &= ~(uintptr_t)FRAME_FLAGS;

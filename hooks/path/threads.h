@@ -9,13 +9,13 @@ struct stack *tree_add_stack(struct tree *tree, uintptr_t low, uintptr_t high);
 /* The known stack that holds @sp, or NULL: the signal stack, or the smallest other one. */
 struct stack *tree_known_stack(struct tree *tree, uintptr_t sp);
 
-/* Whether code with the stack pointer @sp runs on @stack.  The signal stack may lie in
- * another one, in a variable of a function. */
+/* Whether code with the stack pointer @sp runs on @stack.  The alternate signal stack may
+ * lie in another one, in a variable of a function. */
 static inline bool is_on(const struct tree *tree, const struct stack *stack,
 			 uintptr_t sp)
 {
-	return contains(stack, sp) &&
-	       stack->is_signal == contains(&tree->signal_stack, sp);
+	return contains(stack, sp) && (stack == &tree->signal_stack) ==
+					      contains(&tree->signal_stack, sp);
 }
 
 /* Gives @stack, which belongs to a coroutine, a separate root. */

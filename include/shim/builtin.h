@@ -223,8 +223,16 @@ __attribute__((visibility("hidden"))) bool shim_signal_stack(uintptr_t *low,
 							     uintptr_t *high);
 
 /*
+ * Whether @sp is on a stack that shim has made for the calling thread's hooks and callbacks,
+ * if the thread's own has little room.  The program is there only in a signal handler that
+ * has interrupted shim.  Stores the stack's bounds.  Async; no system call.
+ */
+__attribute__((visibility("hidden"))) bool
+shim_callback_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high);
+
+/*
  * Finds the stack below a signal handler's: stores the stack pointer of the code that was
- * interrupted, in *@sp.  The calling thread runs on the signal stack [@low, @high).  False
+ * interrupted, in *@sp.  The calling thread runs on the handler's stack [@low, @high).  False
  * if the handler's stack cannot be unwound.  Takes the lock of the runtime.  Async.
  */
 __attribute__((visibility("hidden"))) bool

@@ -695,6 +695,40 @@ static int call_on_spare(int (*call)(void *), void *argument)
 	return result;
 }
 
+static bool is_on_memory(uintptr_t sp, const char *memory, uintptr_t *low)
+{
+	if (!memory || sp - 1 - (uintptr_t)memory >= CALLBACK_STACK)
+		return false;
+	*low = (uintptr_t)memory;
+	return true;
+}
+
+/* A nested hook has another stack (dispatch/nested.h). */
+static bool find_callback_stack(const struct thread *self, uintptr_t sp,
+				uintptr_t *low)
+{
+	if (is_on_memory(sp, self->callback_stack, low))
+		return true;
+	for (unsigned i = 0; i < HOOK_LEVELS; i++)
+		if (is_on_memory(sp, self->outer_levels[i].callback_stack,
+				 low) ||
+		    is_on_memory(sp, self->own_levels[i].callback_stack, low))
+			return true;
+	return false;
+}
+
+bool shim_callback_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
+{
+	const struct thread *self = thread_current;
+	bool found = self && find_callback_stack(self, sp, low);
+
+	for (struct spare *s = spares; !found && s < spares + SPARE_STACKS; s++)
+		found = is_on_memory(sp, s->memory, low);
+	if (found)
+		*high = *low + CALLBACK_STACK;
+	return found;
+}
+
 int events_call_on(char **memory, int (*call)(void *), void *argument)
 {
 	if (!*memory)

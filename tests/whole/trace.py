@@ -68,6 +68,23 @@ for number, name in enumerate(['coroutines', 'coroutines_travel', 'exceptions',
              check_same(name, family, optimize, 'calltree;trace:min=1ns'))
 
 
+@test
+def handlers_that_interrupt_hooks_are_inside_the_interrupted_calls():
+    """On a small stack, hooks that read arguments run on a stack of shim, and the handler
+    there, too."""
+    made = record([compile('traced_small_stacks.c', 'gcc', '-O2')],
+                  'calltree;trace:args=all')
+    shimtest.expect_truth(made, calls_of(shimtest.json_of(made.output)))
+    counted, traced = folded(made.output), folded(made.output, '--trace')
+    expect_equal(traced, counted, 'paths')
+    expect_equal({line.split(';')[0].split()[0] for line in counted},
+                 {'main', 'worker'}, 'outermost calls')
+    expect(any(';on_tick' in line for line in counted), 'no handler came')
+    done = run([shimtest.report, 'report', made.output])
+    expect('never began' not in done.stderr and
+           'without a leave' not in done.stdout, done)
+
+
 def check_kills(family, optimize):
     program = compile('killed.c', family, optimize)
     for i in range(KILLS_BUILDS):
