@@ -200,7 +200,7 @@ static void on_function(struct shim_profiler *profiler, shim_function function)
 		__atomic_store_n(&list->count, list->count + 1,
 				 __ATOMIC_RELEASE);
 	} else {
-		shim_record_lost(SHIM_LOST_OTHER);
+		shim_record_lost_other(SHIM_LOST_FUNCTIONS, SHIM_LOST_OTHER, 1);
 	}
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	shim_signals_restore(signals);

@@ -238,8 +238,7 @@ static struct samples *get_samples(uint32_t weight)
 		samples = NULL;
 	}
 	if (!samples) {
-		while (weight-- > 0)
-			shim_record_lost(cause);
+		shim_record_lost_other(SHIM_LOST_SAMPLES, cause, weight);
 		return NULL;
 	}
 	samples->is_ending = false;

@@ -133,6 +133,8 @@ enum shim_lost_kind {
 	SHIM_LOST_MAPPINGS,
 	SHIM_LOST_WAITS,      /* for locks */
 	SHIM_LOST_EXCEPTIONS, /* thrown, or caught */
+	SHIM_LOST_SAMPLES,    /* by their weight */
+	SHIM_LOST_FUNCTIONS,  /* of coverage, reached */
 	SHIM_LOST_KINDS
 };
 
@@ -234,8 +236,8 @@ struct shim_meta {
 	uint32_t unused2;
 	struct shim_cost cost_unseen;
 
-	/* Lost items of other kinds; @lost counts calls. */
-	uint64_t lost_others[SHIM_LOST_KINDS][SHIM_LOST_CAUSES];
+	/* Lost items of other kinds, before SHIM_LOST_SAMPLES; @lost counts calls. */
+	uint64_t lost_others[SHIM_LOST_SAMPLES][SHIM_LOST_CAUSES];
 
 	/* calltree with a budget: percent of the processor time x 100; 0: none.
 	 * Then no call is timed (coarse is 2): times come from struct
@@ -282,6 +284,11 @@ struct shim_meta {
 	 * last is 0 if the process could not write it. */
 	uint64_t first_cpu_ns;
 	uint64_t last_cpu_ns;
+
+	/* Lost items of the kinds from SHIM_LOST_SAMPLES on.  In a file without this
+	 * field, @lost counts samples and functions as calls. */
+	uint64_t lost_more[SHIM_LOST_KINDS - SHIM_LOST_SAMPLES]
+			  [SHIM_LOST_CAUSES];
 };
 
 struct shim_images {

@@ -143,7 +143,12 @@ void shim_record_lost(enum shim_lost cause)
 void shim_record_lost_other(enum shim_lost_kind kind, enum shim_lost cause,
 			    uint64_t count)
 {
-	if (lost_meta && kind < SHIM_LOST_KINDS && cause < SHIM_LOST_CAUSES)
-		__atomic_fetch_add(&lost_meta->lost_others[kind][cause], count,
-				   __ATOMIC_RELAXED);
+	uint64_t *counts;
+
+	if (!lost_meta || kind >= SHIM_LOST_KINDS || cause >= SHIM_LOST_CAUSES)
+		return;
+	counts = kind < SHIM_LOST_SAMPLES ?
+			 lost_meta->lost_others[kind] :
+			 lost_meta->lost_more[kind - SHIM_LOST_SAMPLES];
+	__atomic_fetch_add(&counts[cause], count, __ATOMIC_RELAXED);
 }

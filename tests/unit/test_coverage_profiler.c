@@ -53,10 +53,12 @@ void shim_record_log(const char *line)
 	strcpy(last_line, line);
 }
 
-void shim_record_lost(enum shim_lost cause)
+void shim_record_lost_other(enum shim_lost_kind kind, enum shim_lost cause,
+			    uint64_t count)
 {
+	cr_expect(eq(int, (int)kind, SHIM_LOST_FUNCTIONS));
 	cr_expect(eq(int, (int)cause, SHIM_LOST_OTHER));
-	lost++;
+	lost += (unsigned)count;
 }
 
 uint64_t shim_signals_block(void)

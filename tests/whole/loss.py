@@ -7,6 +7,7 @@ exactly.
 """
 import contextlib
 import glob
+import json
 import os
 import re
 import resource
@@ -351,6 +352,55 @@ def allocations_that_are_lost_are_no_calls():
         said = shimtest.shim_report('report', '--limit', '1',
                                     made[1])
         expect('{:,} allocations LOST (file_size: '.format(lost) in said, said)
+
+
+SAMPLED = '''
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+static void __attribute__((noinline)) leaf(void)
+{
+    __asm__ volatile("");
+}
+
+static void *work(void *unused)
+{
+    for (int i = 0; i < 20000000; i++)
+        leaf();
+    return unused;
+}
+
+int main(void)
+{
+    struct rlimit none = { 0, 0 };
+    pthread_t thread;
+
+    work(NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &none);
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_join(thread, NULL);
+    return 0;
+}
+'''
+
+
+@test
+def samples_that_are_lost_are_no_calls():
+    """The second thread gets no files."""
+    path = os.path.join(new_directory('sampled'), 'sampled.c')
+    with open(path, 'w') as file:
+        file.write(SAMPLED)
+    made = shimtest.record([compile(path)], 'calltree;sampling:hz=1000').output
+    about = json_of(made)
+    expect_equal((about['calls'], about['lost']), (20000002, 20000001), 'calls')
+    lost = about['lost_others']['samples']
+    said = shim_report('report', '--limit', '1', made)
+    expect(lost and '{:,} samples LOST (file_size: '.format(lost) in said, said)
+    samples = json.loads(shim_report('report', '--samples', '--format', 'json', made))
+    expect_equal((samples['lost'], samples['lost_others']['samples']), (lost, 0),
+                 'of samples')
 
 
 # --- the clock ---

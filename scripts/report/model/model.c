@@ -48,6 +48,8 @@ const char *const lost_kinds[SHIM_LOST_KINDS] = {
 	[SHIM_LOST_MAPPINGS] = "mappings",
 	[SHIM_LOST_WAITS] = "waits",
 	[SHIM_LOST_EXCEPTIONS] = "exceptions",
+	[SHIM_LOST_SAMPLES] = "samples",
+	[SHIM_LOST_FUNCTIONS] = "functions",
 };
 
 uint64_t lost_sum(const uint64_t lost[SHIM_LOST_CAUSES])
@@ -636,6 +638,12 @@ static void add_file(struct build *build, struct tree_file *file)
 		forget_entries(file);
 }
 
+/* Older programs counted lost samples as calls. */
+static bool counts_lost_samples(const struct shim_meta *meta)
+{
+	return meta->size > offsetof(struct shim_meta, lost_more);
+}
+
 /* Adds losses of threads that have no file. */
 static void add_lost_threads(struct build *build)
 {
@@ -654,14 +662,36 @@ static void add_lost_threads(struct build *build)
 	}
 }
 
+static const uint64_t *lost_of(const struct shim_meta *meta, uint32_t kind)
+{
+	return kind < SHIM_LOST_SAMPLES ?
+		       meta->lost_others[kind] :
+		       meta->lost_more[kind - SHIM_LOST_SAMPLES];
+}
+
 static void add_lost_others(struct build *build)
 {
+	const struct shim_meta *meta = &build->process->meta;
+	struct model *model = build->model;
 	uint32_t kind, cause;
 
 	for (kind = 0; kind < SHIM_LOST_KINDS; kind++)
 		for (cause = 0; cause < SHIM_LOST_CAUSES; cause++)
-			build->model->lost_others[kind][cause] +=
-				build->process->meta.lost_others[kind][cause];
+			model->lost_others[kind][cause] += lost_of(meta,
+								   kind)[cause];
+}
+
+/* A model of samples has them where others have calls. */
+static void take_lost_samples(struct model *model)
+{
+	uint64_t *lost = model->lost_others[SHIM_LOST_SAMPLES];
+	uint32_t cause;
+
+	model->lost += lost_sum(lost);
+	for (cause = 0; cause < SHIM_LOST_CAUSES; cause++) {
+		model->lost_causes[cause] += lost[cause];
+		lost[cause] = 0;
+	}
 }
 
 /* The duration is that of the longest part: other hosts have other clocks. */
@@ -746,9 +776,12 @@ void model_add_up(struct model *model)
 			budget_end(&build);
 		if (build.has_heap)
 			snapshots_end(model, process);
-		add_lost_threads(&build);
+		if (!is_sampled || !counts_lost_samples(&process->meta))
+			add_lost_threads(&build);
 		add_lost_others(&build);
 	}
+	if (is_sampled)
+		take_lost_samples(model);
 	map_free(&build.paths);
 	names_free(&build.threads);
 }
