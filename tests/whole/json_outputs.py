@@ -50,6 +50,12 @@ def info_has_what_the_text_has():
                      profile)
         sums = json.loads(shim_report('info', '--sums', '--json', output))
         expect_equal(sums.get('calls', sums.get('samples')), counts, profile)
+        expect_equal(sums['functions'], told['functions'], profile)
+        reported = re.search(r' paths? of ([\d,]+) function',
+                             shim_report('report', '--limit', '1', output))
+        if reported:
+            expect_equal(int(reported.group(1).replace(',', '')),
+                         told['functions'], profile)
 
 
 @test

@@ -222,7 +222,7 @@ void json_info_print(FILE *out, const struct model *model)
 	put_ns(&json, "duration_ns", model->duration, model->duration > 0);
 	json_key_text(&json, "end", end_text(recording));
 	json_key_count(&json, counted_name(model), model->calls);
-	json_key_count(&json, "functions", model->function_count);
+	json_key_count(&json, "functions", called_functions(model));
 	json_key_count(&json, "open", model->open);
 	json_key_count(&json, "open_before", model->older);
 	put_lost(&json, model->lost_causes);
@@ -255,17 +255,15 @@ void json_info_print_sums(FILE *out, const struct model *model)
 	const struct budget *budget = model->budget;
 	bool is_known = model->calls && !model->is_sampled &&
 			model->has_times && !model->raw;
-	uint32_t paths = 0, functions = 0, i;
+	uint32_t paths = 0, i;
 	struct json json = json_begin(out);
 
 	for (i = 0; i < model->path_count; i++)
 		paths += model->paths[i].function != NONE;
-	for (i = 0; i < model->function_count; i++)
-		functions += sums_are_there(&model->functions[i].sums);
 	json_object(&json);
 	json_key_count(&json, counted_name(model), model->calls);
 	json_key_count(&json, "paths", paths);
-	json_key_count(&json, "functions", functions);
+	json_key_count(&json, "functions", called_functions(model));
 	json_key_count(&json, "open", model->open);
 	json_key_count(&json, "open_before", model->older);
 	put_lost(&json, model->lost_causes);

@@ -217,6 +217,15 @@ bool sums_are_there(const struct sums *sums)
 	       sums->total_raw > 0;
 }
 
+uint32_t called_functions(const struct model *model)
+{
+	uint32_t count = 0, i;
+
+	for (i = 0; i < model->function_count; i++)
+		count += sums_are_there(&model->functions[i].sums);
+	return count;
+}
+
 static bool enter_path(void *context, uint32_t number, uint32_t depth)
 {
 	struct summing *summing = context;

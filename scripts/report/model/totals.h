@@ -16,6 +16,11 @@ bool is_untimed(const struct sums *sums);
 
 /* Whether there is a call or a sample to show. */
 bool sums_are_there(const struct sums *sums);
+
+/* The number of functions of which there is a call or a sample.  (A model of a trace also
+ * has a function for numbers without one.) */
+uint32_t called_functions(const struct model *model);
+
 void add_missing(struct missing *sum, const struct missing *missing);
 
 /* A copy of the functions' sums, by function, for row_order_functions(); free() it. */

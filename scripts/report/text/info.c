@@ -350,7 +350,7 @@ void info_print(FILE *out, struct model *model)
 	put_field(out, "ended", end_text(recording));
 	put_field_name(out, "calls");
 	fprintf(out, "%s in %u functions, %s open at the end, ",
-		count_text(calls, &count), model->function_count,
+		count_text(calls, &count), called_functions(model),
 		human_count(open, model->open));
 	put_lost(out, model->lost_causes);
 	for (i = 0; i < SHIM_LOST_KINDS; i++)
@@ -386,18 +386,16 @@ static void put_calls(FILE *out, const struct model *model)
 	char calls[COUNT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT],
 		open[SHORT_TEXT];
 	struct count count = count_of_model(model);
-	uint32_t path_count = 0, function_count = 0, i;
+	uint32_t path_count = 0, i;
 
 	for (i = 0; i < model->path_count; i++)
 		path_count += model->paths[i].function != NONE;
-	for (i = 0; i < model->function_count; i++)
-		function_count += sums_are_there(&model->functions[i].sums);
 	put_field_name(out, "recorded");
 	fprintf(out, "%s %s in %s paths of %s functions, %s open, ",
 		count_text(calls, &count),
 		model->is_sampled ? "samples" : "calls",
 		human_count(paths, path_count),
-		human_count(functions, function_count),
+		human_count(functions, called_functions(model)),
 		human_count(open, model->open));
 	put_lost(out, model->lost_causes);
 }
