@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -206,6 +207,24 @@ static bool blocks_traps(const char *path)
 	return mask >> (SIGTRAP - 1) & 1;
 }
 
+/* libc blocks all signals for a moment, for example while it makes a thread.  So a thread is
+ * looked at until it does not block SIGTRAP. */
+#define TRAP_CHECKS   50
+#define TRAP_CHECK_NS 2000000
+
+static bool keeps_traps_blocked(const char *path)
+{
+	static const struct timespec pause = { 0, TRAP_CHECK_NS };
+	unsigned i;
+
+	for (i = 0; blocks_traps(path); i++) {
+		if (i == TRAP_CHECKS)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* The kernel ends a program that hits a trap with the signal blocked.  shim checks all
  * threads but its own, whose mask is profrun's then. */
 void attach_check_traps(struct attach *attach)
@@ -217,7 +236,7 @@ void attach_check_traps(struct attach *attach)
 	for (i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/status",
 			 (int)attach->target.pid, (int)threads[i]);
-		if (blocks_traps(path))
+		if (keeps_traps_blocked(path))
 			die("process %d (%s): its thread %d blocks SIGTRAP, which "
 			    "coverage needs",
 			    (int)attach->target.pid, attach->target.name,

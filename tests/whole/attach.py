@@ -671,6 +671,62 @@ def coverage_is_refused_where_a_thread_blocks_its_signal():
         program.ends_well()
 
 
+BLOCKING = '''
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* As libc does, without a call that shim sees. */
+static void mask(long how)
+{
+    static const unsigned long all = ~0ul;
+    register long size __asm__("r10") = sizeof(all);
+    long result = SYS_rt_sigprocmask;
+
+    __asm__ volatile("syscall" : "+a"(result) : "D"(how), "S"(&all), "d"(NULL), "r"(size)
+                     : "rcx", "r11", "memory");
+}
+
+static void *block_often(void *unused)
+{
+    for (;;) {
+        mask(SIG_BLOCK);
+        usleep(2000);
+        mask(SIG_UNBLOCK);
+        usleep(500);
+    }
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, block_often, NULL);
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    return 0;
+}
+'''
+
+
+@test
+def coverage_is_not_refused_where_a_thread_blocks_its_signal_for_moments():
+    path = os.path.join(new_directory('blocking'), 'blocking.c')
+    with open(path, 'w') as file:
+        file.write(BLOCKING)
+    # It has no lines, at which traps would end it while the signal is blocked.
+    with Program(1, path=compile(path, 'gcc', '-O1', ['-g0'])) as program:
+        for _ in range(5):
+            program.attach_again('-p', 'coverage')
+            about = shimtest.shim_report('info', program.directory)
+            expect('no line is recorded' not in about, about)
+            program.detach()
+
+
 @test
 def record_with_a_pid_ends_after_its_time():
     with Program(1) as program:
