@@ -119,6 +119,10 @@ static bool has_interrupted(const struct stack *handler,
  * a handler that has interrupted them. */
 static void end_handlers(struct tree *tree, const struct stack *to)
 {
+	/* A handler without open calls may have ended unseen. */
+	while (tree->stack->is_signal && tree->stack != to &&
+	       tree->current == tree->stack->base)
+		tree->stack = tree->stack->interrupted;
 	if (to->is_signal && !has_interrupted(tree->stack, to))
 		return;
 	while (tree->stack->is_signal && tree->stack != to)

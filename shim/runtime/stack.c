@@ -114,12 +114,17 @@ find_thread_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 static __attribute__((noinline)) bool
 is_on_signal_stack(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
+	uintptr_t own_low, own_high;
 	bool in_use = false;
 
 	/* The kernel compares the stack pointer of the caller, so this call must run on
-	 * the stack in question. */
-	return sys_signal_stack(low, high, &in_use) == 0 && in_use &&
-	       sp - *low < *high - *low;
+	 * the stack in question; or on one of shim's, to which a hook has switched from
+	 * there. */
+	return sys_signal_stack(low, high, &in_use) == 0 &&
+	       sp - *low < *high - *low &&
+	       (in_use ||
+		shim_callback_stack((uintptr_t)__builtin_frame_address(0),
+				    &own_low, &own_high));
 }
 
 uint32_t shim_signal_stack_changes;

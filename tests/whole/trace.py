@@ -70,7 +70,7 @@ for number, name in enumerate(['coroutines', 'coroutines_travel', 'exceptions',
 
 @test
 def handlers_that_interrupt_hooks_are_inside_the_interrupted_calls():
-    """On a small stack, hooks that read arguments run on a stack of shim, and the handler
+    """On a small stack, hooks that read arguments run on a stack of shim, and handlers
     there, too."""
     made = record([compile('traced_small_stacks.c', 'gcc', '-O2')],
                   'calltree;trace:args=all')
