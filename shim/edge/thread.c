@@ -12,6 +12,7 @@
 
 #include "arch.h"
 #include "dispatch/frame_exits.h"
+#include "inspect/helper.h"
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/events.h"
@@ -204,6 +205,7 @@ void *edge_thread_begins(struct start *start, struct begun *begun)
 		stack_low = arch_thread_pointer() - start->stack_size;
 	begun->argument = start->argument;
 	release_start(start);
+	helper_thread_begins();
 	hidden_thread_begins(blocked);
 	raise_started(stack_low);
 	begun->is_watched = events_counts.thread_stopping > 0;

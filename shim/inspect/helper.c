@@ -189,6 +189,19 @@ void helper_prepare(void)
 	sys_restore_signals(signals);
 }
 
+void helper_thread_begins(void)
+{
+	int error = errno;
+	bool before;
+
+	if (!helper_is_open())
+		return;
+	before = thread_ours_begins();
+	helper->begin_thread();
+	thread_ours_ends(before);
+	errno = error;
+}
+
 /* --- queries --- */
 
 static enum shim_result take_lock(int self)

@@ -29,6 +29,8 @@ enum helper_verb {
 
 /* Opens the library if it is not open, for callers that cannot open an object later. */
 void helper_prepare(void);
+/* Called on a new thread, whose code does not run yet. */
+void helper_thread_begins(void);
 /* Whether the library is open. */
 bool helper_is_open(void);
 

@@ -619,13 +619,28 @@ bool events_has_room(struct thread *self)
 	return sp - self->callback_room_low < self->callback_room_size;
 }
 
-/* Whether a thread may have an alternate signal stack that the program knows.  (A system call of
- * the program's own is not seen; each call of a hook would need one to find out.) */
-static bool may_have_signal_stack(void)
+/* Whether the thread runs on the stack that it began with. */
+static bool is_on_own_stack(void)
 {
-	return __atomic_load_n(&shim_signal_stack_changes, __ATOMIC_RELAXED) >
-		       0 ||
-	       lookup_was_attached();
+	const struct thread *self = thread_current;
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0), low;
+
+	if (!self)
+		return false;
+	/* A stack that the program has made may share its mapping with other data. */
+	low = self->stack_low > self->least_stack_low ? self->stack_low :
+							self->least_stack_low;
+	return low <= sp && sp < self->stack_high &&
+	       stack_is_own(low, self->stack_high);
+}
+
+/* Whether the thread may be on its alternate signal stack: such a stack lies elsewhere, or the
+ * program has asked for it by sigaltstack(3). */
+static bool may_be_on_signal_stack(void)
+{
+	return !is_on_own_stack() || lookup_was_attached() ||
+	       __atomic_load_n(&shim_signal_stack_changes, __ATOMIC_RELAXED) >
+		       0;
 }
 
 /*
@@ -641,7 +656,7 @@ static int call_on(char *memory, int (*call)(void *), void *argument)
 	uint64_t signals;
 	int result;
 
-	is_blocked = may_have_signal_stack() &&
+	is_blocked = may_be_on_signal_stack() &&
 		     sys_signal_stack(&low, &high, &in_use) == 0 && in_use &&
 		     sys_block_signals(&signals) == 0;
 	result = arch_call_on_stack(call, argument, memory + CALLBACK_STACK);

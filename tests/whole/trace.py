@@ -580,6 +580,23 @@ def handlers_come_between_a_call_and_its_arguments():
 # --- replay ---
 
 @test
+def reading_arguments_does_not_reach_malloc_in_threads():
+    program = compile('malloc_in_hooks.c', 'gcc', '-O0', ['-pthread'])
+    result = record([program], 'trace:args=all')
+    expect_equal((result.status, result.stdout), (0, '0\n'), 'malloc')
+
+
+@test
+def an_alternate_stack_that_shim_has_not_seen_is_safe():
+    for family, optimize in BUILDS:
+        program = compile('altstack_unseen.c', family, optimize, ['-pthread'])
+        for profile in 'trace:args=all', 'calltree:by=inner/a':
+            result = record([program], profile)
+            expect_equal((result.status, result.stdout), (11, '1\n'),
+                         (family, optimize, profile))
+
+
+@test
 def replay_shows_a_time_a_function_a_depth():
     made = record([compile('longjmp.c')], 'trace')
     everything = events_of(made.output)

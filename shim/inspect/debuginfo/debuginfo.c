@@ -616,6 +616,13 @@ static int open_image(const struct debuginfo_question *question,
 
 static char *no_environment[] = { NULL };
 
+/* One variable of a library is enough. */
+static void begin_thread(void)
+{
+	elf_errno();
+	dwarf_errno();
+}
+
 static void start_helper(void)
 {
 	int before;
@@ -626,6 +633,7 @@ static void start_helper(void)
 	locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	before = enter();
 	elf_version(EV_CURRENT);
+	begin_thread();
 	find_demangler();
 	leave(before);
 }
@@ -746,6 +754,7 @@ EXPORT extern const struct debuginfo shim_debuginfo;
 const struct debuginfo shim_debuginfo = {
 	.version = DEBUGINFO_VERSION,
 	.start = start_helper,
+	.begin_thread = begin_thread,
 	.lines = answer_lines,
 	.file = answer_file,
 	.template_arguments = answer_template_arguments,

@@ -16,7 +16,7 @@
 #include <shim/typetree.h>
 #include <stdint.h>
 
-#define DEBUGINFO_VERSION 9
+#define DEBUGINFO_VERSION 10
 #define DEBUGINFO_RANGES  16
 
 struct debuginfo_range {
@@ -95,6 +95,10 @@ struct debuginfo {
 	/* Called first, and once: loads the libraries that later calls may need,
 	 * because none may be loaded while a lock is held. */
 	void (*start)(void);
+	/* Called by each other thread before its first query: the loader allocates the
+	 * thread's data of these libraries by the program's malloc, and a query may come
+	 * while that is locked. */
+	void (*begin_thread)(void);
 	debuginfo_call *lines;		    /* of struct shim_line */
 	debuginfo_call *file;		    /* of char */
 	debuginfo_call *template_arguments; /* of char */
