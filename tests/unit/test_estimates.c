@@ -231,6 +231,38 @@ Test(counts, are_written_as_what_they_are)
 	}
 }
 
+/* Some of the calls are not known, and of others there is an estimate. */
+Test(counts, are_at_least_what_their_error_leaves)
+{
+	static const struct {
+		double error, variance;
+		bool is_unknown;
+		uint64_t wanted;
+	} cases[] = {
+		{ 300, 0, true, 700 }, { 0, 22500, true, 700 },
+		{ 900, 0, true, 100 }, { 5000, 0, true, 100 },
+		{ 0, 0, true, 1000 },  { 300, 0, false, 1000 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sums sums = {
+			.calls = 1000,
+			.missing = { .calls = 900,
+				     .error = cases[i].error,
+				     .variance = cases[i].variance,
+				     .is_estimate = true,
+				     .is_unknown = cases[i].is_unknown },
+		};
+		struct count count = count_of_sums(&sums);
+
+		cr_expect(eq(u64, count.calls, cases[i].wanted), "%zu", i);
+		cr_expect(eq(u64, count.exact, 100), "%zu", i);
+		cr_expect(eq(int, count.is_least, cases[i].is_unknown), "%zu",
+			  i);
+	}
+}
+
 Test(counts, stand_below_each_other)
 {
 	struct count_column column = { .width = 5 };

@@ -102,39 +102,44 @@ bool sums_are_counted(const struct sums *sums)
 	return sums->calls || sums->open || sums->older || !sums->is_sampled;
 }
 
+/* Nothing is known about some calls of a bound: the others are as few as their error allows. */
+static void find_least(struct count *count)
+{
+	double least = (double)count->calls - count->error;
+
+	if (count->is_least)
+		count->calls = least > (double)count->exact ? (uint64_t)least :
+							      count->exact;
+}
+
+/* @calls includes @missing. */
+static struct count count_of(uint64_t calls, const struct missing *missing)
+{
+	struct count count = {
+		.calls = calls,
+		.exact = calls - missing->calls,
+		.error = both_errors(missing->error, missing->variance),
+		.is_estimate = missing->is_estimate,
+		.is_least = missing->is_unknown,
+	};
+
+	find_least(&count);
+	return count;
+}
+
 struct count count_of_path(const struct path *path)
 {
-	return (struct count){
-		.calls = path->calls,
-		.exact = path->calls - path->missing.calls,
-		.error = both_errors(path->missing.error,
-				     path->missing.variance),
-		.is_estimate = path->missing.is_estimate,
-		.is_least = path->missing.is_unknown,
-	};
+	return count_of(path->calls, &path->missing);
 }
 
 struct count count_of_sums(const struct sums *sums)
 {
-	return (struct count){
-		.calls = sums->calls,
-		.exact = sums->calls - sums->missing.calls,
-		.error = both_errors(sums->missing.error,
-				     sums->missing.variance),
-		.is_estimate = sums->missing.is_estimate,
-		.is_least = sums->missing.is_unknown,
-	};
+	return count_of(sums->calls, &sums->missing);
 }
 
 struct count count_of_thread(const struct thread *thread)
 {
-	return (struct count){
-		.calls = thread->calls,
-		.exact = thread->calls - thread->missing.calls,
-		.error = thread->missing.error,
-		.is_estimate = thread->missing.is_estimate,
-		.is_least = thread->missing.is_unknown,
-	};
+	return count_of(thread->calls, &thread->missing);
 }
 
 struct count count_of_model(const struct model *model)
@@ -148,5 +153,6 @@ struct count count_of_model(const struct model *model)
 	count.error = budget->calls.error;
 	count.is_estimate = true;
 	count.is_least = budget->calls.is_least;
+	find_least(&count);
 	return count;
 }
