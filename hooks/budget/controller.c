@@ -278,6 +278,9 @@ void controller_describe(const struct moment *moment,
 	__atomic_fetch_add(&moment->meta->throttled, 1, __ATOMIC_RELAXED);
 }
 
+/* Before the calls were counted. */
+static uint32_t unloads;
+
 static void switch_off(const struct moment *moment, struct function *function,
 		       uint64_t passed_ns, bool is_counted)
 {
@@ -289,6 +292,11 @@ static void switch_off(const struct moment *moment, struct function *function,
 	if (!throttled)
 		return;
 	last_counter += has_counter;
+	/* Its address may be another function's by now. */
+	if (throttled_unloads() != unloads) {
+		throttled_release(throttled);
+		return;
+	}
 	throttled->calls = calls;
 	throttled->ns = passed_ns;
 	function->is_chosen = function->is_throttled = true;
@@ -371,6 +379,7 @@ static uint64_t last_cost_ns;
 
 static void count_calls(void)
 {
+	unloads = throttled_unloads();
 	for (uint32_t i = 0; i < functions_count; i++) {
 		functions[i].before = functions[i].calls;
 		functions[i].calls = 0;

@@ -267,8 +267,19 @@ bool throttled_is_stale(const struct shim_node *node, uint32_t epoch)
 
 /* --- images and forks --- */
 
+static uint32_t unloads;
+
+uint32_t throttled_unloads(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&unloads, __ATOMIC_SEQ_CST);
+}
+
+/* Either this finds an entry that another thread makes, or that thread finds the number
+ * changed. */
 void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation)
 {
+	__atomic_fetch_add(&unloads, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < throttled_count; i++) {
 		struct throttled *throttled = throttled_get(i);
 

@@ -198,6 +198,10 @@ static inline bool throttled_is_burst_counted(const struct throttled *throttled)
 /* In a fork child: forgets the sites whose code the parent was about to change. */
 void throttled_forget_pending(void);
 
+/* The number of images that were unloaded so far: an entry that is made while it grows may be
+ * of one that is gone. */
+uint32_t throttled_unloads(void);
+
 /* Called when an image was unloaded, and in a fork child. */
 void throttled_image_gone(uintptr_t low, uintptr_t high, uint32_t generation);
 void throttled_forked(void);

@@ -55,11 +55,16 @@ struct throttled *throttled_search(uint64_t address)
 	return NULL;
 }
 
+/* Objects go while an entry is made. */
+static uint32_t unloaded, released;
+static bool is_unloading;
+
 struct throttled *throttled_add(uint64_t function, uint32_t counter)
 {
 	struct throttled *throttled = &switched[throttled_count++];
 
 	cr_assert(le(u32, throttled_count, FUNCTIONS));
+	unloaded += is_unloading;
 	*throttled = (struct throttled){
 		.function = function,
 		.state = THROTTLED_OFF,
@@ -110,9 +115,16 @@ void throttled_uncount(struct throttled **list, uint32_t count)
 	}
 }
 
+uint32_t throttled_unloads(void)
+{
+	return unloaded;
+}
+
 void throttled_release(struct throttled *throttled)
 {
-	(void)throttled;
+	throttled->is_counted = false;
+	throttled->state = THROTTLED_GONE;
+	released++;
 }
 
 static void *take(size_t size)
@@ -283,6 +295,22 @@ Test(controller, functions_that_are_called_more_go_first)
 	}
 	cr_expect(not(functions[2].is_chosen));
 	cr_expect(functions[2].is_throttled);
+}
+
+Test(controller, functions_stay_on_whose_object_may_have_gone_meanwhile)
+{
+	const uint64_t calls[] = { HOOKS_CALLS, HOOKS_CALLS };
+
+	add_calls(2, calls);
+	is_unloading = true;
+	cr_expect(not(decides()));
+	cr_expect(eq(u32, released, throttled_count));
+	cr_expect(gt(u32, released, 0));
+	cr_expect(zero(uint, epochs));
+	is_unloading = false;
+	unloads = unloaded;
+	cr_expect(decides());
+	cr_expect(gt(uint, epochs, 0));
 }
 
 Test(controller, a_caller_stays_where_a_leaf_with_as_many_calls_goes)

@@ -49,6 +49,8 @@ def check_tree(source, family, wanted):
                     wanted.arguments)
     names = {part for path in [*tree_of(hooked.output), *wanted.tree]
              for part in path.split(';')}
+    if wanted.cut:      # a handler that did not run there
+        names.add(wanted.cut)
     tree = contract(tree_of(result.output, wanted.depth), names)
     if wanted.cut:
         tree = {path: n for path, n in tree.items()
