@@ -257,6 +257,8 @@ static void count_enters(void)
 	if (count > 0)
 		shim_profiler_count_calls(tree_handle, count, enters);
 	refuse_uncounted(count);
+	for (uint32_t i = 0; i < burst_size; i++)
+		throttled_give_back(in_burst[i]);
 }
 
 static void begin_counting(const struct moment *moment)

@@ -223,6 +223,23 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 
 #define SWITCHED_MAX 256 /* sites in a batch */
 
+/* (A call there that its own function has off comes back to that.) */
+void throttled_give_back(const struct throttled *throttled)
+{
+	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
+							    __ATOMIC_ACQUIRE);
+
+	if (LIKELY(throttled_state(throttled) != THROTTLED_GONE))
+		return;
+	for (; site; site = site->next) {
+		struct shim_hook_call call = {
+			throttled->function & SHIM_NODE_ADDRESS, site->address
+		};
+
+		shim_profiler_switch_calls(tree_handle, 1, 1, &call);
+	}
+}
+
 bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
 {
 	static struct shim_hook_call calls[SWITCHED_MAX];
@@ -249,6 +266,8 @@ bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
 	if (used > 0)
 		all &= shim_profiler_switch_calls(tree_handle, on, used,
 						  calls) == SHIM_OK;
+	for (uint32_t i = 0; !on && i < count; i++)
+		throttled_give_back(list[i]);
 	return all;
 }
 

@@ -170,6 +170,8 @@ void throttled_follow_filters(void);
 /*
  * throttled_switch  - switches the sites of @count functions, in as few batches as possible;
  *                     false if a site could not be switched
+ * throttled_give_back - called after the sites of a function were changed: if its object has
+ *                     gone meanwhile, another one may be there, whose calls are on again
  * throttled_uncount - switches @count functions off that were counted, and reorders their
  *                     list.  One whose code cannot be changed is on permanently
  * throttled_counted - the calls that were counted
@@ -179,6 +181,7 @@ void throttled_follow_filters(void);
  *                     no paths here yet, so they are recorded again
  */
 bool throttled_switch(struct throttled *const *list, uint32_t count, bool on);
+void throttled_give_back(const struct throttled *throttled);
 void throttled_uncount(struct throttled **list, uint32_t count);
 uint64_t throttled_counted(const struct throttled *throttled);
 uint64_t throttled_sum(uint32_t counter);

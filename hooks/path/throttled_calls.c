@@ -250,8 +250,10 @@ static void settle_pending(void)
 {
 	count_pending();
 	switch_pending();
-	for (uint32_t i = 0; i < pending_count; i++)
+	for (uint32_t i = 0; i < pending_count; i++) {
+		throttled_give_back(pending[i].throttled);
 		pending[i].site->is_pending = false;
+	}
 	pending_count = 0;
 	__atomic_store_n(&pending_calls, 0, __ATOMIC_RELAXED);
 }

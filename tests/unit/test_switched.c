@@ -10,12 +10,12 @@ uint32_t tree_starts;
 
 void *shim_memory_map(size_t size)
 {
-	static uint64_t memory[1 << 20];
+	static char memory[8 << 20] __attribute__((aligned(64)));
 	static size_t used;
 	void *taken = &memory[used];
 
-	used += (size + 7) / 8;
-	cr_assert(le(sz, used, sizeof(memory) / sizeof(*memory)));
+	used += (size + 63) & ~(size_t)63;
+	cr_assert(le(sz, used, sizeof(memory)));
 	return taken;
 }
 
@@ -61,4 +61,19 @@ Test(switched, functions_are_switched_in_few_batches)
 	refused_batch = 3;
 	cr_assert(not(throttled_switch(list, FUNCTIONS, true)));
 	cr_assert(eq(u32, switched, SITES * FUNCTIONS), "the others, too");
+}
+
+/* Another object has come to the address of one that went while it was switched. */
+Test(switched, what_is_at_the_sites_of_a_gone_function_is_on)
+{
+	static struct throttled_site site = { .address = 0x100 };
+	struct throttled *gone = throttled_add(1, 0);
+
+	gone->sites = &site;
+	throttled_give_back(gone);
+	cr_assert(zero(u32, switched));
+	throttled_image_gone(1, 2, 7);
+	cr_assert(eq(u64, gone->function, 7ull << 48 | 1));
+	throttled_give_back(gone);
+	cr_assert(eq(u32, switched, 1));
 }
