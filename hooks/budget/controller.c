@@ -38,8 +38,8 @@
 #define COUNTED_PERCENT	      12
 #define COUNTED_PERCENT_LARGE 92
 #define COUNTED_BEGIN	      50
-/* The part of what may be seen that hooks may take: this percentage, or that of the budget if it is
- * larger.  When functions are switched off, hooks keep half of it.  Only hooks know paths. */
+/* Hooks may take this percentage of what may be seen; or as many percent as the budget has, if that
+ * is larger.  When functions are switched off, hooks keep half of it.  Only hooks know paths. */
 #define HOOKS_PERCENT 15
 
 uint32_t controller_percent;

@@ -75,8 +75,10 @@ static bool start_calltree(void)
 		percent = 0;
 		why = NULL;
 	}
-	if (percent != 0 && tree_refuses_budget()) {
-		shim_record_log(tree_refuses_budget());
+	if (percent != 0)
+		why = tree_refuses_budget();
+	if (why) {
+		shim_record_log(why);
 		percent = 0;
 		return false;
 	}

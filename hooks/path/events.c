@@ -224,10 +224,7 @@ static struct stack *forget_taken(struct place *at, uintptr_t low,
 			link = &stack->next;
 			continue;
 		}
-		at->tree->stack = stack;
-		node_unwind(stack->current, stack->base);
-		at->tree->stack = at->stack;
-		stack->current = stack->base;
+		tree_end_coroutine(at->tree, stack);
 		if (stack->low == low && stack->high == high) {
 			same = stack;
 			link = &stack->next;

@@ -189,11 +189,10 @@ static bool is_made_again(const struct tree *tree, const struct stack *stack)
 	       made_stacks_has_changed(stack->made, tree, stack->changes);
 }
 
-static void end_coroutine(struct tree *tree, struct stack *stack)
+void tree_end_coroutine(struct tree *tree, struct stack *stack)
 {
 	struct stack *used = tree->stack;
 
-	tree_take_made(tree, stack, stack->made);
 	tree->stack = stack;
 	node_unwind(stack->current, stack->base);
 	tree->stack = used;
@@ -219,10 +218,12 @@ struct stack *tree_announced_stack(struct tree *tree, uintptr_t sp)
 	if (stack && !stack->is_guess && !is_made_again(tree, stack))
 		return stack;
 	signals = shim_signals_block();
-	if (!stack || stack->is_guess)
+	if (!stack || stack->is_guess) {
 		stack = find_made(tree, stack, sp);
-	else if (stack != tree->stack)
-		end_coroutine(tree, stack);
+	} else if (stack != tree->stack) {
+		tree_take_made(tree, stack, stack->made);
+		tree_end_coroutine(tree, stack);
+	}
 	shim_signals_restore(signals);
 	return stack;
 }

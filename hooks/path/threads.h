@@ -25,6 +25,9 @@ void tree_give_root(struct tree *tree, struct stack *stack);
 void tree_take_made(const struct tree *tree, struct stack *stack,
 		    struct made_stack *made);
 
+/* The coroutine on @stack, which is not in use, has ended: so have its calls. */
+void tree_end_coroutine(struct tree *tree, struct stack *stack);
+
 /* The known stack that holds @sp, or one that another thread has made for a coroutine, or
  * NULL.  Calls of a former coroutine end. */
 struct stack *tree_announced_stack(struct tree *tree, uintptr_t sp);

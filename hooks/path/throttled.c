@@ -221,8 +221,6 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 	return count;
 }
 
-#define SWITCHED_MAX 256 /* sites in a batch */
-
 /* (A call there that its own function has off comes back to that.) */
 void throttled_give_back(const struct throttled *throttled)
 {
@@ -239,6 +237,8 @@ void throttled_give_back(const struct throttled *throttled)
 		shim_profiler_switch_calls(tree_handle, 1, 1, &call);
 	}
 }
+
+#define SWITCHED_MAX 256 /* sites in a batch */
 
 bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
 {

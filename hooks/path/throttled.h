@@ -177,8 +177,9 @@ void throttled_follow_filters(void);
  * throttled_counted - the calls that were counted
  * throttled_sum     - those of all functions with counters up to @counter
  * throttled_sum_in  - the same in one tree
- * throttled_release - in a fork child: forgets a function that was counted.  Its calls have
- *                     no paths here yet, so they are recorded again
+ * throttled_release - forgets a function, whose calls are recorded again: one that was counted,
+ *                     in a fork child, where its calls have no paths yet; or one whose
+ *                     object may have gone
  */
 bool throttled_switch(struct throttled *const *list, uint32_t count, bool on);
 void throttled_give_back(const struct throttled *throttled);

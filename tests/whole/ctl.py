@@ -494,7 +494,6 @@ def status_of_every_profiler_has_what_it_recorded():
         expect(line and wanted in line.group(1), (profile, text))
 
 
-# Seen to fail when the line about calls is not kept.
 def do_everything(profile, how, *loaded):
     """The recording of a program in which profilers were loaded."""
     program = Program(profile, how, source='everything_later.cc')
@@ -537,6 +536,7 @@ def calls_are_shown_if_calltree_was_loaded():
             expect_equal('see profrun report --' + profile in text, wanted, text)
 
 
+# Seen to fail when the line about calls is not kept.
 @test
 def status_says_in_words_what_is_recorded_and_how_much():
     program = Program('calltree:counts')

@@ -577,8 +577,6 @@ def handlers_come_between_a_call_and_its_arguments():
         check_same(name, 'gcc', '-O2', 'calltree;trace:args=all')
 
 
-# --- replay ---
-
 @test
 def reading_arguments_does_not_reach_malloc_in_threads():
     program = compile('malloc_in_hooks.c', 'gcc', '-O0', ['-pthread'])
@@ -595,6 +593,8 @@ def an_alternate_stack_that_shim_has_not_seen_is_safe():
             expect_equal((result.status, result.stdout), (11, '1\n'),
                          (family, optimize, profile))
 
+
+# --- replay ---
 
 @test
 def replay_shows_a_time_a_function_a_depth():

@@ -16,8 +16,8 @@
  *
  * What is pushed is (the function - the end of the call) << 8, and 9 where the second byte
  * must be.  A jump that is taken costs more than two instructions without an effect: Lua takes
- * 1.04 to 1.16 times as long with the compiler's jumps, and 1.00 with these.  (Flags are nobody's
- * at an entry.)  At an entry, the distance to the function has two values only, so there are
+ * 1.04 to 1.16 times as long with the compiler's jumps, and 1.00 with these.  (No code
+ * uses the flags at an entry.)  At an entry, the distance to the function has two values only, so there are
  * veneers for both, and the sled needs one instruction.  Elsewhere a thread may be between
  * the two.
  */
