@@ -371,6 +371,22 @@ static uint64_t last_clock_of(const struct scan *scan,
 			     offsetof(struct shim_thread_node, last)));
 }
 
+/* Takes for a time of the process when the node's last call began and, where every call
+ * is timed, when it ended. */
+static void see_clock_of_node(const struct tree_file *file,
+			      struct process *process, uint64_t offset)
+{
+	struct shim_extra_node extra;
+	struct shim_node node;
+
+	memcpy(&node, file->data + offset, sizeof(node));
+	process_see_clock(process, node.start);
+	/* Few nodes have run so late. */
+	if (!node.frame && node.start + node.time > process->latest_clock &&
+	    calltree_extra(file, node.extra, offset, &extra))
+		process_see_clock(process, node.start + extra.last);
+}
+
 /* Reads the node at @offset, @left bytes before the end of its chunk, and
  * returns its size. */
 static uint64_t scan_node(struct scan *scan, uint64_t function, uint64_t offset,
@@ -456,9 +472,7 @@ static uint64_t scan_node(struct scan *scan, uint64_t function, uint64_t offset,
 		scan->recording->sites[site].has_hooks = true;
 	add_entry(scan, offset, slot,
 		  load(at + offsetof(struct shim_node, parent)), site);
-	if (load(at + offsetof(struct shim_node, frame)))
-		process_see_clock(process,
-				  load(at + offsetof(struct shim_node, start)));
+	see_clock_of_node(scan->file, process, offset);
 	return size;
 }
 
