@@ -753,7 +753,7 @@ def samples_include_threads_that_began_between_two_attaches():
         program.detach()
         program.step('begun')
         profrun('attach', program.pid)
-        program.until(lambda: re.search(r' compute \[', program.report()), 'compute')
+        program.until(lambda: re.search(r' compute \[', program.report(wait=True)), 'compute')
         program.detach()
 
 

@@ -87,7 +87,7 @@ const unsigned char *map_file(int fd, const char *name, uint64_t *size)
 		return NULL;
 	}
 	if (info.st_size == 0) {
-		warn("%s: empty: the program ended while it made this file",
+		warn("%s: empty: the program ended while it made this file, or still makes it",
 		     name);
 		return NULL;
 	}
@@ -169,7 +169,8 @@ uint32_t read_chunks(const char *name, uint64_t size,
 bool is_unfinished(const char *name, uint32_t version)
 {
 	if (version == 0)
-		warn("%s: the program ended while it made this file", name);
+		warn("%s: the program ended while it made this file, or still makes it",
+		     name);
 	return version == 0;
 }
 
