@@ -98,7 +98,7 @@ static int add_entry(struct source_image *image, enum shim_source source,
 	}
 	return add(image,
 		   &(struct found_mark){ source, PLAN_ENTER, address, function,
-					 (uint8_t)length, false });
+					 (uint8_t)length, false, 0 });
 }
 
 static int find_entries(struct source_image *image, const Elf64_Shdr *section,

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 enum mark_state {
-	MARK_OFF,
+	MARK_OFF,  /* the compiler's placeholder */
+	MARK_IDLE, /* off, and cheaper than that */
 	MARK_ON,
 	MARK_OTHER, /* no compiler's code, or changed by another tool */
 };
@@ -21,36 +22,57 @@ enum mark_state {
 
 #define MARK_SIZE_MAX  16
 #define XRAY_SLED_SIZE 11
+#define XRAY_BEHIND    2 /* bytes behind a sled that xray_condition() reads */
+
+struct xray_sled {
+	unsigned event;
+	uint8_t jump; /* xray_condition() */
+	uintptr_t address, function;
+};
 
 /* Whether the processor's sleds are known. */
 bool xray_is_known(void);
 
-enum mark_state xray_state(unsigned event, const unsigned char *code);
+/* Not 0: the jump behind the sled of a tail call depends on the flags, and this is its
+ * condition. */
+uint8_t xray_condition(const unsigned char *behind);
+
+enum mark_state xray_state(const struct xray_sled *sled,
+			   const unsigned char *code);
 /* Whether LLVM's runtime, or a tool on it, has switched the sled on. */
 bool xray_is_llvms(const unsigned char *code);
 
-/* The distance from the sled at @address to where the call in it returns to. */
-uint8_t xray_end(unsigned event, uintptr_t address, uintptr_t function);
+/* The distance from the sled to where the call in it returns to. */
+uint8_t xray_end(const struct xray_sled *sled);
 
 /*
- * Makes the sled at @address call the veneer of its event when it is on; it stays off.
+ * Makes the sled call the veneer of its event when it is on; it stays off.
  * @code: its bytes, of which only those change that are not executed while it is off.  False
  * if the distances do not fit.
  */
-bool xray_prepare(unsigned event, unsigned char *code, uintptr_t address,
-		  uintptr_t function, uintptr_t veneers);
+bool xray_prepare(const struct xray_sled *sled, unsigned char *code,
+		  uintptr_t veneers);
+
+/* Whether it is MARK_IDLE when it is prepared, and switched off. */
+bool xray_idles(const struct xray_sled *sled);
 
 /* Changes the one byte of a prepared sled that switches it. */
-void xray_switch(unsigned event, unsigned char *code, bool on);
+void xray_switch(const struct xray_sled *sled, unsigned char *code, bool on);
+
+/* Changes that byte to the compiler's: the others may then be written. */
+void xray_release(const struct xray_sled *sled, unsigned char *code);
 
 /* --- stubs --- */
 
 /* Code near an image, which begins at a page: veneers that sleds call, which jump to where
- * the words of @slots point.  There is one for each event, and one for sleds at entries of
- * each depth. */
-#define VENEERS_SIZE (2u * 4096)
-#define SLED_DEPTHS  2 /* at the function's beginning, and behind endbr64 */
-#define VENEER_SLOTS (MARK_EVENTS + SLED_DEPTHS)
+ * the words of @slots point.  Sleds that push the distance to their function call the one of
+ * their event; sleds at entries of each depth, at tail calls, and before conditional jumps
+ * have their own. */
+#define VENEERS_SIZE	 (2u * 4096)
+#define SLED_DEPTHS	 2 /* at the function's beginning, and behind endbr64 */
+#define VENEER_TAILCALL	 (MARK_EVENTS + SLED_DEPTHS)
+#define VENEER_CONDITION (VENEER_TAILCALL + 1)
+#define VENEER_SLOTS	 (VENEER_CONDITION + 1)
 void veneers_put(unsigned char *code, const void *slots);
 
 /* In this code, *(rsp) is the return address into the sled.  At @offset, the bytes that were

@@ -110,8 +110,9 @@ static int add_mark(struct source_image *image, const struct found_mark *found)
 	image->marks[image->count++] = (struct source_mark){
 		.offset = (uint32_t)(address - image->start),
 		.depth = (int32_t)depth,
-		.source = (uint8_t)found->source,
-		.event = (uint8_t)found->event,
+		.source = (uint8_t)found->source & 0x1f,
+		.event = (uint8_t)found->event & 3,
+		.jump = found->jump,
 		.length = found->length,
 		.may_leave = found->may_leave,
 	};
@@ -340,7 +341,8 @@ struct source_mark *marks_find_return(const struct source_image *image,
 	if (i < 0)
 		return NULL;
 	mark = &image->marks[i];
-	return mark_address(image, mark) + source_of(mark->source)->end(mark) ==
+	return mark_address(image,
+			    mark) + source_of(mark->source)->end(image, mark) ==
 			       address ?
 		       mark :
 		       NULL;

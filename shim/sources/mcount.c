@@ -65,7 +65,7 @@ static bool take_call(void *argument, uintptr_t address, uint32_t size,
 	search->result = search->add(
 		search->image,
 		&(struct found_mark){ SHIM_SOURCE_MCOUNT, PLAN_ENTER, address,
-				      function, (uint8_t)size, false });
+				      function, (uint8_t)size, false, 0 });
 	return search->result == 0;
 }
 

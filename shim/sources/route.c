@@ -22,9 +22,12 @@
 void sources_nothing(void);
 void shim_sled_entry0(void);
 void shim_sled_entry4(void);
+void sources_sled_tailcall(void);
+void sources_sled_condition(void);
 void sources_direct_enter(void);
 void shim_sled_leave(void);
 void sources_direct_tailcall(void);
+void sources_direct_condition(void);
 void sources_plan_enter(void);
 void sources_plan_leave(void);
 void sources_plan_tailcall(void);
@@ -40,8 +43,11 @@ HIDDEN uint32_t sources_vector_size;
 
 typedef void (*stub)(void);
 
-/* For sources.S: current[PLAN_ENTER]. */
+/* For sources.S: current[PLAN_ENTER] and current[PLAN_TAILCALL], and one of the latter's kind
+ * that keeps the flags. */
 HIDDEN stub sources_enter = sources_nothing;
+HIDDEN stub sources_tailcall = sources_nothing;
+HIDDEN stub sources_condition = sources_nothing;
 
 static const stub nothing[MARK_EVENTS] = { sources_nothing, sources_nothing,
 					   sources_nothing };
@@ -54,10 +60,16 @@ static const stub choosing[MARK_EVENTS] = { sources_choose_enter,
 					    sources_choose_leave,
 					    sources_choose_tailcall };
 
-/* What the code near images jumps to for each event, and for sleds at entries. */
-static stub current[VENEER_SLOTS] = { sources_nothing, sources_nothing,
-				      sources_nothing, shim_sled_entry0,
-				      shim_sled_entry4 };
+/* What the code near images jumps to for each event, and for other sleds. */
+static stub current[VENEER_SLOTS] = {
+	[PLAN_ENTER] = sources_nothing,
+	[PLAN_LEAVE] = sources_nothing,
+	[PLAN_TAILCALL] = sources_nothing,
+	[MARK_EVENTS] = shim_sled_entry0,
+	[MARK_EVENTS + 1] = shim_sled_entry4,
+	[VENEER_TAILCALL] = sources_sled_tailcall,
+	[VENEER_CONDITION] = sources_sled_condition,
+};
 /* What thunks jump to. */
 static stub current_entry;
 static uintptr_t parts[PARTS_MAX];
@@ -71,9 +83,10 @@ static stub *slots_of(uintptr_t part)
 /* The leave hook comes first, as in hook_table_point. */
 static void fill_slots(uintptr_t part)
 {
-	static const uint8_t order[VENEER_SLOTS] = { PLAN_TAILCALL, PLAN_LEAVE,
-						     PLAN_ENTER, MARK_EVENTS,
-						     MARK_EVENTS + 1 };
+	static const uint8_t order[VENEER_SLOTS] = {
+		PLAN_TAILCALL,	 PLAN_LEAVE,	  PLAN_ENTER,	   MARK_EVENTS,
+		MARK_EVENTS + 1, VENEER_TAILCALL, VENEER_CONDITION
+	};
 
 	for (unsigned i = 0; i < VENEER_SLOTS; i++)
 		__atomic_store_n(&slots_of(part)[order[i]], current[order[i]],
@@ -132,6 +145,13 @@ void route_set(const struct plan_route *route)
 		set_choices(route);
 	choose_stubs(route);
 	returns_route(route);
+	__atomic_store_n(&sources_tailcall, current[PLAN_TAILCALL],
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&sources_condition,
+			 current[PLAN_TAILCALL] == sources_direct_tailcall ?
+				 sources_direct_condition :
+				 current[PLAN_TAILCALL],
+			 __ATOMIC_RELEASE);
 	__atomic_store_n(&sources_enter, current[PLAN_ENTER], __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < part_count; i++)
 		fill_slots(parts[i]);

@@ -26,11 +26,13 @@ struct image_entry;
 struct thunk_data;
 
 struct source_mark {
-	uint32_t offset;       /* of the mark, from the start of the image */
-	int32_t depth;	       /* of the mark in its function */
-	uint8_t source;	       /* enum shim_source */
-	uint8_t event;	       /* enum plan_event */
-	uint8_t length;	       /* of the code that it replaces (entries.c) */
+	uint32_t offset;    /* of the mark, from the start of the image */
+	int32_t depth;	    /* of the mark in its function */
+	uint8_t source : 5; /* enum shim_source */
+	uint8_t event : 2;  /* enum plan_event */
+	uint8_t is_idle : 1; /* it has been changed: no compiler's code if it is off */
+	uint8_t jump;	/* the condition of a tail call (xray_condition()) */
+	uint8_t length; /* of the code that it replaces (entries.c) */
 	uint8_t may_leave : 1; /* that code, before its end */
 	uint8_t is_filtered : 1;
 	uint8_t is_throttled : 1;
@@ -75,6 +77,7 @@ struct found_mark {
 	uintptr_t address, function;
 	uint8_t length; /* of the code that it replaces */
 	bool may_leave;
+	uint8_t jump; /* the condition of a tail call */
 };
 
 /* Ignores a mark outside of the image's code, or of a function that calls the hooks.
@@ -98,7 +101,8 @@ struct source {
 				 const struct source_mark *mark,
 				 const unsigned char *code);
 	/* Where the call of a mark returns to, from the mark on. */
-	uint8_t (*end)(const struct source_mark *mark);
+	uint8_t (*end)(const struct source_image *image,
+		       const struct source_mark *mark);
 	/*
 	 * Step 1, for a mark that is off: writes the bytes that no thread executes
 	 * while it is off.  All processors are synchronized before step 2.  False if
@@ -110,6 +114,10 @@ struct source {
 	void (*change)(const struct source_image *image,
 		       const struct source_mark *mark, unsigned char *code,
 		       bool on);
+	/* Whether a mark that is prepared and off is cheaper than the compiler's code: then
+	 * it is changed as soon as it is known.  NULL: none is. */
+	bool (*idles)(const struct source_image *image,
+		      const struct source_mark *mark);
 };
 
 /* The source of a kind, or NULL. */

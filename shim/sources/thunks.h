@@ -66,8 +66,10 @@ void thunks_direct(const struct source_image *image);
 void thunks_route(const struct source_image *image);
 
 /* The function of struct source for marks whose code is replaced as a whole. */
-static inline uint8_t thunk_end(const struct source_mark *mark)
+static inline uint8_t thunk_end(const struct source_image *image,
+				const struct source_mark *mark)
 {
+	(void)image;
 	return mark->length;
 }
 

@@ -420,10 +420,11 @@ static int add_movable(struct work *work, source_add *add)
 			entry->reason = DECODE_ENTRY_FIXED;
 			continue;
 		}
-		r = add(work->image, &(struct found_mark){
-					     SHIM_SOURCE_UNMARKED, PLAN_ENTER,
-					     address, entry->start,
-					     entry->length, entry->may_leave });
+		r = add(work->image,
+			&(struct found_mark){ SHIM_SOURCE_UNMARKED, PLAN_ENTER,
+					      address, entry->start,
+					      entry->length, entry->may_leave,
+					      0 });
 		if (r < 0)
 			return r;
 	}

@@ -37,6 +37,35 @@ static int event_of(uint8_t kind)
 	return -1;
 }
 
+/* A part of the code, which is read once for the sleds in it. */
+static struct {
+	uintptr_t start;
+	size_t size;
+	unsigned char bytes[4096];
+} window;
+
+static int read_window(uintptr_t start, size_t size)
+{
+	int r = sys_peek((const void *)start, window.bytes, size);
+
+	window.start = start;
+	window.size = r < 0 ? 0 : size;
+	return r;
+}
+
+/* The condition of the jump behind the sled of a tail call. */
+static uint8_t condition_at(uintptr_t sled)
+{
+	uintptr_t behind = sled + XRAY_SLED_SIZE;
+
+	if ((behind < window.start ||
+	     behind + XRAY_BEHIND > window.start + window.size) &&
+	    read_window(behind, sizeof(window.bytes)) < 0 &&
+	    read_window(behind, XRAY_BEHIND) < 0)
+		return 0;
+	return xray_condition(&window.bytes[behind - window.start]);
+}
+
 static int add_entry(struct source_image *image, const struct entry *entry,
 		     uintptr_t place, source_add *add)
 {
@@ -50,8 +79,15 @@ static int add_entry(struct source_image *image, const struct entry *entry,
 	if (event < 0)
 		return 0;
 	return add(image, &(struct found_mark){
-				  SHIM_SOURCE_XRAY, (unsigned)event, address,
-				  function, XRAY_SLED_SIZE, false });
+				  .source = SHIM_SOURCE_XRAY,
+				  .event = (unsigned)event,
+				  .address = address,
+				  .function = function,
+				  .length = XRAY_SLED_SIZE,
+				  .jump = event == PLAN_TAILCALL ?
+						  condition_at(address) :
+						  0,
+			  });
 }
 
 static int find(struct source_image *image, const Elf64_Shdr *section,
@@ -73,6 +109,7 @@ static int find(struct source_image *image, const Elf64_Shdr *section,
 	if (r < 0)
 		return r;
 	entries = memory;
+	window.size = 0;
 	r = sys_peek((const void *)start, entries, size);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = add_entry(image, &entries[i], start + i * sizeof(*entries),
@@ -81,33 +118,56 @@ static int find(struct source_image *image, const Elf64_Shdr *section,
 	return r;
 }
 
+static struct xray_sled sled_of(const struct source_image *image,
+				const struct source_mark *mark)
+{
+	return (struct xray_sled){
+		.event = mark->event,
+		.jump = mark->jump,
+		.address = mark_address(image, mark),
+		.function = mark_function(image, mark),
+	};
+}
+
 static enum mark_state state(const struct source_image *image,
 			     const struct source_mark *mark,
 			     const unsigned char *code)
 {
-	(void)image;
-	return xray_state(mark->event, code);
+	struct xray_sled sled = sled_of(image, mark);
+
+	return xray_state(&sled, code);
 }
 
-static uint8_t end(const struct source_mark *mark)
+static uint8_t end(const struct source_image *image,
+		   const struct source_mark *mark)
 {
-	/* Only its place in a page matters, where images begin. */
-	return xray_end(mark->event, mark->offset,
-			mark->offset - (uintptr_t)(intptr_t)mark->depth);
+	struct xray_sled sled = sled_of(image, mark);
+
+	return xray_end(&sled);
 }
 
 static bool prepare(const struct source_image *image,
 		    const struct source_mark *mark, unsigned char *code)
 {
-	return xray_prepare(mark->event, code, mark_address(image, mark),
-			    mark_function(image, mark), image->veneers);
+	struct xray_sled sled = sled_of(image, mark);
+
+	return xray_prepare(&sled, code, image->veneers);
 }
 
 static void change(const struct source_image *image,
 		   const struct source_mark *mark, unsigned char *code, bool on)
 {
-	(void)image;
-	xray_switch(mark->event, code, on);
+	struct xray_sled sled = sled_of(image, mark);
+
+	xray_switch(&sled, code, on);
+}
+
+static bool idles(const struct source_image *image,
+		  const struct source_mark *mark)
+{
+	struct xray_sled sled = sled_of(image, mark);
+
+	return xray_idles(&sled);
 }
 
 const struct source source_xray = {
@@ -119,4 +179,5 @@ const struct source source_xray = {
 	.end = end,
 	.prepare = prepare,
 	.change = change,
+	.idles = idles,
 };

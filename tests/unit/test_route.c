@@ -93,6 +93,9 @@ void returns_route(const struct plan_route *route)
 STUB(sources_nothing)
 STUB(shim_sled_entry0)
 STUB(shim_sled_entry4)
+STUB(sources_sled_tailcall)
+STUB(sources_sled_condition)
+STUB(sources_direct_condition)
 STUB(sources_direct_enter)
 STUB(shim_sled_leave)
 STUB(sources_direct_tailcall)
@@ -113,9 +116,13 @@ static void check_part(uintptr_t part, const struct shim_mark_hooks *marks,
 		       stub enter, stub leave, stub tailcall, stub other)
 {
 	const stub wanted[VENEER_SLOTS] = {
-		enter, leave, tailcall,
+		enter,
+		leave,
+		tailcall,
 		marks ? marks->sled_entry[0] : shim_sled_entry0,
-		marks ? marks->sled_entry[1] : shim_sled_entry4
+		marks ? marks->sled_entry[1] : shim_sled_entry4,
+		sources_sled_tailcall,
+		sources_sled_condition,
 	};
 	stub *const *slots = (void *)part;
 
@@ -123,6 +130,12 @@ static void check_part(uintptr_t part, const struct shim_mark_hooks *marks,
 	for (unsigned i = 0; i < VENEER_SLOTS; i++)
 		cr_expect(eq(int, (*slots)[i] == wanted[i], 1), "slot %u", i);
 	cr_expect(eq(int, sources_enter == enter, 1));
+	cr_expect(eq(int, sources_tailcall == tailcall, 1));
+	cr_expect(eq(int,
+		     sources_condition == (tailcall == sources_direct_tailcall ?
+						   sources_direct_condition :
+						   tailcall),
+		     1));
 	cr_expect(eq(u64, route_entry(), (uintptr_t)other));
 }
 

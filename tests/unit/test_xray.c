@@ -17,6 +17,30 @@
 #define LEAVE	   1
 #define TAIL_CALL  2
 
+static struct xray_sled sled_at(unsigned event, uintptr_t address,
+				uintptr_t function)
+{
+	return (struct xray_sled){ .event = event,
+				   .address = address,
+				   .function = function };
+}
+
+/* The sled of a function that begins @depth bytes before it. */
+static bool prepare_at(unsigned event, unsigned char *code, uintptr_t address,
+		       uintptr_t depth, uintptr_t veneers)
+{
+	struct xray_sled sled = sled_at(event, address, address - depth);
+
+	return xray_prepare(&sled, code, veneers);
+}
+
+static unsigned end_of(unsigned event, uintptr_t address, uintptr_t depth)
+{
+	struct xray_sled sled = sled_at(event, address, address - depth);
+
+	return xray_end(&sled);
+}
+
 /* As clang has made it. */
 static void make_sled(unsigned event, unsigned char code[SIZE])
 {
@@ -31,9 +55,8 @@ static bool prepare(unsigned event, unsigned char code[SIZE], int64_t depth,
 		    int64_t distance)
 {
 	make_sled(event, code);
-	return xray_prepare(event, code, ADDRESS,
-			    (uintptr_t)(ADDRESS + CALL_END - depth),
-			    (uintptr_t)(ADDRESS + CALL_END + distance));
+	return prepare_at(event, code, ADDRESS, (uintptr_t)(depth - CALL_END),
+			  (uintptr_t)(ADDRESS + CALL_END + distance));
 }
 
 /* --- veneers --- */
@@ -75,9 +98,8 @@ Test(xray, a_sled_at_an_entry_calls_a_veneer_of_its_depth)
 			const unsigned char *veneer;
 
 			make_sled(ENTRY, code);
-			cr_assert(xray_prepare(ENTRY, code, address,
-					       address - depth,
-					       (uintptr_t)veneers));
+			cr_assert(prepare_at(ENTRY, code, address, depth,
+					     (uintptr_t)veneers));
 			cr_assert(eq(u8, code[0], 0xeb));
 			cr_assert(eq(u8, code[1], 9), "depth %u, %u", depth,
 				  at);
@@ -87,8 +109,7 @@ Test(xray, a_sled_at_an_entry_calls_a_veneer_of_its_depth)
 			cr_assert(eq(sz,
 				     veneers_pushed((size_t)(veneer - veneers)),
 				     8));
-			cr_assert(eq(u8,
-				     xray_end(ENTRY, address, address - depth),
+			cr_assert(eq(u32, end_of(ENTRY, address, depth),
 				     ENTRY_CALL));
 		}
 }
@@ -103,8 +124,8 @@ Test(xray, other_sleds_call_the_veneer_of_their_event)
 		const unsigned char *veneer;
 
 		make_sled(event, code);
-		cr_assert(xray_prepare(event, code, address, address - 20,
-				       (uintptr_t)veneers));
+		cr_assert(prepare_at(event, code, address, 1 << 17,
+				     (uintptr_t)veneers));
 		cr_assert(eq(u8, code[5], 0xe8));
 		veneer = target(code + 5);
 		cr_assert(eq(u32, slot_of(veneer), event));
@@ -114,7 +135,7 @@ Test(xray, other_sleds_call_the_veneer_of_their_event)
 }
 
 /* No alignment is guaranteed, nor the place of a sled in its function. */
-Test(xray, only_an_even_sled_at_the_beginning_of_its_function_is_one_call)
+Test(xray, only_an_even_sled_near_the_beginning_of_its_function_is_one_call)
 {
 	static const struct {
 		unsigned event;
@@ -129,22 +150,24 @@ Test(xray, only_an_even_sled_at_the_beginning_of_its_function_is_one_call)
 		{ ENTRY, ADDRESS + 1, 0, CALL_END },
 		{ LEAVE, ADDRESS, 0, CALL_END },
 		{ LEAVE, ADDRESS, 4, CALL_END },
-		{ TAIL_CALL, ADDRESS, 0, CALL_END },
+		{ TAIL_CALL, ADDRESS, 0, ENTRY_CALL },
+		{ TAIL_CALL, ADDRESS, (1 << 16) - ENTRY_CALL, ENTRY_CALL },
+		{ TAIL_CALL, ADDRESS, (1 << 16) - ENTRY_CALL + 1, CALL_END },
+		{ TAIL_CALL, ADDRESS, -6ul, CALL_END },
+		{ TAIL_CALL, ADDRESS + 1, 0, CALL_END },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uintptr_t address = cases[i].address;
 		unsigned char code[SIZE];
 
-		cr_expect(eq(u8,
-			     xray_end(cases[i].event, address,
-				      address - cases[i].depth),
+		cr_expect(eq(u32,
+			     end_of(cases[i].event, address, cases[i].depth),
 			     cases[i].end),
 			  "%zu", i);
 		make_sled(cases[i].event, code);
-		cr_assert(xray_prepare(cases[i].event, code, address,
-				       address - cases[i].depth,
-				       address + 0x10000));
+		cr_assert(prepare_at(cases[i].event, code, address,
+				     cases[i].depth, address + 0x10000));
 		cr_expect(eq(int, code[5] == 0xe8, cases[i].end == CALL_END),
 			  "%zu", i);
 	}
@@ -161,8 +184,8 @@ Test(xray, an_entry_that_is_too_far_from_the_veneers_is_refused)
 		make_sled(ENTRY, before);
 		make_sled(ENTRY, code);
 		cr_expect(eq(int,
-			     xray_prepare(ENTRY, code, ADDRESS, ADDRESS,
-					  (uintptr_t)(ADDRESS + away[i])),
+			     prepare_at(ENTRY, code, ADDRESS, 0,
+					(uintptr_t)(ADDRESS + away[i])),
 			     i < 2),
 			  "%zu", i);
 		if (i >= 2)
@@ -171,8 +194,8 @@ Test(xray, an_entry_that_is_too_far_from_the_veneers_is_refused)
 	}
 }
 
-/* The veneer of an event is behind those of entries. */
-#define EVENT_VENEER(event) (2560 + 8 * (int64_t)(event))
+/* The veneer of an event is behind those of other sleds. */
+#define EVENT_VENEER(event) (3848 + 8 * (int64_t)(event))
 
 Test(xray, distances_that_do_not_fit_are_refused)
 {
@@ -197,7 +220,7 @@ Test(xray, distances_that_do_not_fit_are_refused)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		for (unsigned event = ENTRY; event <= TAIL_CALL; event++) {
+		for (unsigned event = ENTRY; event <= LEAVE; event++) {
 			unsigned char code[SIZE], before[SIZE];
 			bool fits = prepare(event, code, cases[i].depth,
 					    cases[i].distance -
@@ -238,39 +261,149 @@ Test(xray, the_vector_registers_that_a_hook_keeps_are_the_largest_ones)
 	cr_expect(eq(u32, mark_vector_size(), wanted));
 }
 
-/* The depth of its call's end is 10 for a sled at an entry, and 12 for others. */
-static void check_states(unsigned event, int64_t depth)
+/* --- tail calls --- */
+
+static int from_bytes(const unsigned char *low, const unsigned char *high)
 {
-	bool is_entry = event == ENTRY && depth == CALL_END;
+	return (int16_t)(*low | *high << 8);
+}
+
+Test(xray, a_sled_at_a_tail_call_has_the_distance_to_its_function)
+{
+	veneers_put(veneers, slots);
+	for (unsigned at = 0; at < 512; at += 2) {
+		unsigned char *code = &code_of_entries[at];
+		const unsigned char *veneer;
+
+		make_sled(TAIL_CALL, code);
+		cr_assert(prepare_at(TAIL_CALL, code, (uintptr_t)code, 10 * at,
+				     (uintptr_t)veneers));
+		cr_assert(eq(u8, code[0], 0xeb));
+		cr_assert(eq(u8, code[1], 9), "%u", at);
+		veneer = target(code);
+		cr_assert(eq(u32, slot_of(veneer), VENEER_TAILCALL));
+		cr_assert(
+			eq(sz, veneers_pushed((size_t)(veneer - veneers)), 8));
+		cr_assert(eq(int, memcmp(code + 5, "\x66\x0f\x1f\x44", 4), 0));
+		cr_assert(eq(int, from_bytes(code + 9, code + 10),
+			     -(int)(10 * at + ENTRY_CALL)));
+	}
+}
+
+Test(xray, the_jump_behind_a_sled_has_a_condition)
+{
+	static const struct {
+		unsigned char behind[XRAY_BEHIND];
+		uint8_t condition;
+	} cases[] = {
+		{ { 0x0f, 0x84 }, 0x74 }, { { 0x0f, 0x80 }, 0x70 },
+		{ { 0x0f, 0x8f }, 0x7f }, { { 0x75, 0x84 }, 0x75 },
+		{ { 0xe9, 0x84 }, 0 },	  { { 0xeb, 0x74 }, 0 },
+		{ { 0x0f, 0x1f }, 0 },	  { { 0xff, 0xe0 }, 0 },
+		{ { 0x41, 0xff }, 0 },	  { { 0x0f, 0x90 }, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		cr_expect(eq(u8, xray_condition(cases[i].behind),
+			     cases[i].condition),
+			  "%zu", i);
+}
+
+Test(xray, a_sled_before_a_conditional_jump_jumps_on_the_inverse_condition)
+{
+	veneers_put(veneers, slots);
+	for (unsigned jump = 0x70; jump <= 0x7f; jump++) {
+		unsigned char *code = code_of_entries;
+		struct xray_sled sled = sled_at(TAIL_CALL, (uintptr_t)code,
+						(uintptr_t)code - 16 * jump);
+
+		sled.jump = (uint8_t)jump;
+		make_sled(TAIL_CALL, code);
+		cr_assert(not(xray_idles(&sled)));
+		cr_assert(eq(u8, xray_end(&sled), 7));
+		cr_assert(xray_prepare(&sled, code, (uintptr_t)veneers));
+		cr_assert(eq(int, (int)xray_state(&sled, code), MARK_OFF));
+		cr_assert(eq(u32, slot_of(target(code + 2)), VENEER_CONDITION));
+		xray_switch(&sled, code, true);
+		cr_assert(eq(u8, code[0], (uint8_t)(jump ^ 1)));
+		cr_assert(eq(u8, code[1], 9));
+		cr_assert(eq(u8, code[7], (uint8_t)(jump ^ 1)));
+		cr_assert(eq(u8, code[9], (uint8_t)(jump ^ 1)));
+		cr_assert(eq(int, from_bytes(code + 8, code + 10),
+			     -(int)(16 * jump + 7)));
+		cr_assert(eq(int, (int)xray_state(&sled, code), MARK_ON));
+		code[0] = (unsigned char)jump;
+		cr_assert(eq(int, (int)xray_state(&sled, code), MARK_OTHER));
+		xray_switch(&sled, code, false);
+		cr_assert(eq(u8, code[0], 0xeb));
+	}
+}
+
+/* Two bytes cannot have the distance. */
+Test(xray, a_sled_before_a_conditional_jump_in_a_large_function_is_refused)
+{
+	struct xray_sled sled = sled_at(TAIL_CALL, ADDRESS, ADDRESS - 65529);
+	unsigned char code[SIZE], before[SIZE];
+
+	sled.jump = 0x74;
+	make_sled(TAIL_CALL, code);
+	make_sled(TAIL_CALL, before);
+	cr_expect(xray_prepare(&sled, code, ADDRESS + 0x10000));
+	make_sled(TAIL_CALL, code);
+	sled.function--;
+	cr_expect(not(xray_prepare(&sled, code, ADDRESS + 0x10000)));
+	sled.function = ADDRESS + 7;
+	cr_expect(not(xray_prepare(&sled, code, ADDRESS + 0x10000)));
+	sled.function = ADDRESS - 4;
+	cr_expect(not(xray_prepare(&sled, code, ADDRESS + (1l << 40))));
+	cr_expect(eq(int, memcmp(code, before, SIZE), 0));
+}
+
+/* --- states --- */
+
+static int state_of(const struct xray_sled *sled, const unsigned char *code)
+{
+	return (int)xray_state(sled, code);
+}
+
+/* @depth: of the sled; 0 makes it one call if it is not at a return. */
+static void check_states(unsigned event, uintptr_t depth)
+{
+	struct xray_sled sled = sled_at(event, ADDRESS, ADDRESS - depth);
+	bool is_call = event != LEAVE && depth == 0;
 	unsigned char code[SIZE];
 
 	make_sled(event, code);
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
-	cr_assert(prepare(event, code, depth, 0x10000 - CALL_END));
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
-	xray_switch(event, code, true);
-	cr_expect(eq(u8, code[0], is_entry ? 0xe8 : 0x68));
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_ON));
+	cr_expect(eq(int, state_of(&sled, code), MARK_OFF));
+	cr_expect(eq(int, xray_idles(&sled), is_call));
+	cr_assert(xray_prepare(&sled, code, ADDRESS + 0x10000));
+	cr_expect(eq(int, state_of(&sled, code), MARK_OFF));
+	xray_switch(&sled, code, true);
+	cr_expect(eq(u8, code[0], is_call ? 0xe8 : 0x68));
+	cr_expect(eq(int, state_of(&sled, code), MARK_ON));
 	code[5] ^= 1;
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
+	cr_expect(eq(int, state_of(&sled, code), MARK_OTHER));
 	code[5] ^= 1;
-	xray_switch(event, code, false);
+	xray_switch(&sled, code, false);
 	cr_expect(eq(u8, code[0],
-		     is_entry	    ? 0xa9 :
+		     is_call	    ? 0xa9 :
 		     event == LEAVE ? 0xc3 :
 				      0xeb));
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
+	cr_expect(
+		eq(int, state_of(&sled, code), is_call ? MARK_IDLE : MARK_OFF));
+	xray_release(&sled, code);
+	cr_expect(eq(int, state_of(&sled, code), MARK_OFF));
 	code[0] = 0xcc;
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
+	cr_expect(eq(int, state_of(&sled, code), MARK_OTHER));
 	/* Another tool has switched it off. */
 	code[0] = event == LEAVE ? 0xc3 : 0xeb;
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_OFF));
+	cr_expect(eq(int, state_of(&sled, code), MARK_OFF));
 	make_sled(event, code);
 	code[1]++;
-	cr_expect(eq(int, (int)xray_state(event, code),
+	cr_expect(eq(int, state_of(&sled, code),
 		     event == LEAVE ? MARK_OFF : MARK_OTHER));
 	memcpy(code, "\x41\xba\x01\x00\x00\x00\xe8", 7);
-	cr_expect(eq(int, (int)xray_state(event, code), MARK_OTHER));
+	cr_expect(eq(int, state_of(&sled, code), MARK_OTHER));
 	cr_expect(xray_is_llvms(code));
 	code[1] = 0xbb;
 	cr_expect(not(xray_is_llvms(code)));
@@ -279,8 +412,8 @@ static void check_states(unsigned event, int64_t depth)
 Test(xray, a_sled_is_on_or_off_or_of_another_tool)
 {
 	for (unsigned event = ENTRY; event <= TAIL_CALL; event++) {
-		check_states(event, CALL_END);
-		check_states(event, CALL_END + 2);
+		check_states(event, 0);
+		check_states(event, 1 << 17);
 	}
 }
 

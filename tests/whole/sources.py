@@ -252,6 +252,28 @@ def registers_that_a_convention_preserves_are_kept():
 
 
 @test
+def sleds_before_conditional_jumps_keep_the_flags():
+    """clang 14 makes them with -Os.  Each function calls another one in half of its calls."""
+    wanted = run([compile('conditional.c', 'clang', '-Os', instrument=False),
+                  '100000']).stdout
+    program = xray('conditional.c', '-Os', INCLUDE)
+    elt3 = 'elt3_slow:%s/out' % new_directory('module')
+    for profile in ('calltree', 'calltree:counts', 'calltree:exact', 'trace', elt3,
+                    'calltree;trace;memory', 'calltree;exceptions:unwind',
+                    'calltree:budget=1'):
+        result = record([program, '100000'], profile)
+        expect_equal((result.status, result.stdout), (0, wanted), profile)
+        if profile == elt3 or 'budget' in profile:
+            continue
+        expect_equal(calls_of(json_of(result.output))['equal'], 100000, profile)
+        text = shim_report('report', result.output)
+        expect('leaves had no call' not in text, text)
+    for spec in 'M:e*', '-M:twice', '-M:less':
+        result = record([program, '100000'], 'calltree', SHIM_FILTER=spec)
+        expect_equal((result.status, result.stdout), (0, wanted), spec)
+
+
+@test
 def hooks_may_use_all_vector_registers():
     result = record([xray('preserved.c', '-O2', INCLUDE), 'hooks'], 'none')
     expect_equal((result.status, result.stdout),

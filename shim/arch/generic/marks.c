@@ -10,9 +10,16 @@ bool xray_is_known(void)
 	return false;
 }
 
-enum mark_state xray_state(unsigned event, const unsigned char *code)
+uint8_t xray_condition(const unsigned char *behind)
 {
-	(void)event, (void)code;
+	(void)behind;
+	return 0;
+}
+
+enum mark_state xray_state(const struct xray_sled *sled,
+			   const unsigned char *code)
+{
+	(void)sled, (void)code;
 	return MARK_OTHER;
 }
 
@@ -22,23 +29,33 @@ bool xray_is_llvms(const unsigned char *code)
 	return false;
 }
 
-uint8_t xray_end(unsigned event, uintptr_t address, uintptr_t function)
+uint8_t xray_end(const struct xray_sled *sled)
 {
-	(void)event, (void)address, (void)function;
+	(void)sled;
 	return 0;
 }
 
-bool xray_prepare(unsigned event, unsigned char *code, uintptr_t address,
-		  uintptr_t function, uintptr_t veneers)
+bool xray_prepare(const struct xray_sled *sled, unsigned char *code,
+		  uintptr_t veneers)
 {
-	(void)event, (void)code, (void)address, (void)function;
-	(void)veneers;
+	(void)sled, (void)code, (void)veneers;
 	return false;
 }
 
-void xray_switch(unsigned event, unsigned char *code, bool on)
+bool xray_idles(const struct xray_sled *sled)
 {
-	(void)event, (void)code, (void)on;
+	(void)sled;
+	return false;
+}
+
+void xray_switch(const struct xray_sled *sled, unsigned char *code, bool on)
+{
+	(void)sled, (void)code, (void)on;
+}
+
+void xray_release(const struct xray_sled *sled, unsigned char *code)
+{
+	(void)sled, (void)code;
 }
 
 void veneers_put(unsigned char *code, const void *slots)

@@ -1,25 +1,33 @@
 /*
  * The code of XRay's sleds, which clang has made 11 bytes long:
  *
- *               at an entry                    at a tail call                 at a return
- *     compiled  eb 09  jmp over 9 bytes        the same                       c3  ret
- *     on        e8 09 ...  call veneer         68 09 ...  push $(...)         68 00 ...
- *               66 0f 1f 44 00 00  nop         e8 ...     call veneer         e8 ...
- *                                              90         nop                 c3  ret
- *     off       a9 09 ...  test $..., %eax     eb 09                          c3
- *               66 0f 1f 44 00 00  nop
+ *               at an entry, or a tail call    at a return          before a conditional jump
+ *     compiled  eb 09  jmp over 9 bytes        c3  ret              eb 09
+ *     on        e8 09 ...  call veneer         68 00 ...  push      7. 09  jump over them
+ *               66 0f 1f 44 .. ..  nop         e8 ...     call      e8 ...  call veneer
+ *                                              c3  ret              7. .. 7. ..
+ *     off       a9 09 ...  test $..., %eax     c3                   eb 09
+ *               66 0f 1f 44 .. ..  nop
  *
  * Only the first byte switches a sled, so any processor executes one or the other.  The
- * second byte, 9, is part of all instructions at an entry.  The other bytes change while no
- * thread executes them, for the jump is over them.  They stay when a sled is switched off,
- * because a thread may be in the call, or behind the push.
+ * second byte, 9, is part of all instructions but those at a return.  The other bytes change
+ * while no thread executes them, for the jump is over them.  They stay when a sled is switched
+ * off, because a thread may be in the call, or behind the push.
  *
- * What is pushed is (the function - the end of the call) << 8, and 9 where the second byte
- * must be.  A jump that is taken costs more than two instructions without an effect: Lua takes
- * 1.04 to 1.16 times as long with the compiler's jumps, and 1.00 with these.  (No code
- * uses the flags at an entry.)  At an entry, the distance to the function has two values only, so there are
- * veneers for both, and the sled needs one instruction.  Elsewhere a thread may be between
- * the two.
+ * A jump that is taken costs more than two instructions without an effect: Lua takes
+ * 1.09 times as long with the compiler's jumps, and 1.04 with these.  (No code uses the flags
+ * at an entry, nor where a function ends.)
+ *
+ * A veneer has to know the function.  At an entry, the distance to it has two values only, so
+ * there are veneers for both.  At a tail call, the last two bytes of the no-op are the distance.
+ * At a return, it is what is pushed, << 8: a thread may be between the two instructions.  Where
+ * none of this fits, the sled of a return is used, with a nop at its end and `eb 09` for `ret`.
+ *
+ * clang has conditional jumps to other functions, with -Os, and until version 16 a sled
+ * before them.  There the flags have a meaning, and so has what is below the stack
+ * pointer if the jump does not happen.  The sled is on for the other case only: it begins
+ * with a jump on the inverse condition.  So do the last four bytes; they have the distance, for
+ * these jumps never happen.
  */
 #include "sources/mark_code.h"
 
@@ -34,15 +42,28 @@
 #define CALL	   0xe8
 #define TEST	   0xa9
 #define NOP	   0x90
-#define CALL_END   10
-#define ENTRY_CALL 5
+#define SHORT_JUMP 0x70 /* and a condition; its lowest bit inverts it */
+#define LONG_JUMP  0x80 /* behind 0x0f */
 
-#define EVENT_ENTER 0
-#define EVENT_LEAVE 1
+/* What is behind the first byte of the call, if it does not begin the sled. */
+#define BEHIND_JUMP 2
+#define BEHIND_PUSH 5
+#define CALL_SIZE   5
+
+#define EVENT_ENTER    0
+#define EVENT_LEAVE    1
+#define EVENT_TAILCALL 2
 
 bool xray_is_known(void)
 {
 	return true;
+}
+
+uint8_t xray_condition(const unsigned char *behind)
+{
+	if (behind[0] == 0x0f && (behind[1] & 0xf0) == LONG_JUMP)
+		return SHORT_JUMP | (behind[1] & 0xf);
+	return (behind[0] & 0xf0) == SHORT_JUMP ? behind[0] : 0;
 }
 
 static unsigned char off_byte(unsigned event)
@@ -50,30 +71,35 @@ static unsigned char off_byte(unsigned event)
 	return event == EVENT_LEAVE ? RETURN : JUMP;
 }
 
-/* Behind the call of a sled at an entry. */
-static const unsigned char tail[XRAY_SLED_SIZE - ENTRY_CALL] = { 0x66, 0x0f,
-								 0x1f, 0x44,
-								 0x00, 0x00 };
+/* Behind the call of a sled that is one call. */
+static const unsigned char nop[] = { 0x66, 0x0f, 0x1f, 0x44 };
 
-static bool has_tail(const unsigned char *code)
+static bool has_nop(const unsigned char *code)
 {
-	for (unsigned i = 0; i < sizeof(tail); i++)
-		if (code[ENTRY_CALL + i] != tail[i])
+	for (unsigned i = 0; i < sizeof(nop); i++)
+		if (code[CALL_SIZE + i] != nop[i])
 			return false;
 	return true;
 }
 
-enum mark_state xray_state(unsigned event, const unsigned char *code)
+enum mark_state xray_state(const struct xray_sled *sled,
+			   const unsigned char *code)
 {
-	if (event != EVENT_LEAVE && code[1] != OVER)
+	if (sled->event != EVENT_LEAVE && code[1] != OVER)
 		return MARK_OTHER;
-	if (code[0] == off_byte(event))
+	if (code[0] == off_byte(sled->event))
 		return MARK_OFF;
-	if (event == EVENT_ENTER && has_tail(code))
-		return code[0] == TEST ? MARK_OFF :
+	if (sled->jump)
+		return code[0] == (sled->jump ^ 1) &&
+				       code[BEHIND_JUMP] == CALL ?
+			       MARK_ON :
+			       MARK_OTHER;
+	if (sled->event != EVENT_LEAVE && has_nop(code))
+		return code[0] == TEST ? MARK_IDLE :
 		       code[0] == CALL ? MARK_ON :
 					 MARK_OTHER;
-	return code[0] == PUSH && code[5] == CALL ? MARK_ON : MARK_OTHER;
+	return code[0] == PUSH && code[BEHIND_PUSH] == CALL ? MARK_ON :
+							      MARK_OTHER;
 }
 
 /* mov $id, %r10d; call or jmp */
@@ -92,39 +118,32 @@ static void put_word(unsigned char *to, int64_t value)
 /* --- veneers --- */
 
 /*
- * At an entry, the second byte of the call is the lowest one of its distance, so the lowest
- * byte of the veneer's address depends on the sled's.  There is a veneer for each even one, and
- * for each depth of a sled in its function.  They are 8 bytes apart in 4 blocks of 256 bytes, and
- * the last one reaches into a fifth.
+ * Where the second byte of a call is the lowest one of its distance, the lowest byte of the
+ * veneer's address depends on the sled's.  There is a veneer for each even one, 8 bytes apart
+ * in 4 blocks of 256 bytes; the last one reaches into a fifth.  There are two such rows for the
+ * depths of entries, and one for tail calls.
  */
-#define DEPTH_STEP   4 /* endbr64 */
-#define BLOCK	     256u
-#define BLOCKS	     4u
-#define DEPTH_SIZE   ((BLOCKS + 1) * BLOCK)
-#define ENTRIES_SIZE (SLED_DEPTHS * DEPTH_SIZE)
-#define VENEER_SIZE  8
+#define DEPTH_STEP  4 /* endbr64 */
+#define BLOCK	    256u
+#define BLOCKS	    4u
+#define ROW_SIZE    ((BLOCKS + 1) * BLOCK)
+#define ROWS	    (SLED_DEPTHS + 1u)
+#define VENEER_SIZE 8
+#define SINGLE \
+	(ROWS * ROW_SIZE) /* offset of the one before conditional jumps */
+#define EVENTS (SINGLE + VENEER_SIZE)
 
-_Static_assert(ENTRIES_SIZE + MARK_EVENTS * VENEER_SIZE <= VENEERS_SIZE,
-	       "pages");
+_Static_assert(EVENTS + MARK_EVENTS * VENEER_SIZE <= VENEERS_SIZE, "pages");
 
 static uintptr_t event_veneer(uintptr_t veneers, unsigned event)
 {
-	return veneers + ENTRIES_SIZE + (uintptr_t)event * VENEER_SIZE;
+	return veneers + EVENTS + (uintptr_t)event * VENEER_SIZE;
 }
 
-static uintptr_t entry_veneer(uintptr_t veneers, unsigned depth, unsigned last)
+static uintptr_t row_veneer(uintptr_t veneers, unsigned row, unsigned last)
 {
-	return veneers + (uintptr_t)depth * DEPTH_SIZE +
+	return veneers + (uintptr_t)row * ROW_SIZE +
 	       (last / 2 % BLOCKS) * BLOCK + last;
-}
-
-/* Whether the sled needs one call only. */
-static bool is_entry(unsigned event, uintptr_t address, uintptr_t function)
-{
-	uintptr_t depth = address - function;
-
-	return event == EVENT_ENTER && address % 2 == 0 &&
-	       depth % DEPTH_STEP == 0 && depth / DEPTH_STEP < SLED_DEPTHS;
 }
 
 /* jmp *slot(%rip) */
@@ -144,68 +163,144 @@ void veneers_put(unsigned char *code, const void *slots)
 
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		put_veneer(event_veneer(at, event), &slot[event]);
-	for (unsigned depth = 0; depth < SLED_DEPTHS; depth++)
+	for (unsigned row = 0; row < ROWS; row++)
 		for (unsigned last = 0; last < BLOCK; last += 2)
-			put_veneer(entry_veneer(at, depth, last),
-				   &slot[MARK_EVENTS + depth]);
+			put_veneer(row_veneer(at, row, last),
+				   &slot[MARK_EVENTS + row]);
+	put_veneer(at + SINGLE, &slot[VENEER_CONDITION]);
 }
 
-/* Sleds that are not at entries push a word before the call. */
+/* Only the sleds that call the veneers of events push a word before. */
 size_t veneers_pushed(size_t offset)
 {
-	return offset < ENTRIES_SIZE ? sizeof(uintptr_t) :
-				       2 * sizeof(uintptr_t);
+	return offset < EVENTS ? sizeof(uintptr_t) : 2 * sizeof(uintptr_t);
 }
 
 /* --- sleds --- */
 
-uint8_t xray_end(unsigned event, uintptr_t address, uintptr_t function)
+/* How the code of a sled reaches the veneers. */
+enum form { ONE_CALL, CONDITIONAL, PUSHED };
+
+/* What two bytes can tell: the negative distance to the function. */
+static bool is_near(const struct xray_sled *sled, unsigned end)
 {
-	return is_entry(event, address, function) ? ENTRY_CALL : CALL_END;
+	return sled->address + end - sled->function - 1 < 1u << 16;
 }
 
-static bool prepare_entry(unsigned char *code, uintptr_t address,
-			  uintptr_t function, uintptr_t veneers)
+static enum form form_of(const struct xray_sled *sled)
 {
-	uintptr_t end = address + ENTRY_CALL;
-	uintptr_t veneer = entry_veneer(
-		veneers, (unsigned)(address - function) / DEPTH_STEP,
-		(end + OVER) % BLOCK);
-	int64_t distance = (int64_t)(veneer - end);
+	uintptr_t depth = sled->address - sled->function;
 
-	if (distance > INT32_MAX || distance < INT32_MIN)
+	if (sled->jump)
+		return CONDITIONAL;
+	if (sled->event == EVENT_LEAVE || sled->address % 2)
+		return PUSHED;
+	if (sled->event == EVENT_TAILCALL)
+		return is_near(sled, CALL_SIZE) ? ONE_CALL : PUSHED;
+	return depth % DEPTH_STEP == 0 && depth / DEPTH_STEP < SLED_DEPTHS ?
+		       ONE_CALL :
+		       PUSHED;
+}
+
+bool xray_idles(const struct xray_sled *sled)
+{
+	return form_of(sled) == ONE_CALL;
+}
+
+uint8_t xray_end(const struct xray_sled *sled)
+{
+	static const uint8_t calls[] = { [ONE_CALL] = 0,
+					 [CONDITIONAL] = BEHIND_JUMP,
+					 [PUSHED] = BEHIND_PUSH };
+
+	return calls[form_of(sled)] + CALL_SIZE;
+}
+
+static bool fits(int64_t distance)
+{
+	return distance <= INT32_MAX && distance >= INT32_MIN;
+}
+
+static bool prepare_call(const struct xray_sled *sled, unsigned char *code,
+			 uintptr_t veneers)
+{
+	uintptr_t end = sled->address + CALL_SIZE;
+	unsigned row = sled->event == EVENT_TAILCALL ?
+			       SLED_DEPTHS :
+			       (unsigned)(sled->address - sled->function) /
+				       DEPTH_STEP;
+	uintptr_t veneer = row_veneer(veneers, row, (end + OVER) % BLOCK);
+	int64_t distance = (int64_t)(veneer - end);
+	uint16_t to_function = row == SLED_DEPTHS ?
+				       (uint16_t)(sled->function - end) :
+				       0;
+
+	if (!fits(distance))
 		return false;
 	put_word(code + 1, distance);
-	for (unsigned i = 0; i < sizeof(tail); i++)
-		code[ENTRY_CALL + i] = tail[i];
+	__builtin_memcpy(code + CALL_SIZE, nop, sizeof(nop));
+	__builtin_memcpy(code + CALL_SIZE + sizeof(nop), &to_function,
+			 sizeof(to_function));
 	return true;
 }
 
-bool xray_prepare(unsigned event, unsigned char *code, uintptr_t address,
-		  uintptr_t function, uintptr_t veneers)
+static bool prepare_conditional(const struct xray_sled *sled,
+				unsigned char *code, uintptr_t veneers)
 {
-	int64_t depth = (int64_t)(address + CALL_END - function);
-	int64_t distance = (int64_t)(event_veneer(veneers, event) -
-				     (address + CALL_END));
+	uintptr_t end = sled->address + BEHIND_JUMP + CALL_SIZE;
+	int64_t distance = (int64_t)(veneers + SINGLE - end);
+	uintptr_t to_function = sled->function - end;
 
-	if (is_entry(event, address, function))
-		return prepare_entry(code, address, function, veneers);
-	if (depth > 1 << 23 || depth <= -(1 << 23) || distance > INT32_MAX ||
-	    distance < INT32_MIN)
+	if (!is_near(sled, BEHIND_JUMP + CALL_SIZE) || !fits(distance))
 		return false;
-	put_word(code + 1, -depth * 256 | (event == EVENT_LEAVE ? 0 : OVER));
+	code[2] = CALL;
+	put_word(code + 3, distance);
+	code[7] = code[9] = sled->jump ^ 1;
+	code[8] = (unsigned char)to_function;
+	code[10] = (unsigned char)(to_function >> 8);
+	return true;
+}
+
+static bool prepare_pushed(const struct xray_sled *sled, unsigned char *code,
+			   uintptr_t veneers)
+{
+	uintptr_t end = sled->address + BEHIND_PUSH + CALL_SIZE;
+	int64_t depth = (int64_t)(end - sled->function);
+	int64_t distance = (int64_t)(event_veneer(veneers, sled->event) - end);
+	bool returns = sled->event == EVENT_LEAVE;
+
+	if (depth > 1 << 23 || depth <= -(1 << 23) || !fits(distance))
+		return false;
+	put_word(code + 1, -depth * 256 | (returns ? 0 : OVER));
 	code[5] = CALL;
 	put_word(code + 6, distance);
-	code[10] = event == EVENT_LEAVE ? RETURN : NOP;
+	code[10] = returns ? RETURN : NOP;
 	return true;
 }
 
-void xray_switch(unsigned event, unsigned char *code, bool on)
+bool xray_prepare(const struct xray_sled *sled, unsigned char *code,
+		  uintptr_t veneers)
 {
-	if (event == EVENT_ENTER && has_tail(code))
-		code[0] = on ? CALL : TEST;
-	else
-		code[0] = on ? PUSH : off_byte(event);
+	switch (form_of(sled)) {
+	case ONE_CALL: return prepare_call(sled, code, veneers);
+	case CONDITIONAL: return prepare_conditional(sled, code, veneers);
+	case PUSHED: break;
+	}
+	return prepare_pushed(sled, code, veneers);
+}
+
+void xray_switch(const struct xray_sled *sled, unsigned char *code, bool on)
+{
+	switch (form_of(sled)) {
+	case ONE_CALL: code[0] = on ? CALL : TEST; break;
+	case CONDITIONAL: code[0] = on ? sled->jump ^ 1 : JUMP; break;
+	case PUSHED: code[0] = on ? PUSH : off_byte(sled->event); break;
+	}
+}
+
+void xray_release(const struct xray_sled *sled, unsigned char *code)
+{
+	code[0] = off_byte(sled->event);
 }
 
 /* The system has enabled the registers whose bits XGETBV tells. */

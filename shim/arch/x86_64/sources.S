@@ -32,9 +32,19 @@
 /*
  * One profiler, whose hooks use general registers only; also calls that its hooks for marks
  * cannot handle (<shim/mark_hooks.inc>).  Before and after a function runs, its flags are
- * nobody's.  @size: of the registers that are pushed, which makes the
- * stack pointer a multiple of 16.
+ * nobody's; but a tail call may be a conditional jump, which is to happen.  @size: of what is
+ * pushed, which makes the stack pointer a multiple of 16.
  */
+	.macro	KEEP_FLAGS		/* in ax */
+	lahf
+	seto	%al
+	.endm
+
+	.macro	RESTORE_FLAGS		/* from ax */
+	add	$0x7f, %al		/* overflows */
+	sahf
+	.endm
+
 	.macro	CALL_DIRECT event, size, hooks=sources_hooks
 	mov	\size(%rsp), %rdi
 	mov	8+\size(%rsp), %rax
@@ -61,6 +71,17 @@
 	/* Some calling conventions preserve most registers. */
 	DIRECT	shim_sled_leave, 1
 
+	MARK_BEGIN sources_direct_condition, 4, SLED_BEGIN
+	MARK_PUSH r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
+	KEEP_FLAGS
+	MARK_PUSH rax, rax
+	CALL_DIRECT 2, 88
+	MARK_POP rax, rax
+	RESTORE_FLAGS
+	MARK_POP rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
+	ret	$8
+	MARK_END sources_direct_condition
+
 /* A sled at an entry only calls: the stack becomes that of other sleds.  The distance begins at
  * the end of the call, which has 5 bytes. */
 	.macro	ENTRY depth
@@ -75,6 +96,44 @@
 
 	ENTRY	0
 	ENTRY	4
+
+	.macro	TAIL_BEGIN name
+	MARK_BEGIN \name, 4, .cfi_startproc
+	push	(%rsp)
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rip, -16
+	push	%rax
+	.cfi_adjust_cfa_offset 8
+	push	%rcx
+	.cfi_adjust_cfa_offset 8
+	mov	16(%rsp), %rax
+	.endm
+
+	.macro	TAIL_END name, stub
+	pop	%rcx
+	.cfi_adjust_cfa_offset -8
+	pop	%rax
+	.cfi_adjust_cfa_offset -8
+	jmp	*\stub(%rip)
+	MARK_END \name
+	.endm
+
+/* A sled at a tail call, too, with the negative distance in a no-op: 66 0f 1f 44 .. .. */
+	TAIL_BEGIN sources_sled_tailcall
+	movzwl	4(%rax), %ecx
+	or	$-65536, %rcx
+	shl	$8, %rcx
+	mov	%rcx, 24(%rsp)
+	TAIL_END sources_sled_tailcall, sources_tailcall
+
+/* A sled before a conditional jump, with the distance in two: 7. .. 7. ..  The flags stay. */
+	TAIL_BEGIN sources_sled_condition
+	movq	$-65536<<8, 24(%rsp)
+	mov	1(%rax), %cl
+	mov	%cl, 25(%rsp)
+	mov	3(%rax), %cl
+	mov	%cl, 26(%rsp)
+	TAIL_END sources_sled_condition, sources_condition
 
 	.macro	VECTORS instruction, register, step, store
 	.irp	number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
@@ -91,7 +150,7 @@
  * reads arguments and results from what is below it.
  *
  *     (rbp+152) what the stack pointer was at the mark; the call site
- *     (rbp+144) the distance << 8
+ *     (rbp+144) the distance << 8; then the flags of a tail call
  *     (rbp+136) return address into the mark
  *     (rbp)     struct arch_frame
  *     (rbp-72)  rax, rdi, rsi, rdx, rcx, r8 to r11
@@ -103,18 +162,25 @@
 	MARK_PUSH rsi, rdi, r15, r14, r13, r12, rbp, rbx
 	.cfi_rel_offset %rbp, 8
 	.cfi_rel_offset %rbx, 0
-	sub	$72, %rsp
+	lea	-72(%rsp), %rsp
 	.cfi_adjust_cfa_offset 72
 	mov	%rsp, %rbp
 	.cfi_def_cfa_register %rbp
 	.irp	register, rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
 	push	%\register
 	.endr
+	.if	\event == 2
+	KEEP_FLAGS
+	mov	%rax, %rcx
+	.endif
 	mov	136(%rbp), %rdi
 	mov	144(%rbp), %rax
 	mov	152(%rbp), %rsi
 	sar	$8, %rax
 	add	%rax, %rdi
+	.if	\event == 2
+	mov	%rcx, 144(%rbp)
+	.endif
 	mov	%rdi, 120(%rbp)
 	mov	%rsi, 128(%rbp)
 	movl	$\event, 8(%rbp)
@@ -131,17 +197,21 @@
 	mov	$16, %edx
 	call	sources_run
 	VECTORS	movaps, xmm, 16, 0
-1:	lea	-72(%rbp), %rsp
+1:	.if	\event == 2
+	mov	144(%rbp), %rax
+	RESTORE_FLAGS
+	.endif
+	lea	-72(%rbp), %rsp
 	.irp	register, r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
 	pop	%\register
 	.endr
 	.cfi_def_cfa_register %rsp
-	add	$72, %rsp
+	lea	72(%rsp), %rsp
 	.cfi_adjust_cfa_offset -72
 	MARK_POP rbx, rbp
 	.cfi_restore %rbx
 	.cfi_restore %rbp
-	add	$48, %rsp
+	lea	48(%rsp), %rsp
 	.cfi_adjust_cfa_offset -48
 	.cfi_remember_state
 	ret	$8
@@ -184,6 +254,24 @@
 
 	CHOOSE	sources_choose_enter, 0, sources_plan_enter
 	CHOOSE	sources_choose_leave, 1, sources_plan_leave
-	CHOOSE	sources_choose_tailcall, 2, sources_plan_tailcall
+
+	MARK_BEGIN sources_choose_tailcall, 4, SLED_BEGIN
+	MARK_PUSH r11, r10, r9, r8, rcx, rdx, rsi, rdi, rax
+	KEEP_FLAGS
+	MARK_PUSH rax, rax
+	CALL_DIRECT 2, 88, sources_choices
+	mov	%eax, %edi
+	MARK_POP rax, rax
+	test	%dil, %dil
+	jz	1f
+	RESTORE_FLAGS
+	.cfi_remember_state
+	MARK_POP rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
+	ret	$8
+	.cfi_restore_state
+1:	RESTORE_FLAGS
+	MARK_POP rax, rdi, rsi, rdx, rcx, r8, r9, r10, r11
+	jmp	sources_plan_tailcall
+	MARK_END sources_choose_tailcall
 
 	.section .note.GNU-stack, "", @progbits
