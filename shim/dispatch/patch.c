@@ -126,12 +126,10 @@ static int write_memory(struct patch *patch, uintptr_t address,
 	volatile unsigned char *memory = (volatile unsigned char *)address;
 	size_t i = 0;
 
-	if (patch->map_count == 0) {
-		int r = make_writable(patch);
+	int r = patch->map_count == 0 ? make_writable(patch) : 0;
 
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	while (i < size) {
 		if (size - i >= 8 && is_equal_word(address + i, bytes + i)) {
 			i += 8;
@@ -158,14 +156,23 @@ int patch_write(struct patch *patch, uintptr_t address,
 
 int patch_store(struct patch *patch, uintptr_t address, uint32_t word)
 {
-	if (patch->map_count == 0) {
-		int r = make_writable(patch);
+	int r = patch->map_count == 0 ? make_writable(patch) : 0;
 
-		if (r < 0)
-			return r;
-	}
-	arch_store_word((void *)address, word);
-	return 0;
+	if (r == 0)
+		arch_store_word((void *)address, word);
+	return r;
+}
+
+int patch_store_pair(struct patch *patch, uintptr_t address,
+		     const unsigned char *bytes)
+{
+	int r = patch->map_count == 0 ? make_writable(patch) : 0;
+	uint16_t pair;
+
+	__builtin_memcpy(&pair, bytes, sizeof(pair));
+	if (r == 0)
+		__atomic_store_n((uint16_t *)address, pair, __ATOMIC_RELAXED);
+	return r;
 }
 
 /* --- restoring a byte --- */

@@ -39,6 +39,10 @@ int patch_write(struct patch *patch, uintptr_t address,
  * patch_close: the kernel's own store may be several.  Returns 0 or -errno. */
 int patch_store(struct patch *patch, uintptr_t address, uint32_t word);
 
+/* Changes the two bytes at @address, which is even, by one store, as patch_store() does. */
+int patch_store_pair(struct patch *patch, uintptr_t address,
+		     const unsigned char *bytes);
+
 void patch_close(struct patch *patch);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Wrappers of mmap and brk.  They call the next definition, which the program would
+ * Wrappers of mmap, brk and mprotect.  They call the next definition, which the program would
  * have called without shim, and raise events if a profiler has enabled allocations.
  * The wrappers have libc's names, so this file does not include <shim/banned.h>.
  */
@@ -12,6 +12,7 @@
 #include "os/lookup.h"
 #include "os/sys.h"
 #include "runtime/thread.h"
+#include "sources/sources.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
 static int (*next_munmap)(void *, size_t);
 static void *(*next_mremap)(void *, size_t, size_t, int, ...);
+static int (*next_mprotect)(void *, size_t, int);
 static int (*next_brk)(void *);
 static void *(*next_sbrk)(intptr_t);
 
@@ -30,6 +32,7 @@ void edge_mappings_resolve(void)
 	next_mmap = lookup_real("mmap");
 	next_munmap = lookup_real("munmap");
 	next_mremap = lookup_real("mremap");
+	next_mprotect = lookup_real("mprotect");
 	next_brk = lookup_real("brk");
 	next_sbrk = lookup_real("sbrk");
 }
@@ -125,6 +128,17 @@ EDGE void *mremap(void *address, size_t size, size_t new_size, int flags, ...)
 		mappings_got((uintptr_t)moved, new_size, PROT_READ | PROT_WRITE,
 			     MAP_SHARED);
 	return moved;
+}
+
+/* LLVM's runtime makes the code of a program writable before it changes XRay's sleds. */
+EDGE int mprotect(void *address, size_t size, int protection)
+{
+	if (protection & PROT_WRITE)
+		sources_release((uintptr_t)address, (uintptr_t)address + size);
+	if (next_mprotect)
+		return next_mprotect(address, size, protection);
+	return (int)call_system(SYS_mprotect, (long)address, (long)size,
+				protection, 0, 0, 0);
 }
 
 EDGE void *sbrk(intptr_t change)

@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 enum mark_state {
-	MARK_OFF,  /* the compiler's placeholder */
-	MARK_IDLE, /* off, and cheaper than that */
+	MARK_OFF,   /* the compiler's placeholder */
+	MARK_IDLE,  /* off, and cheaper than that */
+	MARK_READY, /* off, prepared, and cheaper than that */
 	MARK_ON,
 	MARK_OTHER, /* no compiler's code, or changed by another tool */
 };
@@ -53,14 +54,18 @@ uint8_t xray_end(const struct xray_sled *sled);
 bool xray_prepare(const struct xray_sled *sled, unsigned char *code,
 		  uintptr_t veneers);
 
-/* Whether it is MARK_IDLE when it is prepared, and switched off. */
-bool xray_idles(const struct xray_sled *sled);
-
 /* Changes the one byte of a prepared sled that switches it. */
 void xray_switch(const struct xray_sled *sled, unsigned char *code, bool on);
 
 /* Changes that byte to the compiler's: the others may then be written. */
 void xray_release(const struct xray_sled *sled, unsigned char *code);
+
+/* Whether a sled that is not prepared can be MARK_IDLE, where code can be changed two bytes at
+ * a time. */
+bool xray_idles(const struct xray_sled *sled);
+/* Changes its first two bytes between MARK_OFF and MARK_IDLE.  False if the other bytes are not
+ * the compiler's. */
+bool xray_idle(unsigned char *code, bool idle);
 
 /* --- stubs --- */
 

@@ -223,10 +223,18 @@ static int visit_lists(const struct elf_file *file, each_list *each,
 static int search_list(const struct source *source, const Elf64_Shdr *section,
 		       void *image)
 {
+	if (source->release && ((struct source_image *)image)->is_released)
+		return 0;
 	return source->find(image, section, add_mark);
 }
 
-static int search_file(struct source_image *image)
+static int search_idle_list(const struct source *source,
+			    const Elf64_Shdr *section, void *image)
+{
+	return source->idles ? search_list(source, section, image) : 0;
+}
+
+static int search_file(struct source_image *image, each_list *search)
 {
 	struct elf_file file;
 	struct image_entry *entry;
@@ -239,28 +247,48 @@ static int search_file(struct source_image *image)
 	image_unpin();
 	if (r < 0)
 		return r;
-	r = visit_lists(&file, search_list, image);
+	r = visit_lists(&file, search, image);
 	elf_close(&file);
 	return r;
 }
 
-int marks_find(struct source_image *image)
+static int find_listed(struct source_image *image, each_list *search)
 {
 	uintptr_t slot;
 	int r;
 
-	if (image->is_searched)
-		return 0;
-	image->is_searched = true;
 	image->count = 0;
 	has_texts = false;
 	has_hooks = hook_table_slots(image->start, image->end, &slot, 1) > 0;
-	r = search_file(image);
+	r = search_file(image, search);
 	if (r < 0)
 		image->count = 0;
-	image->is_searched = !elf_is_refused(r);
 	sort(image);
 	remove_overlaps(image);
+	image->changed = 0;
+	image->changed_end = image->count;
+	return r;
+}
+
+int marks_find_idle(struct source_image *image)
+{
+	int r;
+
+	image->is_searched_idle = true;
+	r = find_listed(image, search_idle_list);
+	image->is_searched_idle = !elf_is_refused(r);
+	return r == -ENOENT || r == -ENOEXEC ? 0 : r;
+}
+
+int marks_find(struct source_image *image)
+{
+	int r;
+
+	if (image->is_searched)
+		return 0;
+	image->is_searched = image->is_searched_idle = true;
+	r = find_listed(image, search_list);
+	image->is_searched = !elf_is_refused(r);
 	if (r == 0 && mcount_find(image, add_mark) == 0)
 		sort(image);
 	if (r == 0 && unmarked_find(image, add_mark) == 0)

@@ -10,6 +10,9 @@
  * descriptors, the next call tries again. */
 int marks_find(struct source_image *image);
 
+/* Finds only those that are cheaper once shim has changed them (idles()). */
+int marks_find_idle(struct source_image *image);
+
 /* Whether the object at [@start, @end), which no scan has found yet, may have marks: false if
  * its file lists none.  State lock held. */
 bool marks_may_be_in(uintptr_t start, uintptr_t end);

@@ -32,6 +32,9 @@
 #include <shim/banned.h>
 
 #define IMAGES_MAX 1024
+/* After this, no thread is expected in a call of a mark that has been switched off: what it
+ * returns to may be changed. */
+#define RELEASE_MS 50
 
 static struct source_image images[IMAGES_MAX];
 static unsigned image_count;
@@ -80,9 +83,11 @@ static void set_has_hooks(const struct source_image *image)
 	image_unpin();
 }
 
+/* What is not recorded anyway is not worth a word. */
 static void give_up(struct source_image *image, const char *reason)
 {
-	log_image(image, reason);
+	if (is_on)
+		log_image(image, reason);
 	thunks_drop(image);
 	marks_drop(image);
 }
@@ -95,6 +100,23 @@ static bool needs_thunks(const struct source_image *image)
 	return false;
 }
 
+/* All images whose marks others may change, as one range; 0: none. */
+static uintptr_t first_shared, last_shared;
+
+static void note_shared(const struct source_image *image)
+{
+	for (uint32_t i = 0; i < image->count; i++)
+		if (source_of(image->marks[i].source)->release) {
+			if (!first_shared || image->start < first_shared)
+				__atomic_store_n(&first_shared, image->start,
+						 __ATOMIC_RELAXED);
+			if (image->end > last_shared)
+				__atomic_store_n(&last_shared, image->end,
+						 __ATOMIC_RELAXED);
+			return;
+		}
+}
+
 static void search(struct source_image *image)
 {
 	/* The image may go, or be shim's, which is not known while shim opens it. */
@@ -102,9 +124,10 @@ static void search(struct source_image *image)
 		image->is_waiting = unsettled = true;
 		return;
 	}
-	if (marks_find(image) < 0) {
-		log_image(image, "marks of functions cannot be read: its calls "
-				 "are not recorded");
+	if ((is_on ? marks_find(image) : marks_find_idle(image)) < 0) {
+		if (is_on)
+			log_image(image, "marks of functions cannot be read: "
+					 "its calls are not recorded");
 		return;
 	}
 	if (image->count == 0)
@@ -125,13 +148,17 @@ static void search(struct source_image *image)
 			       "not recorded");
 		return;
 	}
-	set_has_hooks(image);
+	note_shared(image);
+	if (is_on)
+		set_has_hooks(image);
 }
 
-/* Finds the marks of an image, once. */
+/* Finds the marks of an image, once; while no profiler wants calls, only those that are cheaper
+ * when shim has changed them. */
 static void search_once(struct source_image *image)
 {
-	if (image->is_searched || image->is_waiting || unmarked_is_waiting())
+	if (image->is_waiting || image->is_searched ||
+	    (is_on ? unmarked_is_waiting() : image->is_searched_idle))
 		return;
 	image->is_entered = true;
 	NOTIFY(marks_changed, image->start, true);
@@ -160,7 +187,7 @@ static int change_all(enum switch_step step, bool *changed)
 			unsettled = true;
 		else if (r < 0 && result == 0)
 			result = r;
-		if (r < 0 && r != -EBUSY && !was_unwritable)
+		if (r < 0 && r != -EBUSY && !was_unwritable && is_on)
 			log_image(image, "code cannot be changed: calls of its "
 					 "marked functions are not recorded");
 	}
@@ -222,8 +249,7 @@ static int settle(void)
 	unsettled = false;
 	for (unsigned i = 0; i < image_count; i++) {
 		unsettled |= images[i].is_waiting;
-		if (is_on)
-			search_once(&images[i]);
+		search_once(&images[i]);
 	}
 	if (is_on)
 		find_quiet();
@@ -320,7 +346,7 @@ static void add_image(struct image_entry *entry,
 			  !(image_scan_is_early() && image_is_unseen()),
 		.is_confirmed = true,
 	};
-	unsettled |= is_on || images[image_count - 1].is_waiting;
+	unsettled = true;
 }
 
 /* An early scan may have interrupted a thread between two no-ops, or in instructions that
@@ -366,10 +392,14 @@ static void read_again(struct source_image *image)
 static void finish_fork(bool is_complete)
 {
 	for (unsigned i = 0; i < image_count;) {
-		if (is_complete && !images[i].is_confirmed)
+		if (is_complete && !images[i].is_confirmed) {
 			remove_image(images[i].start, images[i].end);
-		else
-			read_again(&images[i++]);
+			continue;
+		}
+		/* While nothing is recorded, their code is changed once. */
+		if (is_on || images[i].on > 0 || images[i].changed_end > 0)
+			read_again(&images[i]);
+		i++;
 	}
 	change_everything();
 	settle();
@@ -381,6 +411,52 @@ SUBSCRIBE(images_scanned, settle_images);
 SUBSCRIBE(images_fork, begin_fork);
 SUBSCRIBE(image_forked_as_well, confirm);
 SUBSCRIBE(images_forked, finish_fork);
+
+/* --- code that others change --- */
+
+/* Whether a thread may be in a call of a mark, or between two instructions of one. */
+static bool release(struct source_image *image)
+{
+	bool has_run = false, changed = false;
+
+	for (uint32_t i = 0; i < image->count && !has_run; i++)
+		has_run = image->marks[i].is_prepared;
+	image->is_released = true;
+	image->changed = 0;
+	image->changed_end = image->count;
+	switch_marks(image, STEP_RELEASE, false, &changed);
+	if (!changed)
+		return false;
+	sys_sync_cores();
+	if (is_on)
+		log_image(image,
+			  "the program, or another tool, changes its code: "
+			  "calls of functions with XRay sleds are not "
+			  "recorded any more");
+	return has_run;
+}
+
+static int release_range(void *argument)
+{
+	const uintptr_t *range = argument;
+	bool has_run = false;
+
+	for (unsigned i = 0; i < image_count; i++)
+		if (images[i].start < range[1] && images[i].end > range[0] &&
+		    !images[i].is_released)
+			has_run |= release(&images[i]);
+	return has_run;
+}
+
+void sources_release(uintptr_t start, uintptr_t end)
+{
+	uintptr_t range[2] = { start, end };
+
+	if (start < __atomic_load_n(&last_shared, __ATOMIC_RELAXED) &&
+	    end > __atomic_load_n(&first_shared, __ATOMIC_RELAXED) &&
+	    state_call_locked(release_range, range) > 0)
+		sys_sleep_ms(RELEASE_MS);
+}
 
 bool sources_are_on(void)
 {

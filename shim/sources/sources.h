@@ -51,6 +51,9 @@ struct source_image {
 	/* Another thread may unload the image at any time: read it by system calls. */
 	bool may_go;
 	bool is_searched;
+	bool is_searched_idle; /* for marks that are cheaper when shim has changed them */
+	bool is_released;   /* its marks that have a release() are others' */
+	bool is_never_idle; /* the system refuses to make its code writable */
 	bool is_unwritable;
 	bool is_confirmed; /* a forked child has it, too */
 	bool is_waiting;   /* for a scan that is not early (image.h) */
@@ -114,10 +117,17 @@ struct source {
 	void (*change)(const struct source_image *image,
 		       const struct source_mark *mark, unsigned char *code,
 		       bool on);
-	/* Whether a mark that is prepared and off is cheaper than the compiler's code: then
-	 * it is changed as soon as it is known.  NULL: none is. */
+	/* Whether a mark that is off, and not prepared, can be cheaper than the compiler's code:
+	 * then it is changed as soon as it is known.  NULL: none can. */
 	bool (*idles)(const struct source_image *image,
 		      const struct source_mark *mark);
+	/* Changes it to that, or back: its first two bytes, which are stored at once.  False if
+	 * it cannot be changed. */
+	bool (*idle)(unsigned char *code, bool idle);
+	/* Changes one byte: the compiler's code is executed, so the rest may be written.  NULL:
+	 * nobody else changes such marks. */
+	void (*release)(const struct source_image *image,
+			const struct source_mark *mark, unsigned char *code);
 };
 
 /* The source of a kind, or NULL. */
@@ -155,6 +165,11 @@ void sources_begin_plain(void);
 
 /* The image that covers @address, with its marks, or NULL. */
 struct source_image *sources_image(uintptr_t address);
+
+/* The memory becomes writable for the program or another tool, which may be about to change marks
+ * that are theirs, too: shim leaves these as the compiler has made them.  Async; without the
+ * lock. */
+void sources_release(uintptr_t start, uintptr_t end);
 
 /* The code that a mark replaces, and where a trap tells that it runs instead; 0: nowhere.
  * With @may_leave, its last instructions may not run when its first one does. */

@@ -31,14 +31,33 @@ bool switch_wants(const struct source_mark *mark, bool is_on)
 	       (!mark->is_throttled || mark->is_counted) && !mark->is_unusable;
 }
 
-static bool differs(const struct source_mark *mark, enum switch_step step,
+/* Whether the mark is off, and has the compiler's code, which costs more than shim's. */
+static bool shall_idle(const struct source_image *image,
+		       const struct source_mark *mark)
+{
+	const struct source *source = source_of(mark->source);
+
+	return source->idles && !mark->is_on && !mark->is_prepared &&
+	       !mark->is_idle && !image->is_never_idle &&
+	       source->idles(image, mark);
+}
+
+static bool differs(const struct source_image *image,
+		    const struct source_mark *mark, enum switch_step step,
 		    bool is_on)
 {
 	bool wanted = switch_wants(mark, is_on);
 
-	if (step == STEP_PREPARE)
-		return wanted && !mark->is_on && !mark->is_prepared;
-	return wanted != mark->is_on && !mark->is_unusable;
+	if (mark->is_unusable)
+		return false;
+	switch (step) {
+	case STEP_WAKE: return wanted && mark->is_idle;
+	case STEP_PREPARE: return wanted && !mark->is_on && !mark->is_prepared;
+	case STEP_SWITCH:
+		return wanted != mark->is_on ||
+		       (!wanted && shall_idle(image, mark));
+	default: return source_of(mark->source)->release;
+	}
 }
 
 static size_t size_of(const struct source_mark *mark)
@@ -80,31 +99,65 @@ static bool is_still_prepared(const struct source_image *image,
 	return true;
 }
 
-/* Changes one mark in the buffer; false if nothing changes. */
-static bool change_mark(const struct source_image *image,
-			struct source_mark *mark, enum switch_step step,
-			unsigned char *code, bool is_on)
+/* Changes a mark between the compiler's code and an idle one, in memory and in the buffer. */
+static int set_idle(struct source_image *image, struct source_mark *mark,
+		    struct patch *patch, unsigned char *code, bool idle)
+{
+	unsigned char before[2] = { code[0], code[1] };
+	int r = 0;
+
+	if (source_of(mark->source)->idle(code, idle))
+		r = patch_store_pair(patch, mark_address(image, mark), code);
+	if (r == 0)
+		return 0;
+	code[0] = before[0];
+	code[1] = before[1];
+	/* What does not idle works, too. */
+	if (!idle)
+		return r;
+	image->is_never_idle = true;
+	return 0;
+}
+
+/* Changes one mark in the buffer; *@any if that is to be written. */
+static int change_mark(struct source_image *image, struct source_mark *mark,
+		       enum switch_step step, struct patch *patch,
+		       unsigned char *code, bool is_on, bool *any)
 {
 	const struct source *source = source_of(mark->source);
+	enum mark_state state = source->state(image, mark, code);
+	bool wanted = switch_wants(mark, is_on);
 
 	/* Another tool, or a debugger, has changed it. */
-	if (source->state(image, mark, code) == MARK_OTHER) {
+	if (state == MARK_OTHER) {
 		mark->is_unusable = 1;
-		return false;
+		return 0;
 	}
-	if (step == STEP_SWITCH) {
-		bool wanted = switch_wants(mark, is_on);
-
-		if (wanted && !is_still_prepared(image, mark, code)) {
-			mark->is_unusable = 1;
-			return false;
-		}
-		source->change(image, mark, code, wanted);
-		return true;
+	if (step == STEP_WAKE)
+		return set_idle(image, mark, patch, code, false);
+	if (step == STEP_RELEASE) {
+		mark->is_unusable = 1;
+		if (state == MARK_IDLE)
+			return set_idle(image, mark, patch, code, false);
+		source->release(image, mark, code);
+		*any = true;
+		return 0;
 	}
-	mark->is_prepared = source->prepare(image, mark, code);
-	mark->is_unusable = !mark->is_prepared;
-	return mark->is_prepared;
+	if (step == STEP_PREPARE) {
+		mark->is_prepared = source->prepare(image, mark, code);
+		mark->is_unusable = !mark->is_prepared;
+		*any |= mark->is_prepared;
+		return 0;
+	}
+	if (!wanted && !mark->is_on)
+		return set_idle(image, mark, patch, code, true);
+	if (wanted && !is_still_prepared(image, mark, code)) {
+		mark->is_unusable = 1;
+		return 0;
+	}
+	source->change(image, mark, code, wanted);
+	*any = true;
+	return 0;
 }
 
 static void note_states(struct source_image *image, const struct run *run)
@@ -114,11 +167,13 @@ static void note_states(struct source_image *image, const struct run *run)
 		const unsigned char *code = buffer +
 					    (mark_address(image, mark) -
 					     run->start);
+		enum mark_state state =
+			source_of(mark->source)->state(image, mark, code);
 
 		image->on -= mark->is_on;
-		mark->is_on =
-			source_of(mark->source)->state(image, mark, code) ==
-			MARK_ON;
+		mark->is_on = state == MARK_ON;
+		mark->is_idle = state == MARK_IDLE;
+		mark->is_prepared |= state == MARK_READY;
 		image->on += mark->is_on;
 	}
 }
@@ -131,18 +186,18 @@ static int write_run(struct source_image *image, struct patch *patch,
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = run->first; i <= run->last; i++) {
+	for (uint32_t i = run->first; r == 0 && i <= run->last; i++) {
 		struct source_mark *mark = &image->marks[i];
 
-		if (differs(mark, step, is_on))
-			any |= change_mark(image, mark, step,
-					   buffer + (mark_address(image, mark) -
-						     run->start),
-					   is_on);
+		if (differs(image, mark, step, is_on))
+			r = change_mark(image, mark, step, patch,
+					buffer + (mark_address(image, mark) -
+						  run->start),
+					is_on, &any);
 	}
-	if (any)
+	if (any && r == 0)
 		r = patch_write(patch, run->start, buffer, run->size);
-	if (r == 0 && step == STEP_SWITCH)
+	if (r == 0 && step != STEP_PREPARE)
 		note_states(image, run);
 	return r;
 }
@@ -158,7 +213,7 @@ static int write_marks(struct source_image *image, struct patch *patch,
 		const struct source_mark *mark = &image->marks[i];
 		uintptr_t address = mark_address(image, mark);
 
-		if (!differs(mark, step, is_on) ||
+		if (!differs(image, mark, step, is_on) ||
 		    extend(&run, i, address, size_of(mark)))
 			continue;
 		if (run.size > 0)
@@ -174,7 +229,7 @@ bool switch_changes(const struct source_image *image, enum switch_step step,
 		    bool is_on)
 {
 	for (uint32_t i = image->changed; i < image->changed_end; i++)
-		if (differs(&image->marks[i], step, is_on))
+		if (differs(image, &image->marks[i], step, is_on))
 			return true;
 	return false;
 }

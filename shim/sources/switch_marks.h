@@ -7,7 +7,14 @@
 #include "sources/sources.h"
 
 /* What changes between two synchronizations of the processors. */
-enum switch_step { STEP_PREPARE, STEP_SWITCH, STEPS };
+enum switch_step {
+	STEP_WAKE, /* marks that idle, and shall be on, get the compiler's code */
+	STEP_PREPARE,
+	STEP_SWITCH, /* on and off, and idle */
+	STEPS,
+	/* Not one of them: marks get the compiler's code, and stay so. */
+	STEP_RELEASE = STEPS
+};
 
 /* A mark that shall be on. */
 bool switch_wants(const struct source_mark *mark, bool is_on);

@@ -170,6 +170,14 @@ static bool idles(const struct source_image *image,
 	return xray_idles(&sled);
 }
 
+static void release(const struct source_image *image,
+		    const struct source_mark *mark, unsigned char *code)
+{
+	struct xray_sled sled = sled_of(image, mark);
+
+	xray_release(&sled, code);
+}
+
 const struct source source_xray = {
 	.kind = SHIM_SOURCE_XRAY,
 	.section = "xray_instr_map",
@@ -180,4 +188,6 @@ const struct source source_xray = {
 	.prepare = prepare,
 	.change = change,
 	.idles = idles,
+	.idle = xray_idle,
+	.release = release,
 };

@@ -319,7 +319,6 @@ Test(xray, a_sled_before_a_conditional_jump_jumps_on_the_inverse_condition)
 
 		sled.jump = (uint8_t)jump;
 		make_sled(TAIL_CALL, code);
-		cr_assert(not(xray_idles(&sled)));
 		cr_assert(eq(u8, xray_end(&sled), 7));
 		cr_assert(xray_prepare(&sled, code, (uintptr_t)veneers));
 		cr_assert(eq(int, (int)xray_state(&sled, code), MARK_OFF));
@@ -375,7 +374,6 @@ static void check_states(unsigned event, uintptr_t depth)
 
 	make_sled(event, code);
 	cr_expect(eq(int, state_of(&sled, code), MARK_OFF));
-	cr_expect(eq(int, xray_idles(&sled), is_call));
 	cr_assert(xray_prepare(&sled, code, ADDRESS + 0x10000));
 	cr_expect(eq(int, state_of(&sled, code), MARK_OFF));
 	xray_switch(&sled, code, true);
@@ -389,8 +387,8 @@ static void check_states(unsigned event, uintptr_t depth)
 		     is_call	    ? 0xa9 :
 		     event == LEAVE ? 0xc3 :
 				      0xeb));
-	cr_expect(
-		eq(int, state_of(&sled, code), is_call ? MARK_IDLE : MARK_OFF));
+	cr_expect(eq(int, state_of(&sled, code),
+		     is_call ? MARK_READY : MARK_OFF));
 	xray_release(&sled, code);
 	cr_expect(eq(int, state_of(&sled, code), MARK_OFF));
 	code[0] = 0xcc;
@@ -414,6 +412,54 @@ Test(xray, a_sled_is_on_or_off_or_of_another_tool)
 	for (unsigned event = ENTRY; event <= TAIL_CALL; event++) {
 		check_states(event, 0);
 		check_states(event, 1 << 17);
+	}
+}
+
+/* What clang 14 to 19 make of a sled. */
+static const unsigned char compiled[SIZE] = { 0xeb, 0x09, 0x66, 0x0f,
+					      0x1f, 0x84, 0x00, 0x00,
+					      0x02, 0x00, 0x00 };
+
+Test(xray, a_sled_that_idles_is_one_instruction)
+{
+	for (unsigned event = ENTRY; event <= TAIL_CALL; event++)
+		for (unsigned odd = 0; odd <= 1; odd++) {
+			struct xray_sled sled = sled_at(event, ADDRESS + odd,
+							ADDRESS);
+
+			cr_expect(eq(int, xray_idles(&sled),
+				     event != LEAVE && !odd));
+		}
+	for (unsigned event = ENTRY; event <= TAIL_CALL; event += TAIL_CALL) {
+		struct xray_sled sled = sled_at(event, ADDRESS, ADDRESS);
+		unsigned char code[SIZE];
+
+		memcpy(code, compiled, SIZE);
+		cr_assert(xray_idle(code, true));
+		cr_expect(eq(
+			int,
+			memcmp(code, "\x66\x66\x66\x0f\x1f\x84\x00\x00\x02", 9),
+			0));
+		cr_expect(eq(int, state_of(&sled, code), MARK_IDLE));
+		cr_assert(xray_idle(code, false));
+		cr_expect(eq(int, memcmp(code, compiled, SIZE), 0));
+	}
+}
+
+Test(xray, other_bytes_than_the_compilers_do_not_idle)
+{
+	struct xray_sled sled = sled_at(ENTRY, ADDRESS, ADDRESS);
+
+	for (unsigned i = 2; i < SIZE; i++) {
+		unsigned char code[SIZE], before[SIZE];
+
+		memcpy(code, compiled, SIZE);
+		code[i]++;
+		memcpy(before, code, SIZE);
+		cr_expect(not(xray_idle(code, true)));
+		cr_expect(eq(int, memcmp(code, before, SIZE), 0), "%u", i);
+		code[0] = code[1] = 0x66;
+		cr_expect(eq(int, state_of(&sled, code), MARK_OTHER), "%u", i);
 	}
 }
 

@@ -115,6 +115,29 @@ def all_calls_of_busy_threads_stop_and_go_on():
 
 
 @test
+def sleds_that_idle_are_switched_on_while_threads_run():
+    """While nothing is recorded, XRay's sleds are no-ops."""
+    path = compile('phases.c', 'clang', '-O2',
+                   ['-pthread', '-I', INCLUDE, '-fxray-instrument', '-fnoxray-link-deps',
+                    '-fxray-instruction-threshold=1',
+                    '-Dno_instrument_function=xray_never_instrument'],
+                   'phases-xray', instrument=False)
+    program = Program('none', path=path)
+    program.next_phase()
+    program.ctl('load', 'calltree:counts')
+    for _ in range(3):
+        program.next_phase()
+    called = program.end()
+    recorded = program.recorded()
+    for (tid, name), calls in called.items():
+        got = recorded.get((tid, name), 0)
+        if name == 'second':
+            expect(got <= calls - 1000, (tid, name, got, calls))
+        else:
+            expect_equal(got, 0 if name == 'first' else calls, (tid, name))
+
+
+@test
 def another_filter_holds_for_calls_of_busy_threads():
     for profile in 'calltree:counts', 'calltree', 'trace':
         switch(profile, 'filter -M:second,-M:third,-M:fourth', 'filter all')

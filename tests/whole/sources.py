@@ -299,6 +299,24 @@ def sleds_that_were_on_do_not_jump_while_they_are_off():
     expect_equal(run([program]).stdout, 'eb\neb\neb\n', 'as compiled')
     result = record([program], 'calltree')
     expect_equal(result.stdout, 'e8\na9\ne8\n', 'the first byte')
+    for profile in 'none', 'sampling':
+        result = record([program], profile)
+        expect_equal(result.stdout, '66\n66\n66\n', profile)
+
+
+@test
+def a_program_may_switch_its_sleds_itself():
+    """By LLVM's runtime, while another thread runs them.  shim lets go of them."""
+    program = compile('patched_by_llvm.cc', 'clang', '-O2',
+                      [flag for flag in XRAY if 'link' not in flag] + ['-pthread'],
+                      'patched-runtime', instrument=False)
+    wanted = run([program]).stdout
+    expect_equal(wanted, 'seen 300\n', 'without shim')
+    for profile in 'none', 'calltree', 'trace', 'calltree;memory':
+        result = record([program], profile)
+        expect_equal((result.status, result.stdout), (0, wanted), profile)
+        expect(('changes its code' in log_of(result.output)) == (profile != 'none'),
+               'the log of ' + profile)
 
 
 @test

@@ -48,6 +48,12 @@ bool xray_idles(const struct xray_sled *sled)
 	return false;
 }
 
+bool xray_idle(unsigned char *code, bool idle)
+{
+	(void)code, (void)idle;
+	return false;
+}
+
 void xray_switch(const struct xray_sled *sled, unsigned char *code, bool on)
 {
 	(void)sled, (void)code, (void)on;
