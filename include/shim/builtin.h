@@ -68,7 +68,8 @@ struct shim_counted_call {
  *
  * Each of the @count @calls then adds 1 to its counter in the calling thread's array of
  * SHIM_COUNTERS, and the hook is not called: 0.8 to 1.4 ns instead of the 5 to 7 of hooks
- * that count, a little more at marks of entries.  shim_thread_counters() returns the address of the pointer to that array.
+ * that count, a little more at marks of entries.  shim_thread_counters() returns the address
+ * of the pointer to that array.
  * It is NULL in a new thread: such a thread calls the hook, which may set it.  The caller
  * owns the array; fork copies the pointer, vfork shares it.  shim_profiler_switch_calls()
  * ends the counting: the calls are off, or on.  The leave hooks of the function should be
@@ -78,10 +79,10 @@ struct shim_counted_call {
  *
  * Returns SHIM_OK if all are counted; SHIM_E_INVALIDARG for a wrong @handle or counter,
  * or NULL @calls; SHIM_E_FAIL if another profiler has hooks, or some calls are not counted:
- * they are not known or do not go through a stub of the linker (-fno-plt), or are XRay's
- * sleds, no memory is
- * near the code, code cannot be changed, a distance lies in two lines of the cache and the
- * process has several threads, or the processor is no x86-64.  These calls are on or off.
+ * they are not known or do not go through a stub of the linker (-fno-plt), or are sleds of XRay
+ * that are not at an entry, or have never been on, no memory is near the code, code cannot be
+ * changed, a distance lies in two lines of the cache and the process has several threads, or
+ * the processor is no x86-64.  These calls are on or off.
  *
  * The first one blocks signals and takes the lock of the runtime.  It opens a file or
  * changes protections once each time, so calls are best passed together.

@@ -1,5 +1,5 @@
 /*
- * Code that counts the calls of a hook, for calls that lead to it instead of the hook.
+ * Code that counts calls, for those that lead to it instead of a hook.
  * It is in memory near the program's code, so that the distance of a call reaches it.
  */
 #ifndef SHIM_CALL_COUNTERS_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The counters of the thread; NULL: its calls reach the hook. */
+/* The counters of the thread; NULL: its calls are not counted. */
 extern __thread uint64_t *call_counters
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));
 
@@ -21,8 +21,10 @@ static inline intptr_t call_counters_word(void)
 }
 
 /* The code of @counter for calls in the image [@start, @end), or 0: there is no memory
- * near it, or not on this processor.  State lock held. */
-uintptr_t call_counter_code(uintptr_t start, uintptr_t end, uint32_t counter);
+ * near it, or not on this processor.  @uncounted: where calls of threads without counters
+ * go.  State lock held. */
+uintptr_t call_counter_code(void (*uncounted)(void), uintptr_t start,
+			    uintptr_t end, uint32_t counter);
 
 /* Whether @address is in such code.  Async. */
 bool call_counters_have(uintptr_t address);

@@ -155,6 +155,8 @@ void counted_sites_uncount_all(void)
 	finish_distances(&distances);
 }
 
+extern void __cyg_profile_func_enter(void *function, void *site);
+
 /* Only a call through a stub has a distance to code. */
 static int find_countable(const struct shim_counted_call *call,
 			  struct site_image **image, struct site **site,
@@ -167,7 +169,8 @@ static int find_countable(const struct shim_counted_call *call,
 		return r;
 	if ((*site)->kind != SCAN_CALL)
 		return -ENOTSUP;
-	*code = call_counter_code((*image)->memory.start, (*image)->memory.end,
+	*code = call_counter_code((void (*)(void))__cyg_profile_func_enter,
+				  (*image)->memory.start, (*image)->memory.end,
 				  call->counter);
 	return *code ? 0 : -ENOMEM;
 }

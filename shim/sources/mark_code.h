@@ -27,7 +27,8 @@ enum mark_state {
 
 struct xray_sled {
 	unsigned event;
-	uint8_t jump; /* xray_condition() */
+	uint8_t jump;	   /* xray_condition() */
+	uintptr_t counter; /* what it calls instead of a veneer, or 0 */
 	uintptr_t address, function;
 };
 
@@ -54,10 +55,15 @@ uint8_t xray_end(const struct xray_sled *sled);
 bool xray_prepare(const struct xray_sled *sled, unsigned char *code,
 		  uintptr_t veneers);
 
+/* Whether the sled can have a counter, while it is MARK_READY or on. */
+bool xray_counts(const struct xray_sled *sled);
+/* Which of the veneers for SLED_DEPTHS a sled at an entry calls. */
+unsigned xray_depth(const struct xray_sled *sled);
+
 /* Changes the one byte of a prepared sled that switches it. */
 void xray_switch(const struct xray_sled *sled, unsigned char *code, bool on);
 
-/* Changes that byte to the compiler's: the others may then be written. */
+/* Changes the first one or two bytes to the compiler's: the others may then be written. */
 void xray_release(const struct xray_sled *sled, unsigned char *code);
 
 /* Whether a sled that is not prepared can be MARK_IDLE, where code can be changed two bytes at
@@ -75,7 +81,8 @@ bool xray_idle(unsigned char *code, bool idle);
  * have their own. */
 #define VENEERS_SIZE	 (2u * 4096)
 #define SLED_DEPTHS	 2 /* at the function's beginning, and behind endbr64 */
-#define VENEER_TAILCALL	 (MARK_EVENTS + SLED_DEPTHS)
+#define VENEER_ENTRY	 MARK_EVENTS
+#define VENEER_TAILCALL	 (VENEER_ENTRY + SLED_DEPTHS)
 #define VENEER_CONDITION (VENEER_TAILCALL + 1)
 #define VENEER_SLOTS	 (VENEER_CONDITION + 1)
 void veneers_put(unsigned char *code, const void *slots);

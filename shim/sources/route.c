@@ -46,6 +46,9 @@ typedef void (*stub)(void);
 /* For sources.S: current[PLAN_ENTER] and current[PLAN_TAILCALL], and one of the latter's kind
  * that keeps the flags. */
 HIDDEN stub sources_enter = sources_nothing;
+/* current[VENEER_ENTRY], for each depth. */
+HIDDEN stub sources_entries[SLED_DEPTHS] = { shim_sled_entry0,
+					     shim_sled_entry4 };
 HIDDEN stub sources_tailcall = sources_nothing;
 HIDDEN stub sources_condition = sources_nothing;
 
@@ -65,8 +68,8 @@ static stub current[VENEER_SLOTS] = {
 	[PLAN_ENTER] = sources_nothing,
 	[PLAN_LEAVE] = sources_nothing,
 	[PLAN_TAILCALL] = sources_nothing,
-	[MARK_EVENTS] = shim_sled_entry0,
-	[MARK_EVENTS + 1] = shim_sled_entry4,
+	[VENEER_ENTRY] = shim_sled_entry0,
+	[VENEER_ENTRY + 1] = shim_sled_entry4,
 	[VENEER_TAILCALL] = sources_sled_tailcall,
 	[VENEER_CONDITION] = sources_sled_condition,
 };
@@ -84,8 +87,9 @@ static stub *slots_of(uintptr_t part)
 static void fill_slots(uintptr_t part)
 {
 	static const uint8_t order[VENEER_SLOTS] = {
-		PLAN_TAILCALL,	 PLAN_LEAVE,	  PLAN_ENTER,	   MARK_EVENTS,
-		MARK_EVENTS + 1, VENEER_TAILCALL, VENEER_CONDITION
+		PLAN_TAILCALL,	 PLAN_LEAVE,	   PLAN_ENTER,
+		VENEER_ENTRY,	 VENEER_ENTRY + 1, VENEER_TAILCALL,
+		VENEER_CONDITION
 	};
 
 	for (unsigned i = 0; i < VENEER_SLOTS; i++)
@@ -123,14 +127,14 @@ static void choose_stubs(const struct plan_route *route)
 
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		current[event] = stubs[event];
-	current[MARK_EVENTS] = shim_sled_entry0;
-	current[MARK_EVENTS + 1] = shim_sled_entry4;
+	current[VENEER_ENTRY] = shim_sled_entry0;
+	current[VENEER_ENTRY + 1] = shim_sled_entry4;
 	current_entry = returns_entry(route);
 	if (!route->is_on || !route->marks)
 		return;
 	current[PLAN_LEAVE] = route->marks->sled_leave;
 	for (unsigned i = 0; i < SLED_DEPTHS; i++)
-		current[MARK_EVENTS + i] = route->marks->sled_entry[i];
+		current[VENEER_ENTRY + i] = route->marks->sled_entry[i];
 }
 
 void route_set(const struct plan_route *route)
@@ -145,6 +149,9 @@ void route_set(const struct plan_route *route)
 		set_choices(route);
 	choose_stubs(route);
 	returns_route(route);
+	for (unsigned i = 0; i < SLED_DEPTHS; i++)
+		__atomic_store_n(&sources_entries[i], current[VENEER_ENTRY + i],
+				 __ATOMIC_RELEASE);
 	__atomic_store_n(&sources_tailcall, current[PLAN_TAILCALL],
 			 __ATOMIC_RELEASE);
 	__atomic_store_n(&sources_condition,

@@ -43,6 +43,9 @@ struct source_mark {
 	uint8_t is_on : 1;	 /* the state of its code */
 	uint8_t is_prepared : 1; /* its code needs only the switch */
 	uint8_t is_unusable : 1; /* its code is another tool's, or too far away */
+	/* Its code, which is prepared, has the counter.  (Others have a thunk for that.) */
+	uint8_t has_counter : 1;
+	uint32_t counter;
 };
 
 struct source_image {
@@ -117,6 +120,10 @@ struct source {
 	void (*change)(const struct source_image *image,
 		       const struct source_mark *mark, unsigned char *code,
 		       bool on);
+	/* Whether the code of a mark can count calls itself, with this counter; NULL: none
+	 * can. */
+	bool (*counts)(const struct source_image *image,
+		       const struct source_mark *mark, uint32_t counter);
 	/* Whether a mark that is off, and not prepared, can be cheaper than the compiler's code:
 	 * then it is changed as soon as it is known.  NULL: none can. */
 	bool (*idles)(const struct source_image *image,

@@ -42,6 +42,13 @@ static bool shall_idle(const struct source_image *image,
 	       source->idles(image, mark);
 }
 
+/* Whether the code that is prepared calls something else, or counts elsewhere. */
+static bool is_other_code(const struct source_mark *mark)
+{
+	return mark->is_prepared && source_of(mark->source)->counts &&
+	       mark->has_counter != mark->is_counted;
+}
+
 static bool differs(const struct source_image *image,
 		    const struct source_mark *mark, enum switch_step step,
 		    bool is_on)
@@ -51,8 +58,12 @@ static bool differs(const struct source_image *image,
 	if (mark->is_unusable)
 		return false;
 	switch (step) {
-	case STEP_WAKE: return wanted && mark->is_idle;
-	case STEP_PREPARE: return wanted && !mark->is_on && !mark->is_prepared;
+	case STEP_WAKE:
+		return wanted &&
+		       (mark->is_idle || (mark->is_on && is_other_code(mark)));
+	case STEP_PREPARE:
+		return wanted && !mark->is_on &&
+		       (!mark->is_prepared || is_other_code(mark));
 	case STEP_SWITCH:
 		return wanted != mark->is_on ||
 		       (!wanted && shall_idle(image, mark));
@@ -133,24 +144,38 @@ static int change_mark(struct source_image *image, struct source_mark *mark,
 		mark->is_unusable = 1;
 		return 0;
 	}
-	if (step == STEP_WAKE)
+	if (step == STEP_WAKE && !mark->is_on)
 		return set_idle(image, mark, patch, code, false);
+	if (step == STEP_WAKE) {
+		source->change(image, mark, code, false);
+		*any = true;
+		return 0;
+	}
 	if (step == STEP_RELEASE) {
+		unsigned char second = code[1];
+
 		mark->is_unusable = 1;
 		if (state == MARK_IDLE)
 			return set_idle(image, mark, patch, code, false);
 		source->release(image, mark, code);
+		if (code[1] != second)
+			return patch_store_pair(
+				patch, mark_address(image, mark), code);
 		*any = true;
 		return 0;
 	}
 	if (step == STEP_PREPARE) {
 		mark->is_prepared = source->prepare(image, mark, code);
+		mark->has_counter = mark->is_counted;
 		mark->is_unusable = !mark->is_prepared;
 		*any |= mark->is_prepared;
 		return 0;
 	}
+	/* In a child, one that is ready may not be known as prepared. */
 	if (!wanted && !mark->is_on)
-		return set_idle(image, mark, patch, code, true);
+		return state == MARK_OFF ?
+			       set_idle(image, mark, patch, code, true) :
+			       0;
 	if (wanted && !is_still_prepared(image, mark, code)) {
 		mark->is_unusable = 1;
 		return 0;
@@ -173,7 +198,6 @@ static void note_states(struct source_image *image, const struct run *run)
 		image->on -= mark->is_on;
 		mark->is_on = state == MARK_ON;
 		mark->is_idle = state == MARK_IDLE;
-		mark->is_prepared |= state == MARK_READY;
 		image->on += mark->is_on;
 	}
 }

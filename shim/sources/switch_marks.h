@@ -8,7 +8,9 @@
 
 /* What changes between two synchronizations of the processors. */
 enum switch_step {
-	STEP_WAKE, /* marks that idle, and shall be on, get the compiler's code */
+	/* Off, although they shall be on: marks that idle get the compiler's code, and those
+	 * that shall count their calls, or not any more, other code. */
+	STEP_WAKE,
 	STEP_PREPARE,
 	STEP_SWITCH, /* on and off, and idle */
 	STEPS,

@@ -3,6 +3,8 @@
  * entry for each sled; versions 0 and 1 have addresses, which the loader has relocated,
  * version 2 has distances from the fields themselves.
  */
+#include "dispatch/call_counters.h"
+#include "dispatch/patch.h"
 #include "dispatch/plan.h"
 #include "os/sys.h"
 #include "sources/sources.h"
@@ -24,6 +26,10 @@ struct entry {
 enum { FUNCTION_ENTER, FUNCTION_EXIT, TAIL_CALL, LOG_ARGUMENTS_ENTER };
 
 #define ENTRIES_MAX (4u << 20)
+
+/* arch/.../sources.S: what threads without counters call. */
+void sources_uncounted0(void);
+void sources_uncounted4(void);
 
 /* The event of a sled; -1 for events of the program's own, which shim leaves alone. */
 static int event_of(uint8_t kind)
@@ -129,6 +135,16 @@ static struct xray_sled sled_of(const struct source_image *image,
 	};
 }
 
+static uintptr_t counter_of(const struct source_image *image,
+			    const struct xray_sled *sled, uint32_t counter)
+{
+	static void (*const uncounted[SLED_DEPTHS])(
+		void) = { sources_uncounted0, sources_uncounted4 };
+
+	return call_counter_code(uncounted[xray_depth(sled)], image->start,
+				 image->end, counter);
+}
+
 static enum mark_state state(const struct source_image *image,
 			     const struct source_mark *mark,
 			     const unsigned char *code)
@@ -151,6 +167,8 @@ static bool prepare(const struct source_image *image,
 {
 	struct xray_sled sled = sled_of(image, mark);
 
+	if (mark->is_counted && xray_counts(&sled))
+		sled.counter = counter_of(image, &sled, mark->counter);
 	return xray_prepare(&sled, code, image->veneers);
 }
 
@@ -160,6 +178,22 @@ static void change(const struct source_image *image,
 	struct xray_sled sled = sled_of(image, mark);
 
 	xray_switch(&sled, code, on);
+}
+
+/* Code that calls a veneer comes first. */
+static bool counts(const struct source_image *image,
+		   const struct source_mark *mark, uint32_t counter)
+{
+	struct xray_sled sled = sled_of(image, mark);
+	unsigned char code[XRAY_SLED_SIZE];
+	enum mark_state state;
+
+	if (!xray_counts(&sled) ||
+	    patch_read(sled.address, code, sizeof(code), image->may_go) < 0)
+		return false;
+	state = xray_state(&sled, code);
+	return (state == MARK_READY || state == MARK_ON) &&
+	       counter_of(image, &sled, counter);
 }
 
 static bool idles(const struct source_image *image,
@@ -187,6 +221,7 @@ const struct source source_xray = {
 	.end = end,
 	.prepare = prepare,
 	.change = change,
+	.counts = counts,
 	.idles = idles,
 	.idle = xray_idle,
 	.release = release,

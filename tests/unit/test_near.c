@@ -96,9 +96,11 @@ Test(near, the_first_mib_stays_free)
 Test(near, counters_that_calls_do_not_reach_leave_no_memory)
 {
 	cr_assert(eq(uint, mappings_near(START), 0));
-	cr_assert(eq(ulong, call_counter_code(START, START + 2 * GIB, 1), 0));
+	cr_assert(eq(ulong, call_counter_code(NULL, START, START + 2 * GIB, 1),
+		     0));
 	cr_assert(eq(uint, mappings_near(START), 0));
-	cr_assert(ne(ulong, call_counter_code(START + MIB, START + 2 * MIB, 1),
+	cr_assert(ne(ulong,
+		     call_counter_code(NULL, START + MIB, START + 2 * MIB, 1),
 		     0));
 	cr_assert(ne(uint, mappings_near(START + MIB), 0));
 }

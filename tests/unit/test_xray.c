@@ -415,6 +415,46 @@ Test(xray, a_sled_is_on_or_off_or_of_another_tool)
 	}
 }
 
+/* Its second byte need not be 9, for it is no jump any more. */
+Test(xray, an_entry_that_is_ready_calls_a_counter)
+{
+	unsigned char *code = code_of_entries;
+	struct xray_sled sled = sled_at(ENTRY, (uintptr_t)code,
+					(uintptr_t)code);
+
+	cr_assert(xray_counts(&sled));
+	make_sled(ENTRY, code);
+	cr_assert(xray_prepare(&sled, code, (uintptr_t)veneers));
+	xray_switch(&sled, code, false);
+	cr_assert(eq(int, state_of(&sled, code), MARK_READY));
+	for (unsigned i = 0; i < 512; i++) {
+		sled.counter = (uintptr_t)(veneers + i);
+		cr_assert(xray_prepare(&sled, code, (uintptr_t)veneers));
+		cr_assert(eq(int, state_of(&sled, code), MARK_READY));
+		xray_switch(&sled, code, true);
+		cr_assert(eq(u64, (uintptr_t)target(code), sled.counter));
+		cr_assert(eq(int, state_of(&sled, code), MARK_ON));
+		xray_switch(&sled, code, false);
+	}
+	sled.counter = (uintptr_t)veneers + (1ul << 40);
+	cr_assert(not(xray_prepare(&sled, code, (uintptr_t)veneers)));
+	xray_release(&sled, code);
+	cr_assert(eq(u8, code[0], 0xeb));
+	cr_assert(eq(u8, code[1], 9));
+	cr_assert(eq(int, state_of(&sled, code), MARK_OFF));
+}
+
+Test(xray, only_entries_count)
+{
+	struct xray_sled tail = sled_at(TAIL_CALL, ADDRESS, ADDRESS - 20);
+	struct xray_sled leave = sled_at(LEAVE, ADDRESS, ADDRESS - 20);
+	struct xray_sled deep = sled_at(ENTRY, ADDRESS, ADDRESS - 20);
+
+	cr_expect(not(xray_counts(&tail)));
+	cr_expect(not(xray_counts(&leave)));
+	cr_expect(not(xray_counts(&deep)));
+}
+
 /* What clang 14 to 19 make of a sled. */
 static const unsigned char compiled[SIZE] = { 0xeb, 0x09, 0x66, 0x0f,
 					      0x1f, 0x84, 0x00, 0x00,

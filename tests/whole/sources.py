@@ -242,6 +242,20 @@ def a_budget_switches_sleds_off():
 
 
 @test
+def sleds_count_calls_for_a_budget():
+    """What is counted and not switched off stays exact, in threads and in a child."""
+    program = xray('sleds_counted.c', '-O2', ['-pthread'])
+    result = record([program, '2000000'], 'calltree', SHIM_BUDGET='20')
+    expect_equal((result.status, result.stdout), (0, 'done\n' * 2), 'the program')
+    about = json_of(result.output)
+    expect(about['budget']['functions_counted'] > 0, about['budget'])
+    calls = {f['name']: f for f in about['functions']}
+    for name, wanted in ('longer', 6000000), ('shorter', 60000000):
+        found, error = calls[name]['calls'], calls[name]['calls_error']
+        expect(abs(found - wanted) <= 2 * (error or 0), (name, found, error))
+
+
+@test
 def registers_that_a_convention_preserves_are_kept():
     program = xray('preserved.c', '-O2', INCLUDE)
     for profile in ['calltree', 'calltree:counts', 'calltree:exact', 'trace',

@@ -6,6 +6,8 @@
 void sources_nothing(void);
 void shim_sled_entry0(void);
 void shim_sled_entry4(void);
+void sources_uncounted0(void);
+void sources_uncounted4(void);
 void sources_sled_tailcall(void);
 void sources_sled_condition(void);
 void sources_direct_condition(void);
@@ -27,6 +29,8 @@ void sources_choose_tailcall(void);
 NEVER_CALLED(sources_nothing)
 NEVER_CALLED(shim_sled_entry0)
 NEVER_CALLED(shim_sled_entry4)
+NEVER_CALLED(sources_uncounted0)
+NEVER_CALLED(sources_uncounted4)
 NEVER_CALLED(sources_sled_tailcall)
 NEVER_CALLED(sources_sled_condition)
 NEVER_CALLED(sources_direct_condition)

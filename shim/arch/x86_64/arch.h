@@ -37,18 +37,18 @@ extern char arch_guard_caught[];
 
 /*
  * Code that adds 1 to element @counter of the array whose address is at @word from the
- * thread pointer; if that is NULL, it jumps to the address that is stored at @slot.  The
- * registers that it changes are free at a call of the compiler's hooks.
+ * thread pointer; if that is NULL, it jumps to the address that is stored at @slot.  It changes
+ * r11 and the flags, which are free at a call of the compiler's hooks and at entries.
  */
 #define ARCH_COUNTER_SIZE 32
 static inline void arch_put_counter(unsigned char *code, intptr_t word,
 				    uint32_t counter, const void *slot)
 {
 	static const unsigned char bytes[] = {
-		0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, /* mov %fs:, %rax */
-		0x48, 0x85, 0xc0,			  /* test %rax, %rax */
+		0x64, 0x4c, 0x8b, 0x1c, 0x25, 0, 0, 0, 0, /* mov %fs:, %r11 */
+		0x4d, 0x85, 0xdb,			  /* test %r11, %r11 */
 		0x74, 0x08,				  /* jz 1f */
-		0x48, 0xff, 0x80, 0,	0,    0, 0,	  /* incq (%rax) */
+		0x49, 0xff, 0x83, 0,	0,    0, 0,	  /* incq (%r11) */
 		0xc3,					  /* ret */
 		0xff, 0x25, 0,	  0,	0,    0,	  /* 1: jmp *slot */
 		0xcc, 0xcc, 0xcc, 0xcc,

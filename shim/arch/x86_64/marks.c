@@ -27,6 +27,9 @@
  * At a return, it is what is pushed, << 8: a thread may be between the two instructions.  Where
  * none of this fits, the sled of a return is used, with a nop at its end and `eb 09` for `ret`.
  *
+ * An entry that is off and was on may call any other address the next time: what it tests
+ * has no meaning, nor has its second byte any more.
+ *
  * clang has conditional jumps to other functions, with -Os, and until version 16 a sled
  * before them.  There the flags have a meaning, and so has what is below the stack
  * pointer if the jump does not happen.  The sled is on for the other case only: it begins
@@ -106,6 +109,9 @@ enum mark_state xray_state(const struct xray_sled *sled,
 	if (sled->event != EVENT_LEAVE && code[0] == PREFIX &&
 	    code[1] == PREFIX && is_compilers(code))
 		return MARK_IDLE;
+	if (!sled->jump && sled->event != EVENT_LEAVE && has_nop(code) &&
+	    (code[0] == TEST || code[0] == CALL))
+		return code[0] == TEST ? MARK_READY : MARK_ON;
 	if (sled->event != EVENT_LEAVE && code[1] != OVER)
 		return MARK_OTHER;
 	if (code[0] == off_byte(sled->event))
@@ -115,10 +121,6 @@ enum mark_state xray_state(const struct xray_sled *sled,
 				       code[BEHIND_JUMP] == CALL ?
 			       MARK_ON :
 			       MARK_OTHER;
-	if (sled->event != EVENT_LEAVE && has_nop(code))
-		return code[0] == TEST ? MARK_READY :
-		       code[0] == CALL ? MARK_ON :
-					 MARK_OTHER;
 	return code[0] == PUSH && code[BEHIND_PUSH] == CALL ? MARK_ON :
 							      MARK_OTHER;
 }
@@ -141,14 +143,14 @@ static void put_word(unsigned char *to, int64_t value)
 /*
  * Where the second byte of a call is the lowest one of its distance, the lowest byte of the
  * veneer's address depends on the sled's.  There is a veneer for each even one, 8 bytes apart
- * in 4 blocks of 256 bytes; the last one reaches into a fifth.  There are two such rows for the
- * depths of entries, and one for tail calls.
+ * in 4 blocks of 256 bytes; the last one reaches into a fifth.  There is such a row for each
+ * slot from VENEER_ENTRY to VENEER_TAILCALL.
  */
 #define DEPTH_STEP  4 /* endbr64 */
 #define BLOCK	    256u
 #define BLOCKS	    4u
 #define ROW_SIZE    ((BLOCKS + 1) * BLOCK)
-#define ROWS	    (SLED_DEPTHS + 1u)
+#define ROWS	    (VENEER_TAILCALL - VENEER_ENTRY + 1u)
 #define VENEER_SIZE 8
 #define SINGLE \
 	(ROWS * ROW_SIZE) /* offset of the one before conditional jumps */
@@ -161,9 +163,9 @@ static uintptr_t event_veneer(uintptr_t veneers, unsigned event)
 	return veneers + EVENTS + (uintptr_t)event * VENEER_SIZE;
 }
 
-static uintptr_t row_veneer(uintptr_t veneers, unsigned row, unsigned last)
+static uintptr_t row_veneer(uintptr_t veneers, unsigned slot, unsigned last)
 {
-	return veneers + (uintptr_t)row * ROW_SIZE +
+	return veneers + (uintptr_t)(slot - VENEER_ENTRY) * ROW_SIZE +
 	       (last / 2 % BLOCKS) * BLOCK + last;
 }
 
@@ -184,10 +186,9 @@ void veneers_put(unsigned char *code, const void *slots)
 
 	for (unsigned event = 0; event < MARK_EVENTS; event++)
 		put_veneer(event_veneer(at, event), &slot[event]);
-	for (unsigned row = 0; row < ROWS; row++)
+	for (unsigned i = VENEER_ENTRY; i <= VENEER_TAILCALL; i++)
 		for (unsigned last = 0; last < BLOCK; last += 2)
-			put_veneer(row_veneer(at, row, last),
-				   &slot[MARK_EVENTS + row]);
+			put_veneer(row_veneer(at, i, last), &slot[i]);
 	put_veneer(at + SINGLE, &slot[VENEER_CONDITION]);
 }
 
@@ -206,6 +207,11 @@ enum form { ONE_CALL, CONDITIONAL, PUSHED };
 static bool is_near(const struct xray_sled *sled, unsigned end)
 {
 	return sled->address + end - sled->function - 1 < 1u << 16;
+}
+
+unsigned xray_depth(const struct xray_sled *sled)
+{
+	return (unsigned)(sled->address - sled->function) / DEPTH_STEP;
 }
 
 static enum form form_of(const struct xray_sled *sled)
@@ -237,17 +243,23 @@ static bool fits(int64_t distance)
 	return distance <= INT32_MAX && distance >= INT32_MIN;
 }
 
+static uintptr_t target_of(const struct xray_sled *sled, uintptr_t veneers)
+{
+	uintptr_t end = sled->address + CALL_SIZE;
+	unsigned slot = sled->event == EVENT_TAILCALL ?
+				VENEER_TAILCALL :
+				VENEER_ENTRY + xray_depth(sled);
+
+	return sled->counter ? sled->counter :
+			       row_veneer(veneers, slot, (end + OVER) % BLOCK);
+}
+
 static bool prepare_call(const struct xray_sled *sled, unsigned char *code,
 			 uintptr_t veneers)
 {
 	uintptr_t end = sled->address + CALL_SIZE;
-	unsigned row = sled->event == EVENT_TAILCALL ?
-			       SLED_DEPTHS :
-			       (unsigned)(sled->address - sled->function) /
-				       DEPTH_STEP;
-	uintptr_t veneer = row_veneer(veneers, row, (end + OVER) % BLOCK);
-	int64_t distance = (int64_t)(veneer - end);
-	uint16_t to_function = row == SLED_DEPTHS ?
+	int64_t distance = (int64_t)(target_of(sled, veneers) - end);
+	uint16_t to_function = sled->event == EVENT_TAILCALL ?
 				       (uint16_t)(sled->function - end) :
 				       0;
 
@@ -305,6 +317,11 @@ bool xray_prepare(const struct xray_sled *sled, unsigned char *code,
 	return prepare_pushed(sled, code, veneers);
 }
 
+bool xray_counts(const struct xray_sled *sled)
+{
+	return sled->event == EVENT_ENTER && form_of(sled) == ONE_CALL;
+}
+
 void xray_switch(const struct xray_sled *sled, unsigned char *code, bool on)
 {
 	switch (form_of(sled)) {
@@ -331,6 +348,8 @@ bool xray_idle(unsigned char *code, bool idle)
 void xray_release(const struct xray_sled *sled, unsigned char *code)
 {
 	code[0] = off_byte(sled->event);
+	if (form_of(sled) == ONE_CALL)
+		code[1] = OVER;
 }
 
 /* The system has enabled the registers whose bits XGETBV tells. */

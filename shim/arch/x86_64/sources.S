@@ -97,6 +97,16 @@
 	ENTRY	0
 	ENTRY	4
 
+/* It counts, but the thread has no counters. */
+	.macro	UNCOUNTED depth, number
+	MARK_BEGIN sources_uncounted\depth, 4, .cfi_startproc
+	jmp	*sources_entries+8*\number(%rip)
+	MARK_END sources_uncounted\depth
+	.endm
+
+	UNCOUNTED 0, 0
+	UNCOUNTED 4, 1
+
 	.macro	TAIL_BEGIN name
 	MARK_BEGIN \name, 4, .cfi_startproc
 	push	(%rsp)
