@@ -267,6 +267,7 @@ void controller_describe(const struct moment *moment,
 
 	if (!node)
 		return;
+	throttled->area = throttled->squares = 0; /* of the parent */
 	node->address = throttled->function;
 	node->weight = moment->weight;
 	node->counter = throttled->counter;

@@ -1,6 +1,6 @@
 /*
- * Two threads, and then a child process, call functions that are too short to be timed: often,
- * and ten times as often.
+ * sleds_counted CALLS THREADS - threads, and then a child process, call functions that are too
+ * short to be timed: often, and ten times as often.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -40,12 +40,12 @@ static void *run(void *count)
 int main(int argc, char **argv)
 {
 	unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 1000000;
-	pthread_t threads[2];
-	int status;
+	int thread_count = argc > 2 ? atoi(argv[2]) : 2, status;
+	pthread_t threads[4];
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < thread_count; i++)
 		pthread_create(&threads[i], NULL, run, &count);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < thread_count; i++)
 		pthread_join(threads[i], NULL);
 	if (fork() == 0)
 		run(&count);

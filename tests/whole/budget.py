@@ -422,6 +422,17 @@ def forks_while_functions_are_counted(marks):
            'children counted nothing at its calls')
 
 
+@for_all_marks
+def estimates_of_a_child_are_of_its_own_time(marks):
+    """The parent was off for four times as long."""
+    path = compile_marked('sleds_counted.c', marks, '-pthread')
+    result = record([path, '4000000', '4'], 'calltree:budget=5', **marks.variables)
+    expect_equal(result.status, 0, result.stderr)
+    functions = {f['name']: f for f in shimtest.json_of(result.output)['functions']}
+    longer = functions['longer']
+    expect(abs(longer['calls'] - 20e6) <= 3 * (longer['calls_error'] or 0), longer)
+
+
 def library_of(name, marks, *flags):
     return compile_marked('budgeted_library.c', marks, '-shared', '-fPIC', '-O1', *flags,
                           name=name)
