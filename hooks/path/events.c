@@ -399,12 +399,56 @@ static void on_calls_started(struct shim_profiler *profiler)
 	__atomic_fetch_add(&tree_starts, 1, __ATOMIC_RELEASE);
 }
 
+static void end_thread(struct place *at)
+{
+	at->current = node_unwind(at->current, NULL);
+	publish_place(at);
+	if (at->tree->trace)
+		path_writer->thread_ended(at->tree);
+}
+
+/* A tree whose task has gone may get another one at any time, from any thread, but not
+ * while its task is the calling thread. */
+static bool claim_tree(struct tree *tree, uint32_t *tid)
+{
+	*tid = __atomic_load_n(&tree->tid, __ATOMIC_RELAXED);
+	return tree->recording == tree_recording &&
+	       __atomic_load_n(&tree->lender, __ATOMIC_RELAXED) == &tree_hot &&
+	       __atomic_compare_exchange_n(&tree->tid, tid, shim_thread_id(),
+					   false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+/* Ends the calls that vfork children have left open: each has executed another program,
+ * or ended.  (The engine writes to the tree in use, so that is the child's meanwhile.) */
+static COLD void end_children(void)
+{
+	const struct hot own = tree_hot;
+	struct place at;
+	uint32_t tid;
+
+	for (at.tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE); at.tree;
+	     at.tree = at.tree->next) {
+		if (!claim_tree(at.tree, &tid))
+			continue;
+		at.tree->lender = NULL;
+		at.stack = at.tree->stack;
+		at.current = at.tree->current;
+		publish_place(&at);
+		end_thread(&at);
+		tree_hide();
+		tree_hot = own;
+		__atomic_store_n(&at.tree->tid, tid, __ATOMIC_RELEASE);
+	}
+}
+
 /* Called when another task runs with this thread's data: a vfork child, or a clone
  * without its own data.  After that, tids identify both tasks. */
 static void on_tls_shared(struct shim_profiler *profiler, int begins)
 {
 	struct place at;
 	bool is_there = find_own(&at);
+	uint64_t signals;
 
 	(void)profiler;
 	if (begins) {
@@ -414,8 +458,12 @@ static void on_tls_shared(struct shim_profiler *profiler, int begins)
 			at.tree->stack = at.stack;
 			at.tree->current = at.current;
 		}
-	} else if (--tree_hot.shared == 0 && is_there) {
-		publish_place(&at);
+	} else if (--tree_hot.shared == 0) {
+		signals = shim_signals_block();
+		end_children();
+		if (is_there)
+			publish_place(&at);
+		shim_signals_restore(signals);
 	}
 }
 
@@ -424,12 +472,8 @@ static void on_thread_ended(struct shim_profiler *profiler)
 	struct place at;
 
 	(void)profiler;
-	if (find_own(&at) && at.tree->tid == shim_thread_id()) {
-		at.current = node_unwind(at.current, NULL);
-		publish_place(&at);
-		if (at.tree->trace)
-			path_writer->thread_ended(at.tree);
-	}
+	if (find_own(&at) && at.tree->tid == shim_thread_id())
+		end_thread(&at);
 }
 
 struct unloaded {

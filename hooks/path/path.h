@@ -116,6 +116,8 @@ struct tree {
 	void *slot[PATH_SLOTS]; /* words of profilers: path_add_slot() */
 	struct jump jumps[JUMPS];
 	struct hot *hot; /* tree_hot of its thread, or NULL */
+	/* Of a task that shares it: tree_hot of the thread whose data it uses. */
+	struct hot *lender;
 	int64_t computed; /* cpu_time.c: the processor time until the last tick */
 	uint64_t waited_rest; /* less than a SHIM_WAITING_UNIT */
 	uint64_t life;	    /* number of this use by a thread, over all trees */

@@ -376,7 +376,7 @@ static bool begin_thread(struct tree *tree, uintptr_t sp)
 	if (tree_tick)
 		shim_clock_follow_tick(&tree_tick, &tick);
 	cpu_begin_thread(tree);
-	tree->hot = NULL;
+	tree->hot = tree->lender = NULL;
 	tree->life = __atomic_add_fetch(&lives, 1, __ATOMIC_RELAXED);
 	find_main_stack(stack, sp);
 	stack->base = make_root(tree, stack, false);
@@ -580,6 +580,8 @@ static inline struct tree *make_own(uintptr_t sp)
 		if (!tree_hot.shared) {
 			tree->hot = &tree_hot;
 			shim_thread_watch();
+		} else {
+			tree->lender = &tree_hot;
 		}
 	} else {
 		tree_hot.retry_clock = now() + 20000 * tree_long_clock;

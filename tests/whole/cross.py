@@ -32,7 +32,7 @@ LEFT_OUT = [
     ('^(exec_open|spawns) ', STARTS),
     (r'^\w+ is told$', STARTS),
     ('^what_a_program_without_the_counter_begins', STARTS),
-    ('^repeated_calls_of_a_vfork_child', 'the emulator makes a fork of a vfork'),
+    ('^(repeated_calls_of|what)_a_vfork_child', 'the emulator makes a fork of a vfork'),
     ('^what_bec(ame|omes)_another_program', STARTS),
     ('^(ten_thousand_short|what_is_opened_is_loaded)', SLOW),
     ('^(threads_may_load|names_are_right_when_threads)', SLOW),

@@ -492,6 +492,19 @@ def repeated_calls_of_a_vfork_child_are_in_its_own_tree(family, optimize):
 
 
 @each_build
+def what_a_vfork_child_leaves_open_ends_with_it(family, optimize):
+    """Its calls would take the time until the end of the parent."""
+    program = compile('vfork_calls.c', family, optimize)
+    for profile in PROFILES + ['trace']:
+        about = json_of(record([program], profile).output)
+        expect_equal((about['open'], about['unwound']), (0, 3), profile)
+        total = {function['name']: function.get('total_ns')
+                 for function in about['functions']}
+        if total['main'] is not None:       # main waits for each child
+            expect(total['look_for'] < total['main'], (profile, total))
+
+
+@each_build
 def without_the_counter_from_the_start_calls_are_counted(family, optimize):
     early = compile('no_clock.c', family, optimize,
                     ['-shared', '-fPIC', '-DEARLY'], name='libno_clock.so')
