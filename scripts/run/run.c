@@ -584,7 +584,6 @@ static void conclude(char *directory, int wait_status)
 {
 	bool is_in_job = has_job_directory(), has_report, is_empty;
 
-	recording_close(directory, wait_status);
 	recording_keep_jit_names(directory);
 	if (WIFSIGNALED(wait_status))
 		histograms_finish(settings.report, directory);
@@ -628,6 +627,7 @@ static void end_watching(const struct start *start)
 static int run(void)
 {
 	struct start *start;
+	bool is_recorded;
 	int child, status;
 
 	start = mmap(NULL, sizeof(*start), PROT_READ | PROT_WRITE,
@@ -661,9 +661,13 @@ static int run(void)
 	if (settings.is_live)
 		live_begin(child, settings.report, profrun);
 	status = supervise_wait(child);
+	is_recorded = !start->has_failed && start->directory[0] != '\0';
+	/* The screen stays until the user leaves it. */
+	if (is_recorded)
+		recording_close(start->directory, status);
 	live_end();
 	end_watching(start);
-	if (!start->has_failed && start->directory[0] != '\0')
+	if (is_recorded)
 		conclude(start->directory, status);
 	supervise_end(status);
 }

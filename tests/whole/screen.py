@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import shimtest
-from shimtest import (compile, expect, expect_equal, need, new_directory,
+from shimtest import (compile, expect, expect_equal, json_of, need, new_directory,
                       shim_report, test)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
@@ -711,6 +711,24 @@ def of_live_ctrl_c_is_the_program_s():
         pass
     expect_equal(os.waitpid(pid, 0)[1], signal.SIGINT, 'status')
     expect(b'an error\r\n' in text and b'the end' not in text, text)
+
+
+@test
+def a_program_that_is_killed_ends_before_the_screen_of_live_is_left():
+    """The time that the screen stays is not the time of open calls."""
+    begin = time.monotonic()
+    with live('--no-report') as (terminal, stop):
+        pid = int(terminal.until(r'process (\d+): ').group(1))
+        terminal.until(r' work \[live\]')
+        os.kill(pid, signal.SIGKILL)
+        terminal.until(', ended')
+        seen_ns = (time.monotonic() - begin) * 1e9
+        time.sleep(seen_ns / 1e9)
+        terminal.keys('q')
+        expect_equal(terminal.status(), 128 + signal.SIGKILL, 'status')
+        about = json_of(stop + '.recording')
+    expect(about['duration_ns'] < seen_ns and about['open'] > 0,
+           (about['duration_ns'], about['open'], seen_ns))
 
 
 @test
