@@ -169,6 +169,21 @@ def a_full_disk_is_named_as_the_cause():
 
 
 @test
+def a_file_that_a_full_disk_has_prevented_is_not_one_that_cannot_be_opened():
+    """The cause is the disk, not the missing list of objects."""
+    program = compile('busy.c', 'gcc', '-O1')
+    with small_disk(64 << 10) as directory:
+        run([program, 'none'], directory, 'calltree')
+        expect(not glob.glob(os.path.join(directory, '*', 'images')), 'images')
+        done = subprocess.run([shimtest.report, 'report', directory], text=True,
+                              capture_output=True, timeout=60)
+    text = done.stdout + done.stderr
+    expect_equal(done.returncode, 1, 'status')
+    expect('the disk or the quota was full: free space' in text, text)
+    expect('Nothing is left to report.' in text and 'opened' not in text, text)
+
+
+@test
 def a_limit_of_file_size():
     lose(['fsize'], ['file_size'])
 

@@ -194,7 +194,9 @@ int open_in(int directory, const char *file, const char *name)
 					O_NOCTTY);
 
 	if (fd < 0) {
-		failure = errno;
+		/* What is missing was not made: the disk was full, say. */
+		if (errno != ENOENT)
+			failure = errno;
 		warn("%s: %s", name, strerror(errno));
 	}
 	return fd;
