@@ -190,6 +190,15 @@ def several_functions_are_shown_and_wrong_names_refused():
 
 
 @test
+def a_function_without_samples_is_named_so():
+    """Its calls were recorded, so it is not unknown."""
+    both = sampled(program(instrument=True), 'sampling;calltree')
+    expect_equal(refused('idle', both), 'profrun: no sample was taken in function idle\n',
+                 'idle')
+    expect('close: idle' not in refused('idly', both), 'suggestion')
+
+
+@test
 def sources_are_sought_where_they_are_said_to_be():
     place = new_directory('sources')
     source = os.path.join(place, 'a', 'gone.c')

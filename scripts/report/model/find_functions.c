@@ -103,14 +103,33 @@ static uint32_t edit_distance(const char *a, const char *b)
 	return row[length];
 }
 
+/* A function without paths is one of whose calls the recording has no sample. */
+static bool is_there(const struct model *model, uint32_t number)
+{
+	return sums_are_there(&model->functions[number].sums) ||
+	       shown_hides(model, number);
+}
+
+static void check_samples(const struct model *model, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < model->function_count && model->is_sampled; i++)
+		if (match_name(&model->functions[i], name) >= MATCH_BASE)
+			die("no sample was taken in function %s", name);
+}
+
 static _Noreturn void die_unknown(const struct model *model, const char *name)
 {
 	uint32_t nearest[3] = { NONE, NONE, NONE }, distance[3], i, j, d;
 	const char *close = "";
 
+	check_samples(model, name);
 	for (i = 0; i < model->function_count; i++) {
 		const struct function *function = &model->functions[i];
 
+		if (!is_there(model, i))
+			continue;
 		d = edit_distance(
 			name,
 			keep_text(function->name,
@@ -191,8 +210,7 @@ bool *find_functions(const struct model *model, const char *name)
 	uint32_t i, count = 0;
 
 	for (i = 0; i < model->function_count; i++) {
-		if (!sums_are_there(&model->functions[i].sums) &&
-		    !shown_hides(model, i))
+		if (!is_there(model, i))
 			continue;
 		matches[i] = match_name(&model->functions[i], name);
 		if (matches[i] > best)
