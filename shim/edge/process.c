@@ -22,6 +22,7 @@
 #include "unwind/second.h"
 
 #include <errno.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <shim/attach.h>
@@ -134,6 +135,21 @@ pid_t _Fork(void)
 	else
 		after_fork_in_parent();
 	return pid;
+}
+
+HIDDEN bool edge_syscall_copies(long number, const void *arguments,
+				size_t size);
+
+/* Whether the child of a clone3 begins as that of fork does: with a copy of the memory,
+ * and on the same stack.  The program may pass anything, to learn what the kernel knows. */
+bool edge_syscall_copies(long number, const void *arguments, size_t size)
+{
+	struct clone_args clone;
+
+	(void)number;
+	return size >= CLONE_ARGS_SIZE_VER0 &&
+	       sys_peek(arguments, &clone, CLONE_ARGS_SIZE_VER0) == 0 &&
+	       (clone.flags & CLONE_VM) == 0 && clone.stack == 0;
 }
 
 /* Called by arch/.../edge.S for syscall(SYS_fork), and for a clone that copies the

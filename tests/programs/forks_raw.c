@@ -7,6 +7,8 @@
  *	main;by_syscall;leaf 2
  *	main;by_syscall_clone 1
  *	main;by_syscall_clone;leaf 2
+ *	main;by_clone3 1
+ *	main;by_clone3;leaf 2
  *	main;by_clone 1
  *	main;by_clone;leaf 1
  *	cloned 1
@@ -19,9 +21,11 @@
 #define _GNU_SOURCE
 #include "truth.h"
 
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -52,6 +56,23 @@ static APART void by_syscall_clone(void)
 	if (pid == 0)
 		_exit(0);
 	waitpid(pid, NULL, 0);
+}
+
+/* Old kernels and emulators do not have the call.  Wrong arguments ask for that. */
+static APART void by_clone3(void)
+{
+	struct clone_args arguments = { .exit_signal = SIGCHLD };
+	bool is_refused = syscall(SYS_clone3, NULL, 0) < 0 &&
+			  syscall(SYS_clone3, (void *)8, sizeof(arguments)) < 0;
+	pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+
+	if (pid < 0)
+		pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	leaf();
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	print_text(is_refused ? "refused\n" : "not refused\n");
 }
 
 static int cloned(void *argument)
@@ -95,6 +116,7 @@ int main(void)
 
 	by_syscall();
 	by_syscall_clone();
+	by_clone3();
 	by_clone();
 	pthread_create(&thread, NULL, worker, NULL);
 	pthread_join(thread, NULL);

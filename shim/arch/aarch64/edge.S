@@ -198,6 +198,8 @@ __vfork:
 	FUNCTION syscall
 	cmp	x0, #220		/* SYS_clone */
 	b.eq	2f
+	cmp	x0, #435		/* SYS_clone3 */
+	b.eq	4f
 	cmp	x0, #167		/* SYS_prctl */
 	b.eq	3f
 	cmp	x0, #277		/* SYS_seccomp */
@@ -220,4 +222,10 @@ __vfork:
 	bl	edge_syscall_closing
 	RESTORE_ARGUMENTS
 	b	1b
+4:	KEEP_ARGUMENTS
+	bl	edge_syscall_copies	/* returns whether this is a fork */
+	mov	w16, w0
+	RESTORE_ARGUMENTS
+	tbz	w16, #0, 1b
+	b	edge_syscall_fork
 	END	syscall

@@ -278,6 +278,8 @@ syscall:
 	je	edge_syscall_fork
 	cmp	$56, %rdi		/* SYS_clone */
 	je	2f
+	cmp	$435, %rdi		/* SYS_clone3 */
+	je	5f
 	cmp	$157, %rdi		/* SYS_prctl */
 	je	3f
 	cmp	$317, %rdi		/* SYS_seccomp */
@@ -312,6 +314,12 @@ arch_syscall_returns:
 	jmp	1b
 4:	mov	%rax, %rdi
 	jmp	edge_syscall_failed
+5:	KEEP_ARGUMENTS
+	call	edge_syscall_copies	/* returns whether this is a fork */
+	RESTORE_ARGUMENTS
+	test	%al, %al
+	jz	1b
+	jmp	edge_syscall_fork
 	.cfi_endproc
 	.size	syscall, .-syscall
 
