@@ -12,7 +12,7 @@ import time
 
 import shimtest
 from shimtest import (compile, expect, expect_equal, json_of, need, new_directory,
-                      shim_report, test)
+                      record, shim_report, test)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 SOURCE = '''
@@ -607,6 +607,16 @@ def top_says_why_there_is_nothing_to_see():
                           capture_output=True)
     expect_equal((done.returncode, done.stdout), (1, ''), done.stderr)
     expect('needs a terminal' in done.stderr, done.stderr)
+
+
+@test
+def what_the_screen_cannot_show_the_report_prints():
+    recording = record([compile('lined.c', 'gcc', '-O1'), '1'], 'coverage').output
+    with Terminal(PROFRUN, 'tui', recording, columns=200) as terminal:
+        terminal.until('no calls, samples or allocations in it to look through; profrun '
+                       'report prints what there is')
+        expect_equal(terminal.status(), 1, 'status')
+    expect('reached: ' in shim_report('report', recording), recording)
 
 
 # --- profrun --live ---

@@ -38,8 +38,8 @@ int tui(const struct options *options, const char *path)
 	if (samples.recording)
 		tui.samples = &samples;
 	if (!model.calls && !model.open && !model.has_memory)
-		die("%s: nothing was recorded that could be shown; profrun "
-		    "report says why",
+		die("%s: there are no calls, samples or allocations in it to "
+		    "look through; profrun report prints what there is",
 		    recording.path);
 	progress_end();
 	tui_run(&tui);
