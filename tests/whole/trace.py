@@ -167,6 +167,15 @@ def deeper_calls_are_left_out():
 
 
 @test
+def a_trace_without_calls_is_explained_by_its_options():
+    made = record([compile('nesting.c', 'gcc', '-O0')], 'trace:min=1000s')
+    done = run([shimtest.report, 'report', made.output])
+    expect('calls were too short to be traced' in done.stderr, done.stderr)
+    expect('The options of the trace have left out all calls.' in done.stdout and
+           'finstrument' not in done.stdout, done.stdout)
+
+
+@test
 def a_trigger_traces_its_calls_and_their_callees():
     _, calls = calls_with('trigger=nest', 'longjmp.c')
     expect_equal(calls.get('nest'), 1, 'nest')

@@ -59,6 +59,7 @@ struct recording {
 	struct names groups;	 /* "kind=NUMBER" */
 	struct names code_files; /* of functions of interpreters */
 	struct trace_damage trace_damage;
+	bool has_left_out;  /* options of the trace have left calls out */
 	bool is_read_again; /* another model will be built from it */
 	/* Calls of traces are in the place of counted calls.  Allocations, waits and
 	 * exceptions were with the counted calls. */

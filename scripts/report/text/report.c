@@ -742,6 +742,8 @@ void text_print(FILE *out, struct model *model, struct model *samples,
 				      open_failure()) :
 		      model_has_lost(model) ?
 			      "\nNothing is left to report.\n" :
+		      model->recording->has_left_out ?
+			      "\nThe options of the trace have left out all calls.\n" :
 		      model->is_sampled ?
 			      "\nNo sample was taken: the program did not compute for "
 			      "long enough.\n" :

@@ -405,6 +405,7 @@ static void say_what_is_missing(const struct trace *trace)
 			calls += calls_overwritten(file);
 		}
 	}
+	trace->recording->has_left_out = too_short || filtered;
 	if (too_short)
 		warn("%s: %s calls were too short to be traced (min=)",
 		     trace->recording->path, human_count(text, too_short));
