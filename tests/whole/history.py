@@ -151,6 +151,7 @@ def what_cannot_be_is_refused():
             (['add', recording(2, 5, 5), '--db', text], 1, 'not a database'),
             (['add', recording(2, 5, 5), '--db', other], 1, 'no database of profrun'),
             (['add', '--db', path], 2, 'which recordings?'),
+            (['add', recording(2, 5, 5), '--db', path, '--as', ''], 2, "'' is empty"),
             (['add', folder + '/missing', '--db', path], 1, 'No such file'),
             (['--db', folder + '/missing'], 1, 'no such database'),
             (['nosuch', '--db', path], 1, "has no function 'nosuch'"),

@@ -331,6 +331,8 @@ static void history_of_recordings(const struct options *options, char **paths,
 {
 	if (count == 0)
 		die_usage("history add: which recordings?");
+	if (options->version && !*options->version)
+		die_usage("history add: --as: '' is empty");
 	if (options->has_fail_above || options->value_given ||
 	    strcmp(options->format, "text"))
 		die_usage("history add: has no --fail-above, --value, --json");
