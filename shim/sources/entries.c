@@ -20,20 +20,21 @@
 
 #define ENTRIES_MAX (4u << 20)
 #define LENGTH_MAX  255
-#define LANDING	    4 /* bytes that are read in front of a mark */
+#define LANDING	    4
+#define BEFORE	    6 /* bytes that are read in front of a mark */
 
 /* The code of an entry that is read, with the bytes in front of it. */
 struct code {
-	unsigned char bytes[LANDING + LENGTH_MAX];
-	size_t size; /* from @bytes + LANDING */
+	unsigned char bytes[BEFORE + LENGTH_MAX];
+	size_t size; /* from @bytes + BEFORE */
 };
 
 static int read_code(struct code *code, uintptr_t address)
 {
 	/* The end of the image's code may be near. */
 	for (code->size = LENGTH_MAX; code->size >= ENTRY_SIZE; code->size /= 2)
-		if (pages_read((const void *)(address - LANDING), code->bytes,
-			       LANDING + code->size) == 0)
+		if (pages_read((const void *)(address - BEFORE), code->bytes,
+			       BEFORE + code->size) == 0)
 			return 0;
 	return -EFAULT;
 }
@@ -49,17 +50,19 @@ static size_t find_function(const struct code *code, uintptr_t address,
 	if (start && address - start <= LANDING)
 		return start - address;
 	while (at < nops) {
-		entry_nops(code->bytes + LANDING + at, nops - at, &first);
+		entry_nops(code->bytes + BEFORE + at, nops - at, &first);
 		at += first;
 		if (unwind_code(address + at, NULL) == address + at)
 			return at;
 	}
-	return entry_is_landing(code->bytes, &first) ? -first : 0;
+	return entry_is_landing(code->bytes + BEFORE - LANDING, &first) ?
+		       -first :
+		       0;
 }
 
 /* The functions that are left out. */
 struct left {
-	uint32_t are_short, use_return;
+	uint32_t are_short, use_return, are_nested;
 };
 
 static int add_entry(struct source_image *image, enum shim_source source,
@@ -72,21 +75,25 @@ static int add_entry(struct source_image *image, enum shim_source source,
 	if (address < image->start || address >= image->end ||
 	    read_code(&code, address) < 0)
 		return 0;
-	if (entry_call(code.bytes + LANDING) > 0)
+	if (entry_call(code.bytes + BEFORE) > 0)
 		return 0;
-	length = entry_nops(code.bytes + LANDING, code.size, &first);
+	if (entry_saves_chain(code.bytes + BEFORE)) {
+		left->are_nested++;
+		return 0;
+	}
+	length = entry_nops(code.bytes + BEFORE, code.size, &first);
 	function = address + find_function(&code, address, length);
 	/* No-ops in front of the function are not executed. */
 	if (function > address) {
 		address = function;
 		if (read_code(&code, address) < 0)
 			return 0;
-		if (entry_is_landing(code.bytes + LANDING, &skip)) {
+		if (entry_is_landing(code.bytes + BEFORE, &skip)) {
 			address += skip;
 			if (read_code(&code, address) < 0)
 				return 0;
 		}
-		length = entry_nops(code.bytes + LANDING, code.size, &first);
+		length = entry_nops(code.bytes + BEFORE, code.size, &first);
 	}
 	if (length < ENTRY_SIZE) {
 		left->are_short++;
@@ -132,6 +139,10 @@ static int find_entries(struct source_image *image, const Elf64_Shdr *section,
 		"functions have less than 5 bytes of no-ops at their "
 		"entries, and are not recorded (compile with "
 		"-fpatchable-function-entry=5)");
+	left_out_say_marks(image->start, left.are_nested,
+			   "nested functions save a register before their "
+			   "no-ops, and are not recorded (compile with "
+			   "-finstrument-functions)");
 	own_return_say(image, left.use_return);
 	return r;
 }

@@ -25,6 +25,11 @@ size_t entry_call(const unsigned char *code);
  * of the function. */
 bool entry_is_landing(const unsigned char *code, size_t *size);
 
+/* Whether the code in front of @code, of which 6 bytes are read, saves the static chain: gcc's
+ * nested functions do before their mark of -mfentry, where the stack pointer is then not the slot
+ * of the return address. */
+bool entry_saves_chain(const unsigned char *code);
+
 /* The state of the mark at @address.  MARK_OFF or MARK_ON if it leads to @thunk when it is
  * on. */
 enum mark_state entry_state(const unsigned char *code, uintptr_t address,

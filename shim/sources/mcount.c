@@ -37,11 +37,15 @@ static bool is_usual(const struct search *search, uintptr_t address,
 		     uintptr_t function)
 {
 	unsigned char begin[BEGIN_SIZE];
+	size_t size;
 
-	if (search->is_entry)
-		return address - function <= 4;
-	return pages_read((const void *)function, begin, sizeof(begin)) == 0 &&
-	       entry_has_frame(begin);
+	if (search->is_entry && address == function)
+		return true;
+	if (pages_read((const void *)function, begin, sizeof(begin)) < 0)
+		return false;
+	return search->is_entry ? entry_is_landing(begin, &size) &&
+					  address - function == size :
+				  entry_has_frame(begin);
 }
 
 static bool take_call(void *argument, uintptr_t address, uint32_t size,
@@ -79,9 +83,13 @@ static void say_refused(const struct search *search,
 		return;
 	text_init(&text, number, sizeof(number));
 	text_add_number(&text, search->refused);
-	log_line("%s: %s functions that call mcount have no frame pointer at "
-		 "their beginning, and are not recorded (compile with -pg "
-		 "-mfentry)",
+	log_line(search->is_entry ?
+			 "%s: %s functions do not begin with their call of "
+			 "__fentry__, and are not recorded (compile with "
+			 "-finstrument-functions)" :
+			 "%s: %s functions that call mcount have no frame "
+			 "pointer at their beginning, and are not recorded "
+			 "(compile with -pg -mfentry)",
 		 entry->path, number);
 }
 

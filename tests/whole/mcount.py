@@ -50,16 +50,43 @@ int main(void)
 }
 '''
 
+# gcc's nested functions keep a pointer to their function's variables in r10, and save it around
+# the mark of -mfentry.
+NESTED = '''
+#include <stdio.h>
+#define APART __attribute__((noinline))
+APART static int sum(int (*f)(int), int n)
+{
+	int all = 0;
+	while (n > 0)
+		all += f(n--);
+	return all;
+}
+APART static int outer(int n)
+{
+	int calls = 0;
+	APART int inner(int i) { return ++calls * n + i; }
+	int all = sum(inner, n);
+	all += inner(3);
+	return all + calls;
+}
+int main(void)
+{
+	printf("%d\\n", outer(10));
+	return 3;
+}
+'''
+
 
 def build(family, optimize, flags=('-pg',)):
     return compile('entries.cc', family, optimize, ['-rdynamic', *flags],
                    name='entries' + ''.join(flags), instrument=False)
 
 
-def compile_chain(family, *flags):
+def compile_chain(family, *flags, text=CHAIN):
     directory = new_directory('chain')
     source, binary = (os.path.join(directory, name) for name in ('c.c', 'c'))
-    open(source, 'w').write(CHAIN)
+    open(source, 'w').write(text)
     subprocess.run([family, '-g', '-pg', source, '-o', binary, *flags], check=True)
     return binary
 
@@ -181,6 +208,20 @@ def stacks_that_are_aligned_are_said():
            got.stderr)
     tree = shimtest.calls_of(shimtest.json_of(got.output))
     expect_equal((tree.get('aligned'), tree.get('leaf')), (None, 3000), 'calls')
+
+
+@test
+def nested_functions_keep_what_they_save_before_their_mark():
+    for flags in [], ['-mrecord-mcount', *NO_PIE], ['-mrecord-mcount', '-mnop-mcount', *NO_PIE]:
+        for more in '-O0', '-O2', '-fcf-protection':
+            program = compile_chain('gcc', '-O1', '-mfentry', '-Wl,-z,execstack', *flags, more,
+                                    text=NESTED)
+            got, _ = recorded(program, SHIM_VERBOSE='1')
+            expect_equal((got.status, got.stdout), (3, '729\n'), (flags, more))
+            tree = shimtest.calls_of(shimtest.json_of(got.output))
+            expect_equal([tree.get(name) for name in ('main', 'outer', 'sum')], [1, 1, 1],
+                         (flags, more))
+            expect(': 1 ' in got.stderr and 'not recorded' in got.stderr, got.stderr)
 
 
 # Seen to lose about 700 calls in each run when a handler could come between the mapping and its

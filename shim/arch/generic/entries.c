@@ -30,6 +30,12 @@ bool entry_is_landing(const unsigned char *code, size_t *size)
 	return false;
 }
 
+bool entry_saves_chain(const unsigned char *code)
+{
+	(void)code;
+	return false;
+}
+
 enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 			    uintptr_t thunk)
 {

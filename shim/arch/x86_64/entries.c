@@ -70,6 +70,16 @@ bool entry_is_landing(const unsigned char *code, size_t *size)
 	       code[3] == 0xfa;
 }
 
+/* push %r10, and with -fcf-protection a landing pad behind it */
+bool entry_saves_chain(const unsigned char *code)
+{
+	size_t size;
+
+	if (entry_is_landing(code - 4, &size))
+		code -= size;
+	return code[-2] == 0x41 && code[-1] == 0x52;
+}
+
 static int32_t distance_of(uintptr_t address, uintptr_t thunk)
 {
 	return (int32_t)(thunk - (address + ENTRY_SIZE));
