@@ -24,6 +24,7 @@ static const char *const reasons[DECODE_ENTRY_REASONS] = {
 	[DECODE_ENTRY_LOOP] = "a loop to the entry",
 	[DECODE_ENTRY_TARGET] = "jumps into the first bytes",
 	[DECODE_ENTRY_ADDRESS] = "uses its return address",
+	[DECODE_ENTRY_FRAME] = "a jump to it is no tail call",
 	[DECODE_ENTRY_STACK] = "no unwind table of an ordinary call",
 	[DECODE_ENTRY_REPLACED] = "changed by another tool",
 	[DECODE_ENTRY_FIXED] = "an instruction that cannot be moved",

@@ -105,6 +105,30 @@ __asm__("	.text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	"	.size	hard_popped, .-hard_popped\n"
+	/* A thunk for indirect jumps, and a jump to it from the middle of a function. */
+	"	.globl	hard_thunk\n"
+	"	.type	hard_thunk, @function\n"
+	"hard_thunk:\n"
+	"	.cfi_startproc\n"
+	"	lea	1(%rdi), %edi\n"
+	"	mov	%edi, %edi\n"
+	"	jmp	*%rax\n"
+	"	.cfi_endproc\n"
+	"	.size	hard_thunk, .-hard_thunk\n"
+	"	.globl	jumps\n"
+	"	.type	jumps, @function\n"
+	"jumps:\n"
+	"	.cfi_startproc\n"
+	"	push	%rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	lea	1f(%rip), %rax\n"
+	"	jmp	hard_thunk\n"
+	"1:	pop	%rax\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	add	%edi, %eax\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size	jumps, .-jumps\n"
 	/* Nobody knows where its frame is. */
 	"	.globl	hard_unknown\n"
 	"	.type	hard_unknown, @function\n"
@@ -123,6 +147,7 @@ int hard_table(int);
 int hard_word(int);
 int hard_popped(void);
 int hard_unknown(void);
+int jumps(int);
 
 HIDDEN int hard_caller(const char *start, const char *end)
 {
@@ -145,5 +170,6 @@ int main(void)
 	printf("%d %d %d %d %d\n", hard_popped(), hard_unknown(),
 	       hard_caller(start, start + 4096), hard_call(hard_block),
 	       easy(4));
+	printf("%d\n", jumps(3));
 	return 0;
 }

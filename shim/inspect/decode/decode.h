@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DECODE_VERSION 14
+#define DECODE_VERSION 15
 #define DECODE_SYMBOL  "shim_decode"
 
 enum decode_end {
@@ -185,6 +185,7 @@ enum decode_entry_reason {
 	DECODE_ENTRY_LOOP,    /* the function jumps to its own beginning */
 	DECODE_ENTRY_TARGET,  /* something may jump among these instructions */
 	DECODE_ENTRY_ADDRESS, /* the function uses its return address */
+	DECODE_ENTRY_FRAME,   /* a jump with a frame leads to it */
 	DECODE_ENTRY_STACK,   /* its unwind table has no ordinary call */
 	DECODE_ENTRY_REPLACED, /* another tool's jump, or a breakpoint, is there */
 	DECODE_ENTRY_FIXED,    /* an instruction works only where it is */

@@ -8,7 +8,9 @@
  * has as a number, words of data with an address in the code, and tables of distances
  * (switch statements).  It notes too many rather than too few.  A function that may be
  * reached behind its beginning is left alone; so is one that reads or removes its return
- * address, for which it would find that of shim.
+ * address, for which it would find that of shim; and one that a jump reaches whose stack
+ * pointer is elsewhere than where a function begins, as the thunk of a retpoline: no return
+ * address is there.
  */
 #include "inspect/decode/decode.h"
 
@@ -208,6 +210,14 @@ static bool pops(const ZydisDecodedInstruction *decoded)
 	}
 }
 
+static bool find_row(struct search *search, uintptr_t at)
+{
+	if (!search->has_row || at >= search->row.until)
+		search->has_row = search->question->row(search->question, at,
+							&search->row);
+	return search->has_row;
+}
+
 /* Whether the instruction may see, or remove, the return address of its function. */
 static bool uses_return_address(struct search *search, uintptr_t at,
 				const ZydisDecodedInstruction *decoded)
@@ -221,10 +231,7 @@ static bool uses_return_address(struct search *search, uintptr_t at,
 		return true;
 	if (base != NUMBER_RSP && base != NUMBER_RBP && !removes)
 		return false;
-	if (!search->has_row || at >= search->row.until)
-		search->has_row = search->question->row(search->question, at,
-							&search->row);
-	if (!search->has_row)
+	if (!find_row(search, at))
 		return true;
 	if (removes && search->row.base == NUMBER_RSP &&
 	    search->row.offset == 8)
@@ -255,16 +262,49 @@ static bool is_in_piece(const struct decode_entries *question,
 	       question->parts[low].start <= address;
 }
 
-static void note_branch(const struct search *search, uintptr_t target,
+/* The entry that begins at @address, or NULL. */
+static struct decode_entry *find_entry(const struct decode_entries *question,
+				       uintptr_t address)
+{
+	uint32_t low = 0, high = question->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (question->entries[middle].start < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < question->count &&
+			       question->entries[low].start == address ?
+		       &question->entries[low] :
+		       NULL;
+}
+
+/* Whether the stack pointer is where it was when the function began, as at a tail call. */
+static bool has_no_frame(struct search *search, uintptr_t at)
+{
+	return find_row(search, at) && search->row.base == NUMBER_RSP &&
+	       search->row.offset == 8;
+}
+
+static void note_branch(struct search *search, uintptr_t at, uintptr_t target,
 			const ZydisDecodedInstruction *decoded)
 {
 	struct decode_entry *owner = search->owner;
+	bool is_call = decoded->mnemonic == ZYDIS_MNEMONIC_CALL;
 
 	set_bit(search->question, search->question->jumps, target);
 	note_target(search, target);
-	if (owner && decoded->mnemonic != ZYDIS_MNEMONIC_CALL &&
-	    target == owner->start)
+	if (owner && !is_call && target == owner->start)
 		refuse(owner, DECODE_ENTRY_LOOP);
+	else if (!is_call &&
+		 target - search->part->start >=
+			 search->part->end - search->part->start &&
+		 !has_no_frame(search, at))
+		refuse(find_entry(search->question, target),
+		       DECODE_ENTRY_FRAME);
 	if (owner && search->is_piece_using &&
 	    is_in_piece(search->question, target))
 		refuse(owner, DECODE_ENTRY_ADDRESS);
@@ -297,7 +337,7 @@ static void look_at(struct search *search, uintptr_t at,
 	for (unsigned i = 0; i < 2; i++) {
 		if (decoded->raw.imm[i].is_relative)
 			note_branch(
-				search,
+				search, at,
 				next + (uintptr_t)decoded->raw.imm[i].value.s,
 				decoded);
 		else if (decoded->raw.imm[i].size >= 32)
