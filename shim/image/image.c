@@ -339,6 +339,17 @@ static struct image_entry *find_free(void)
 	return image ? image : drop_notice();
 }
 
+/* libc is asked only once, before functions of it can have marks: a hook must not run while
+ * images are added. */
+static uintptr_t program_headers(void)
+{
+	static uintptr_t cached;
+
+	if (cached == 0)
+		cached = getauxval(AT_PHDR);
+	return cached;
+}
+
 static struct image_entry *add_image(const struct image_facts *facts,
 				     const char *path)
 {
@@ -357,7 +368,7 @@ static struct image_entry *add_image(const struct image_facts *facts,
 	image->flags = path[0] == '/' ? SHIM_IMAGE_DISK : SHIM_IMAGE_DYNAMIC;
 	if (scans > 1)
 		image->flags |= SHIM_IMAGE_COLLECTIBLE;
-	if (getauxval(AT_PHDR) - image->start < image->end - image->start)
+	if (program_headers() - image->start < image->end - image->start)
 		image->flags |= SHIM_IMAGE_PROGRAM;
 	image->build_id_size = facts->build_id_size;
 	for (uint32_t i = 0; i < facts->build_id_size; i++)

@@ -33,9 +33,21 @@ bool objects_is_system(const char *path)
 	return false;
 }
 
+/* As for images (image.c), libc is asked once.  0 if the loader was started as a command. */
+static uintptr_t loader_address(void)
+{
+	static uintptr_t cached;
+	static bool is_known;
+
+	if (!is_known)
+		cached = getauxval(AT_BASE);
+	is_known = true;
+	return cached;
+}
+
 bool objects_is_untouchable(const struct image_entry *entry)
 {
-	uintptr_t loader = getauxval(AT_BASE);
+	uintptr_t loader = loader_address();
 
 	return (entry->flags & SHIM_IMAGE_DYNAMIC) ||
 	       (loader >= entry->start && loader < entry->end) ||

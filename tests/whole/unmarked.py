@@ -143,6 +143,18 @@ def libraries_that_shim_opens_for_itself_stay_as_they_are():
 
 
 @test
+def the_c_library_can_be_patched_while_shim_reads_debug_information():
+    """For that shim opens a library, and looks at the images with its lock held."""
+    program = compile('nesting.c', 'gcc', '-O0', ['-g'], 'nesting-debug',
+                      instrument=False)
+    alone = run([program])
+    for profile in 'coverage', 'trace:args=all', 'calltree:by=main/argc':
+        result = record([program], profile, SHIM_PATCH='*,libc.so.6')
+        expect_equal((result.status, result.stdout, result.stderr),
+                     (alone.status, alone.stdout, alone.stderr), profile)
+
+
+@test
 def a_wrong_list_is_said_and_nothing_is_patched():
     program = plain('nesting.c', 'gcc', '-O0')
     result = record([program], SHIM_PATCH='F:nesting.c', SHIM_VERBOSE='1')
