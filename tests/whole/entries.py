@@ -93,6 +93,20 @@ def nothing_recorded_leaves_the_no_ops():
 
 
 @test
+def no_ops_of_all_lengths_are_marks():
+    """clang writes as few instructions as it can, with different prefixes."""
+    for family in 'gcc', 'clang':
+        for length in [*range(5, 18), 40]:
+            program = compile('nesting.c', family, '-O0', [
+                '-fpatchable-function-entry=%d' % length], name='nesting-%d' % length,
+                instrument=False)
+            result = record([program])
+            found = shimtest.calls_of(shimtest.json_of(result.output))
+            expect_equal({name: found.get(name) for name in result.truth()}, result.truth(),
+                         (family, length))
+
+
+@test
 def calls_of_fentry_are_replaced():
     flags = ['-pg', '-mfentry', '-mrecord-mcount', '-fno-pie', '-no-pie']
     for more in [[], ['-mnop-mcount']]:

@@ -98,7 +98,8 @@ enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 		return MARK_OFF;
 	/* The last no-op may go on behind these bytes. */
 	return entry_nops(code, ENTRY_SIZE, &first) > 0 || code[0] == 0x66 ||
-			       code[0] == 0x0f || entry_call(code) > 0 ?
+			       code[0] == 0x2e || code[0] == 0x0f ||
+			       entry_call(code) > 0 ?
 		       MARK_OFF :
 		       MARK_OTHER;
 }
