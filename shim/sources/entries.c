@@ -6,6 +6,8 @@
  * those of calls of __fentry__: mcount.h.)
  */
 #include "dispatch/plan.h"
+#include "image/image.h"
+#include "image/symbols.h"
 #include "os/pages.h"
 #include "os/sys.h"
 #include "sources/entry_code.h"
@@ -39,30 +41,80 @@ static int read_code(struct code *code, uintptr_t address)
 	return -EFAULT;
 }
 
-/* The distance from @address, the first no-op, to the function, which has its own entry
- * in the unwind tables. */
-static size_t find_function(const struct code *code, uintptr_t address,
-			    size_t nops)
+/* The start of the function that contains @address by the unwind tables, or by the symbols of
+ * an image that has no entry there; 0 if unknown. */
+static uintptr_t start_of(const struct source_image *image,
+			  const struct symbols *symbols, uintptr_t address)
 {
-	uintptr_t start = unwind_code(address, NULL);
-	size_t at = 0, first;
+	const struct symbols_function *function;
 
-	if (start && address - start <= LANDING)
-		return start - address;
+	if (!symbols)
+		return unwind_code(address, NULL);
+	function = symbols_find(symbols, address - image->bias);
+	return function ? function->start + image->bias : 0;
+}
+
+/* Finds the function, which begins at one of the no-ops at @address, behind them, or with a
+ * landing pad before them. */
+static bool search_function(const struct source_image *image,
+			    const struct symbols *symbols,
+			    const struct code *code, uintptr_t address,
+			    uintptr_t *function)
+{
+	uintptr_t start = start_of(image, symbols, address);
+	size_t nops, at = 0, first;
+
+	nops = entry_nops(code->bytes + BEFORE, code->size, &first);
+	if (start && address - start <= LANDING) {
+		*function = start;
+		return true;
+	}
 	while (at < nops) {
 		entry_nops(code->bytes + BEFORE + at, nops - at, &first);
 		at += first;
-		if (unwind_code(address + at, NULL) == address + at)
-			return at;
+		*function = address + at;
+		if (start_of(image, symbols, *function) == *function)
+			return true;
 	}
-	return entry_is_landing(code->bytes + BEFORE - LANDING, &first) ?
-		       -first :
-		       0;
+	return false;
+}
+
+static const struct symbols *symbols_of(const struct source_image *image)
+{
+	struct image_entry *entry;
+
+	image_pin();
+	entry = image_find(image->start);
+	image_unpin();
+	return entry && symbols_read(entry) == 0 ? entry->symbols : NULL;
+}
+
+/* The first no-op at @address may be in front of the function (-fpatchable-function-entry=N,M):
+ * without a function there, nothing tells where it begins. */
+static bool find_function(const struct source_image *image,
+			  enum shim_source source, const struct code *code,
+			  uintptr_t address, uintptr_t *function)
+{
+	const struct symbols *symbols;
+	size_t landing;
+
+	if (search_function(image, NULL, code, address, function))
+		return true;
+	*function = address;
+	if (entry_is_landing(code->bytes + BEFORE - LANDING, &landing)) {
+		*function -= landing;
+		return true;
+	}
+	if (source == SHIM_SOURCE_FENTRY)
+		return true;
+	symbols = symbols_of(image);
+	return symbols &&
+	       search_function(image, symbols, code, address, function);
 }
 
 /* The functions that are left out. */
 struct left {
-	uint32_t are_short, use_return, are_nested;
+	uint32_t are_short, use_return, are_nested, are_unknown;
 };
 
 static int add_entry(struct source_image *image, enum shim_source source,
@@ -81,8 +133,11 @@ static int add_entry(struct source_image *image, enum shim_source source,
 		left->are_nested++;
 		return 0;
 	}
+	if (!find_function(image, source, &code, address, &function)) {
+		left->are_unknown++;
+		return 0;
+	}
 	length = entry_nops(code.bytes + BEFORE, code.size, &first);
-	function = address + find_function(&code, address, length);
 	/* No-ops in front of the function are not executed. */
 	if (function > address) {
 		address = function;
@@ -143,6 +198,10 @@ static int find_entries(struct source_image *image, const Elf64_Shdr *section,
 			   "nested functions save a register before their "
 			   "no-ops, and are not recorded (compile with "
 			   "-finstrument-functions)");
+	left_out_say_marks(image->start, left.are_unknown,
+			   "functions with no-ops are in no unwind table and "
+			   "have no symbol, and are not recorded (compile with "
+			   "-fasynchronous-unwind-tables)");
 	own_return_say(image, left.use_return);
 	return r;
 }

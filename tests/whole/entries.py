@@ -5,6 +5,7 @@ Marks that are only at entries (-fpatchable-function-entry, -mrecord-mcount): ca
 and results (tests/programs/entries.cc).
 """
 import os
+import subprocess
 
 import shimtest
 from shimtest import add_test, compile, expect, expect_equal, record, run, test, tree_of
@@ -104,6 +105,21 @@ def no_ops_of_all_lengths_are_marks():
             found = shimtest.calls_of(shimtest.json_of(result.output))
             expect_equal({name: found.get(name) for name in result.truth()}, result.truth(),
                          (family, length))
+
+
+@test
+def functions_are_found_without_unwind_tables():
+    """The first no-op may be in front of the function, whose beginning only its symbol tells."""
+    for family in 'gcc', 'clang':
+        for length, more in ('16,2', []), ('9,4', ['-fcf-protection']), ('5', []):
+            program = compile('nesting.c', family, '-O1', [
+                '-fno-asynchronous-unwind-tables', '-fpatchable-function-entry=' + length,
+                *more], name='nesting-%s' % length, instrument=False)
+            result = expect_same(program, program, 'calltree')
+            expect_equal(calls(result).get('main'), 1, (family, length))
+            stripped = program + '-stripped'
+            subprocess.run(['strip', '-o', stripped, program], check=True)
+            expect_same(stripped, program, 'calltree')
 
 
 @test
