@@ -5,6 +5,7 @@
  * -mfentry -mrecord-mcount -mnop-mcount, gcc) those of no-ops.  (Without -mnop-mcount,
  * those of calls of __fentry__: mcount.h.)
  */
+#include "dispatch/patch.h"
 #include "dispatch/plan.h"
 #include "image/image.h"
 #include "image/symbols.h"
@@ -230,11 +231,62 @@ static bool prepare(const struct source_image *image,
 		    const struct source_mark *mark, unsigned char *code)
 {
 	uintptr_t thunk = thunk_of(image, mark);
-	unsigned char before = code[0];
+	unsigned char before[ENTRY_SIZE];
+	size_t first;
 
+	__builtin_memcpy(before, code, sizeof(before));
 	if (!thunk || !entry_prepare(code, mark_address(image, mark), thunk))
 		return false;
-	return code[0] == before || image->is_quiet;
+	if (code[0] == before[0] ||
+	    (image->is_quiet &&
+	     entry_nops(before, ENTRY_SIZE, &first) == ENTRY_SIZE))
+		return true;
+	__builtin_memcpy(code, before, sizeof(before));
+	return false;
+}
+
+/* The bytes from the mark to the end of the no-op that goes on behind ENTRY_SIZE bytes; 0 if
+ * there is none. */
+static size_t long_nops(const unsigned char *code, size_t size)
+{
+	size_t at = 0, first;
+
+	while (at < ENTRY_SIZE) {
+		entry_nops(code + at, size - at, &first);
+		if (first == 0)
+			return 0;
+		at += first;
+	}
+	return at > ENTRY_SIZE ? at : 0;
+}
+
+void entries_split(struct source_image *image)
+{
+	unsigned char code[LENGTH_MAX];
+	struct patch patch;
+	bool is_open = false;
+
+	for (uint32_t i = 0; i < image->count; i++) {
+		const struct source_mark *mark = &image->marks[i];
+		uintptr_t address = mark_address(image, mark);
+		size_t size;
+
+		if ((mark->source != SHIM_SOURCE_PATCHABLE &&
+		     mark->source != SHIM_SOURCE_FENTRY) ||
+		    mark->is_prepared ||
+		    patch_read(address, code, mark->length, image->may_go) < 0)
+			continue;
+		size = long_nops(code, mark->length);
+		if (size == 0)
+			continue;
+		if (!is_open)
+			patch_open(&patch, image->start, image->end);
+		is_open = true;
+		entry_split(code, size);
+		patch_write(&patch, address, code, size);
+	}
+	if (is_open)
+		patch_close(&patch);
 }
 
 static void change(const struct source_image *image,

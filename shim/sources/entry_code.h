@@ -18,6 +18,9 @@ bool entry_is_known(void);
  * the first one. */
 size_t entry_nops(const unsigned char *code, size_t size, size_t *first);
 
+/* Replaces @size bytes of no-ops by others, one of which ends at ENTRY_SIZE. */
+void entry_split(unsigned char *code, size_t size);
+
 /* The length of a call, as of __fentry__, at @code; 0 if there is none. */
 size_t entry_call(const unsigned char *code);
 

@@ -237,6 +237,8 @@ static void find_quiet(void)
 		image->is_fresh = is_alone &&
 				  (image->is_new || is_before_main());
 		say_not_quiet(image);
+		if (image->is_quiet)
+			entries_split(image);
 		image->is_new = false;
 	}
 }

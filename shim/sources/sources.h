@@ -154,6 +154,11 @@ static inline uintptr_t mark_function(const struct source_image *image,
 	return mark_address(image, mark) - (uintptr_t)(intptr_t)mark->depth;
 }
 
+/* Before the first change of an entry, while no other thread runs the image's code: a thread
+ * that runs an entry which is off continues behind its ENTRY_SIZE bytes, so shorter no-ops take
+ * the place of one that goes on there (entries.c). */
+void entries_split(struct source_image *image);
+
 /* Whether marks are to be switched on.  Objects that the program opens are then searched at
  * once, if they may have marks.  Async; without the lock. */
 bool sources_are_on(void);

@@ -22,8 +22,8 @@ def patchable(family, optimize, length=5):
                  ['-fpatchable-function-entry=%s' % length])
 
 
-def expect_same(program, plain, profile):
-    wanted, got = run([plain]), record([program], profile)
+def expect_same(program, plain, profile, **more):
+    wanted, got = run([plain]), record([program], profile, **more)
     expect_equal((got.status, got.stdout, got.stderr),
                  (wanted.status, wanted.stdout, wanted.stderr), profile)
     return got
@@ -105,6 +105,11 @@ def no_ops_of_all_lengths_are_marks():
             found = shimtest.calls_of(shimtest.json_of(result.output))
             expect_equal({name: found.get(name) for name in result.truth()}, result.truth(),
                          (family, length))
+            # The other marks are switched off.
+            result = expect_same(program, program, 'calltree:counts', SHIM_FILTER='M:a,M:fact')
+            expect_equal(sorted({path.split(';')[-1] for path in calls(result)}),
+                         ['a', 'fact'], (family, length))
+            expect_same(program, program, 'coverage')
 
 
 @test

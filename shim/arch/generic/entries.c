@@ -17,6 +17,11 @@ size_t entry_nops(const unsigned char *code, size_t size, size_t *first)
 	return 0;
 }
 
+void entry_split(unsigned char *code, size_t size)
+{
+	(void)code, (void)size;
+}
+
 size_t entry_call(const unsigned char *code)
 {
 	(void)code;

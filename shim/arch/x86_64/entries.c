@@ -56,6 +56,14 @@ size_t entry_nops(const unsigned char *code, size_t size, size_t *first)
 	return at;
 }
 
+void entry_split(unsigned char *code, size_t size)
+{
+	static const unsigned char nop[ENTRY_SIZE] = { 0x0f, 0x1f, 0x44, 0, 0 };
+
+	for (size_t i = 0; i < size; i++)
+		code[i] = i < sizeof(nop) ? nop[i] : 0x90;
+}
+
 size_t entry_call(const unsigned char *code)
 {
 	if (code[0] == 0xe8)
