@@ -71,6 +71,9 @@ static const struct {
 	{ "mcount", LIBCALL_COMPILER },
 	{ "__xray_*", LIBCALL_COMPILER },
 	{ "__libc_start_main", LIBCALL_COMPILER },
+	/* A program at a fixed address has its own slot for them, which the unwinder calls. */
+	{ "__gcc_personality_*", LIBCALL_COMPILER },
+	{ "__gxx_personality_*", LIBCALL_COMPILER },
 	{ "__cxa_finalize", LIBCALL_COMPILER },
 	{ "__gmon_start__", LIBCALL_COMPILER },
 	{ "_ITM_*", LIBCALL_COMPILER },

@@ -67,6 +67,19 @@ for family in ['gcc', 'clang']:
 
 
 @test
+def the_unwinder_is_no_caller_of_the_program():
+    """A program at a fixed address has a slot for the personality routine.  Its calls were
+    ended with the frames that an exception leaves, and ended once more when they returned."""
+    for family in 'gcc', 'clang':
+        program = plain('unwind.cc', family, '-O1', ['-fno-pie', '-no-pie', '-I',
+                                                     shimtest.PROGRAMS])
+        result = run_both([program], 'calltree', SHIM_LIBCALLS='program')
+        expect('__gxx_personality_v0' not in calls_of(result.output), family)
+        head = shimtest.shim_report('report', result.output)
+        expect('leaves had no call' not in head or ' 0 leaves had no call' in head, head)
+
+
+@test
 def a_list_chooses_functions_and_callers():
     program = plain('library_calls.c', libraries=['-lm', '-lpthread'])
     chosen = {
