@@ -164,6 +164,9 @@ static enum shim_result open_once(int self)
 			return SHIM_E_FUNCTION_NOT_IL;
 		if (now == HELPER_NONE)
 			return SHIM_E_OUTOFMEMORY;
+		/* The loader has called a function with a mark. */
+		if (tid == self)
+			break;
 		if (tid && !sys_is_alive(sys_getpid(), tid))
 			set_state(HELPER_MISSING);
 		sys_yield();

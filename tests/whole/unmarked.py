@@ -155,6 +155,17 @@ def the_c_library_can_be_patched_while_shim_reads_debug_information():
 
 
 @test
+def shim_does_not_wait_for_the_library_that_it_is_opening():
+    """AddressSanitizer has marks in what the loader calls meanwhile, thousands of times: each
+    waited a second for its own thread."""
+    program = compile('nesting.c', 'clang', '-O1', ['-g', '-fsanitize=address'],
+                      'nesting-asan', instrument=False)
+    result = record([program], 'trace:args=all', timeout=30, SHIM_PATCH='*')
+    expect_equal((result.status, result.stdout), (0, run([program]).stdout),
+                 'what it does')
+
+
+@test
 def a_wrong_list_is_said_and_nothing_is_patched():
     program = plain('nesting.c', 'gcc', '-O0')
     result = record([program], SHIM_PATCH='F:nesting.c', SHIM_VERBOSE='1')
