@@ -92,11 +92,15 @@ static void restore_protection(struct patch *patch)
 	}
 }
 
+/* Until patch_close. */
 static int make_writable(struct patch *patch)
 {
 	unsigned count, i;
-	int r = maps_read(collect_mapping, patch);
+	int r;
 
+	if (patch->map_count > 0)
+		return 0;
+	r = maps_read(collect_mapping, patch);
 	count = patch->map_count;
 	if (r == 0 && (count == 0 || count == PATCH_MAPS))
 		r = -EFAULT;
@@ -124,9 +128,8 @@ static int write_memory(struct patch *patch, uintptr_t address,
 			const unsigned char *bytes, size_t size)
 {
 	volatile unsigned char *memory = (volatile unsigned char *)address;
+	int r = make_writable(patch);
 	size_t i = 0;
-
-	int r = patch->map_count == 0 ? make_writable(patch) : 0;
 
 	if (r < 0)
 		return r;
@@ -156,7 +159,7 @@ int patch_write(struct patch *patch, uintptr_t address,
 
 int patch_store(struct patch *patch, uintptr_t address, uint32_t word)
 {
-	int r = patch->map_count == 0 ? make_writable(patch) : 0;
+	int r = make_writable(patch);
 
 	if (r == 0)
 		arch_store_word((void *)address, word);
@@ -166,7 +169,7 @@ int patch_store(struct patch *patch, uintptr_t address, uint32_t word)
 int patch_store_pair(struct patch *patch, uintptr_t address,
 		     const unsigned char *bytes)
 {
-	int r = patch->map_count == 0 ? make_writable(patch) : 0;
+	int r = make_writable(patch);
 	uint16_t pair;
 
 	__builtin_memcpy(&pair, bytes, sizeof(pair));
