@@ -218,6 +218,13 @@ static bool find_row(struct search *search, uintptr_t at)
 	return search->has_row;
 }
 
+/* Whether the stack pointer is where it was when the function began, as at a tail call. */
+static bool has_no_frame(struct search *search, uintptr_t at)
+{
+	return find_row(search, at) && search->row.base == NUMBER_RSP &&
+	       search->row.offset == 8;
+}
+
 /* Whether the instruction may see, or remove, the return address of its function. */
 static bool uses_return_address(struct search *search, uintptr_t at,
 				const ZydisDecodedInstruction *decoded)
@@ -233,8 +240,7 @@ static bool uses_return_address(struct search *search, uintptr_t at,
 		return false;
 	if (!find_row(search, at))
 		return true;
-	if (removes && search->row.base == NUMBER_RSP &&
-	    search->row.offset == 8)
+	if (removes && has_no_frame(search, at))
 		return true;
 	/* A frame whose place is computed: its copy of the return address is there. */
 	if (search->row.base == DECODE_COMPUTED)
@@ -280,13 +286,6 @@ static struct decode_entry *find_entry(const struct decode_entries *question,
 			       question->entries[low].start == address ?
 		       &question->entries[low] :
 		       NULL;
-}
-
-/* Whether the stack pointer is where it was when the function began, as at a tail call. */
-static bool has_no_frame(struct search *search, uintptr_t at)
-{
-	return find_row(search, at) && search->row.base == NUMBER_RSP &&
-	       search->row.offset == 8;
 }
 
 static void note_branch(struct search *search, uintptr_t at, uintptr_t target,
