@@ -141,6 +141,9 @@ static void search(struct source_image *image)
 			       "its calls are not recorded");
 		return;
 	}
+	note_shared(image);
+	if (!is_on)
+		return;
 	image->veneers = route_near(image);
 	if (!image->veneers || (needs_thunks(image) && !thunks_make(image))) {
 		give_up(image, "no executable memory near it, or the system "
@@ -148,9 +151,7 @@ static void search(struct source_image *image)
 			       "not recorded");
 		return;
 	}
-	note_shared(image);
-	if (is_on)
-		set_has_hooks(image);
+	set_has_hooks(image);
 }
 
 /* Finds the marks of an image, once; while no profiler wants calls, only those that are cheaper
