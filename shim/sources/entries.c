@@ -304,6 +304,7 @@ const struct source source_patchable = {
 	.find = find_patchable,
 	.state = state,
 	.end = thunk_end,
+	.set_counter = thunk_set_counter,
 	.prepare = prepare,
 	.change = change,
 };
@@ -316,6 +317,7 @@ const struct source source_fentry = {
 	.find = find_fentry,
 	.state = state,
 	.end = thunk_end,
+	.set_counter = thunk_set_counter,
 	.prepare = prepare,
 	.change = change,
 };

@@ -70,6 +70,7 @@ const struct source source_mcount = {
 	.has_thunks = true,
 	.state = thunk_state,
 	.end = thunk_end,
+	.set_counter = thunk_set_counter,
 	.prepare = prepare,
 	.change = thunk_switch,
 };

@@ -584,24 +584,6 @@ static void change_call(struct other_call *call)
 	call->result = 0;
 }
 
-static bool set_counter(struct source_image *image, struct source_mark *mark,
-			uint32_t counter)
-{
-	const struct source *source = source_of(mark->source);
-
-	if (source->has_thunks && image->thunks) {
-		thunk_data(image, mark)->counter = counter * sizeof(uint64_t);
-		return true;
-	}
-	if (!source->counts || !source->counts(image, mark, counter))
-		return false;
-	/* Its code is written anew. */
-	if (mark->counter != counter)
-		mark->has_counter = 0;
-	mark->counter = counter;
-	return true;
-}
-
 static void count_call(struct shim_counted_call *call, int *result)
 {
 	struct source_image *image;
@@ -611,7 +593,8 @@ static void count_call(struct shim_counted_call *call, int *result)
 	if (!mark)
 		return;
 	*result = -ENOTSUP;
-	if (mark->is_unusable || !set_counter(image, mark, call->counter))
+	if (mark->is_unusable ||
+	    !source_of(mark->source)->set_counter(image, mark, call->counter))
 		return;
 	mark->is_throttled = mark->is_counted = 1;
 	mark->is_counted_whole = call->address == 0;

@@ -30,7 +30,7 @@ struct source_mark {
 	int32_t depth;	    /* of the mark in its function */
 	uint8_t source : 5; /* enum shim_source */
 	uint8_t event : 2;  /* enum plan_event */
-	uint8_t is_idle : 1; /* it has been changed: no compiler's code if it is off */
+	uint8_t is_idle : 1; /* the state of its code: off, but not the compiler's */
 	uint8_t jump;	/* the condition of a tail call (xray_condition()) */
 	uint8_t length; /* of the code that it replaces (entries.c) */
 	uint8_t may_leave : 1; /* that code, before its end */
@@ -120,10 +120,10 @@ struct source {
 	void (*change)(const struct source_image *image,
 		       const struct source_mark *mark, unsigned char *code,
 		       bool on);
-	/* Whether the code of a mark can count calls itself, with this counter; NULL: none
-	 * can. */
-	bool (*counts)(const struct source_image *image,
-		       const struct source_mark *mark, uint32_t counter);
+	/* Lets the mark count its calls by this counter when it is on next.  False if it
+	 * cannot. */
+	bool (*set_counter)(const struct source_image *image,
+			    struct source_mark *mark, uint32_t counter);
 	/* Whether a mark that is off, and not prepared, can be cheaper than the compiler's code:
 	 * then it is changed as soon as it is known.  NULL: none can. */
 	bool (*idles)(const struct source_image *image,
@@ -131,8 +131,8 @@ struct source {
 	/* Changes it to that, or back: its first two bytes, which are stored at once.  False if
 	 * it cannot be changed. */
 	bool (*idle)(unsigned char *code, bool idle);
-	/* Changes one byte: the compiler's code is executed, so the rest may be written.  NULL:
-	 * nobody else changes such marks. */
+	/* Changes the first byte, or the first two, to the compiler's; then others may write the
+	 * rest.  NULL: such marks are shim's alone. */
 	void (*release)(const struct source_image *image,
 			const struct source_mark *mark, unsigned char *code);
 };

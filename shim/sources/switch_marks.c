@@ -45,7 +45,7 @@ static bool shall_idle(const struct source_image *image,
 /* Whether the code that is prepared calls something else, or counts elsewhere. */
 static bool is_other_code(const struct source_mark *mark)
 {
-	return mark->is_prepared && source_of(mark->source)->counts &&
+	return mark->is_prepared && !source_of(mark->source)->has_thunks &&
 	       mark->has_counter != mark->is_counted;
 }
 

@@ -73,6 +73,16 @@ static inline uint8_t thunk_end(const struct source_image *image,
 	return mark->length;
 }
 
+/* The same for all marks with thunks. */
+static inline bool thunk_set_counter(const struct source_image *image,
+				     struct source_mark *mark, uint32_t counter)
+{
+	if (!image->thunks)
+		return false;
+	thunk_data(image, mark)->counter = counter * sizeof(uint64_t);
+	return true;
+}
+
 /* For marks that jump to a thunk with a switch.  thunk_prepare writes the jump if it is not
  * there and the code may change: @may_change.  The others are functions of struct source. */
 bool thunk_prepare(const struct source_image *image,

@@ -114,6 +114,7 @@ const struct source source_unmarked = {
 	.has_thunks = true,
 	.state = thunk_state,
 	.end = thunk_end,
+	.set_counter = thunk_set_counter,
 	.prepare = prepare,
 	.change = thunk_switch,
 };

@@ -181,8 +181,8 @@ static void change(const struct source_image *image,
 }
 
 /* Code that calls a veneer comes first. */
-static bool counts(const struct source_image *image,
-		   const struct source_mark *mark, uint32_t counter)
+static bool set_counter(const struct source_image *image,
+			struct source_mark *mark, uint32_t counter)
 {
 	struct xray_sled sled = sled_of(image, mark);
 	unsigned char code[XRAY_SLED_SIZE];
@@ -192,8 +192,14 @@ static bool counts(const struct source_image *image,
 	    patch_read(sled.address, code, sizeof(code), image->may_go) < 0)
 		return false;
 	state = xray_state(&sled, code);
-	return (state == MARK_READY || state == MARK_ON) &&
-	       counter_of(image, &sled, counter);
+	if ((state != MARK_READY && state != MARK_ON) ||
+	    !counter_of(image, &sled, counter))
+		return false;
+	/* Its code is written anew. */
+	if (mark->counter != counter)
+		mark->has_counter = 0;
+	mark->counter = counter;
+	return true;
 }
 
 static bool idles(const struct source_image *image,
@@ -221,7 +227,7 @@ const struct source source_xray = {
 	.end = end,
 	.prepare = prepare,
 	.change = change,
-	.counts = counts,
+	.set_counter = set_counter,
 	.idles = idles,
 	.idle = xray_idle,
 	.release = release,

@@ -31,9 +31,9 @@
 
 /*
  * One profiler, whose hooks use general registers only; also calls that its hooks for marks
- * cannot handle (<shim/mark_hooks.inc>).  Before and after a function runs, its flags are
- * nobody's; but a tail call may be a conditional jump, which is to happen.  @size: of what is
- * pushed, which makes the stack pointer a multiple of 16.
+ * cannot handle (<shim/mark_hooks.inc>).  Before and after a function runs, nothing uses the
+ * flags.  A tail call may be a conditional jump, though: then its hook keeps them.  @size: of
+ * what is pushed, which makes the stack pointer a multiple of 16.
  */
 	.macro	KEEP_FLAGS		/* in ax */
 	lahf
@@ -112,18 +112,12 @@
 	push	(%rsp)
 	.cfi_adjust_cfa_offset 8
 	.cfi_offset %rip, -16
-	push	%rax
-	.cfi_adjust_cfa_offset 8
-	push	%rcx
-	.cfi_adjust_cfa_offset 8
+	MARK_PUSH rax, rcx
 	mov	16(%rsp), %rax
 	.endm
 
 	.macro	TAIL_END name, stub
-	pop	%rcx
-	.cfi_adjust_cfa_offset -8
-	pop	%rax
-	.cfi_adjust_cfa_offset -8
+	MARK_POP rcx, rax
 	jmp	*\stub(%rip)
 	MARK_END \name
 	.endm
