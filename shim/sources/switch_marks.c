@@ -130,6 +130,21 @@ static int set_idle(struct source_image *image, struct source_mark *mark,
 	return 0;
 }
 
+static int release(struct source_image *image, struct source_mark *mark,
+		   struct patch *patch, unsigned char *code, bool *any)
+{
+	unsigned char second = code[1];
+
+	mark->is_unusable = 1;
+	if (source_of(mark->source)->state(image, mark, code) == MARK_IDLE)
+		return set_idle(image, mark, patch, code, false);
+	source_of(mark->source)->release(image, mark, code);
+	if (code[1] != second)
+		return patch_store_pair(patch, mark_address(image, mark), code);
+	*any = true;
+	return 0;
+}
+
 /* Changes one mark in the buffer; *@any if that is to be written. */
 static int change_mark(struct source_image *image, struct source_mark *mark,
 		       enum switch_step step, struct patch *patch,
@@ -144,43 +159,32 @@ static int change_mark(struct source_image *image, struct source_mark *mark,
 		mark->is_unusable = 1;
 		return 0;
 	}
-	if (step == STEP_WAKE && !mark->is_on)
-		return set_idle(image, mark, patch, code, false);
-	if (step == STEP_WAKE) {
-		source->change(image, mark, code, false);
-		*any = true;
-		return 0;
-	}
-	if (step == STEP_RELEASE) {
-		unsigned char second = code[1];
-
-		mark->is_unusable = 1;
-		if (state == MARK_IDLE)
+	switch (step) {
+	case STEP_WAKE:
+		if (!mark->is_on)
 			return set_idle(image, mark, patch, code, false);
-		source->release(image, mark, code);
-		if (code[1] != second)
-			return patch_store_pair(
-				patch, mark_address(image, mark), code);
-		*any = true;
-		return 0;
-	}
-	if (step == STEP_PREPARE) {
+		source->change(image, mark, code, false);
+		break;
+	case STEP_PREPARE:
 		mark->is_prepared = source->prepare(image, mark, code);
 		mark->has_counter = mark->is_counted;
 		mark->is_unusable = !mark->is_prepared;
 		*any |= mark->is_prepared;
 		return 0;
+	case STEP_SWITCH:
+		/* In a child, one that is ready may not be known as prepared. */
+		if (!wanted && !mark->is_on)
+			return state == MARK_OFF ? set_idle(image, mark, patch,
+							    code, true) :
+						   0;
+		if (wanted && !is_still_prepared(image, mark, code)) {
+			mark->is_unusable = 1;
+			return 0;
+		}
+		source->change(image, mark, code, wanted);
+		break;
+	default: return release(image, mark, patch, code, any);
 	}
-	/* In a child, one that is ready may not be known as prepared. */
-	if (!wanted && !mark->is_on)
-		return state == MARK_OFF ?
-			       set_idle(image, mark, patch, code, true) :
-			       0;
-	if (wanted && !is_still_prepared(image, mark, code)) {
-		mark->is_unusable = 1;
-		return 0;
-	}
-	source->change(image, mark, code, wanted);
 	*any = true;
 	return 0;
 }
