@@ -1,5 +1,5 @@
 /*
- * sleds_counted CALLS THREADS - threads, and then a child process, call functions that are too
+ * calls_short CALLS THREADS - threads, and then a child process, call functions that are too
  * short to be timed: often, and ten times as often.
  */
 #include <pthread.h>

@@ -352,8 +352,7 @@ def link(objects, family, cxx, flags):
 MARKS = {
     'patchable': (['-fpatchable-function-entry=5', '-DMARKED_ENTRIES'], {}),
     'fentry': (['-pg', '-mfentry', '-mrecord-mcount', '-fno-pie', '-no-pie'], {}),
-    'xray': (['-fxray-instrument', '-fxray-instruction-threshold=1',
-              '-fnoxray-link-deps', '-DMARKED_XRAY'], {}),
+    'xray': ([*shimtest.XRAY, '-DMARKED_XRAY'], {}),
     'mcount': (['-pg'], {}),
     'patch': ([], {'SHIM_PATCH': 'f*,S*'}),
 }

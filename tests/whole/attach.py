@@ -13,11 +13,11 @@ import subprocess
 import time
 
 import shimtest
-from shimtest import Failed, Skipped, compile, expect, expect_equal, need, new_directory, test
+from shimtest import (XRAY, Failed, Skipped, compile, expect, expect_equal, need,
+                      new_directory, test)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 HOOKS = ['-g', '-pthread', '-finstrument-functions']
-XRAY = ['-fxray-instrument', '-fxray-instruction-threshold=1', '-fnoxray-link-deps']
 
 
 def until(condition, what):

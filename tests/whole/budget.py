@@ -425,7 +425,7 @@ def forks_while_functions_are_counted(marks):
 @for_all_marks
 def estimates_of_a_child_are_of_its_own_time(marks):
     """The parent was off for four times as long."""
-    path = compile_marked('sleds_counted.c', marks, '-pthread')
+    path = compile_marked('calls_short.c', marks, '-pthread')
     result = record([path, '4000000', '4'], 'calltree:budget=5', **marks.variables)
     expect_equal(result.status, 0, result.stderr)
     functions = {f['name']: f for f in shimtest.json_of(result.output)['functions']}

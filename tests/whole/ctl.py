@@ -118,8 +118,7 @@ def all_calls_of_busy_threads_stop_and_go_on():
 def sleds_that_idle_are_switched_on_while_threads_run():
     """While nothing is recorded, XRay's sleds are no-ops."""
     path = compile('phases.c', 'clang', '-O2',
-                   ['-pthread', '-I', INCLUDE, '-fxray-instrument', '-fnoxray-link-deps',
-                    '-fxray-instruction-threshold=1',
+                   [*shimtest.XRAY, '-pthread', '-I', INCLUDE,
                     '-Dno_instrument_function=xray_never_instrument'],
                    'phases-xray', instrument=False)
     program = Program('none', path=path)
@@ -465,8 +464,7 @@ for claim in counted_calls_follow_the_filter, calls_that_are_not_counted_follow_
 @test
 def calls_of_sleds_with_a_filter_take_not_much_longer():
     path = compile('spurts_filtered.c', 'clang', '-O2', instrument=False, flags=[
-        '-fxray-instrument', '-fxray-instruction-threshold=1', '-fnoxray-link-deps',
-        '-Dno_instrument_function=xray_never_instrument'])
+        *shimtest.XRAY, '-Dno_instrument_function=xray_never_instrument'])
     recorded, spurts = spurts_with_filters(path, ('-M:rarely', 'all'), 'calltree:counts')
     often, rarely = [[spurt[name] for spurt in spurts] for name in ('often', 'rarely')]
     expect_equal(recorded['often'], sum(often), often)

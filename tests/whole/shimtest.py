@@ -24,6 +24,8 @@ PROGRAMS = os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), 'programs')
 BUILDS = [('gcc', '-O0'), ('gcc', '-O2'), ('clang', '-O0'), ('clang', '-O2')]
 PROFILES = ['calltree:counts', 'calltree', 'calltree:exact']
+# clang's flags for sleds in all functions, without LLVM's runtime.
+XRAY = ['-fxray-instrument', '-fxray-instruction-threshold=1', '-fnoxray-link-deps']
 # scripts/check --nightly: each cell of large tables, and not only a part of them.
 ALL = bool(os.environ.get('CHECK_ALL'))
 

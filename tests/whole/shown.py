@@ -276,8 +276,7 @@ def an_exception_out_of_a_hook_ends_the_program():
     with open(source, 'w') as file:
         file.write(CATCHES)
     builds = [(family, optimize, []) for family, optimize in shimtest.BUILDS]
-    builds.append(('clang', '-O2', ['-fxray-instrument', '-fnoxray-link-deps',
-                                    '-fxray-instruction-threshold=1']))
+    builds.append(('clang', '-O2', shimtest.XRAY))
     builds.append(('gcc', '-O2', ['-fpatchable-function-entry=5']))
     for family, optimize, marks in builds:
         program = compile(source, family, optimize, marks,

@@ -13,8 +13,7 @@ from shimtest import (PROGRAMS, add_test, calls_of, compile, difference,
                       record, run, run_both, shim_report, test, tree_of)
 
 # What must not be marked is written as attribute for the hooks.
-XRAY = ['-fxray-instrument', '-fxray-instruction-threshold=1',
-        '-fnoxray-link-deps', '-Dno_instrument_function=xray_never_instrument']
+XRAY = shimtest.XRAY + ['-Dno_instrument_function=xray_never_instrument']
 
 INCLUDE = ['-I', os.path.join(PROGRAMS, '..', '..', 'include')]
 
@@ -119,9 +118,7 @@ def hooks_and_sleds_make_one_tree():
 
 @test
 def a_function_with_hooks_and_sleds_is_recorded_once():
-    program = compile('nesting.c', 'clang', '-O0',
-                      ['-fxray-instrument', '-fxray-instruction-threshold=1',
-                       '-fnoxray-link-deps'], 'nesting-both')
+    program = compile('nesting.c', 'clang', '-O0', shimtest.XRAY, 'nesting-both')
     result = run_both([program])
     expect_truth(result, calls_of(json_of(result.output)))
 
@@ -244,7 +241,7 @@ def a_budget_switches_sleds_off():
 @test
 def sleds_count_calls_for_a_budget():
     """What is counted and not switched off stays exact, in threads and in a child."""
-    program = xray('sleds_counted.c', '-O2', ['-pthread'])
+    program = xray('calls_short.c', '-O2', ['-pthread'])
     result = record([program, '2000000'], 'calltree', SHIM_BUDGET='20')
     expect_equal((result.status, result.stdout), (0, 'done\n' * 2), 'the program')
     about = json_of(result.output)
