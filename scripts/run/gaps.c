@@ -41,6 +41,7 @@ struct ring {
 	struct perf_event_mmap_page *page;
 	const unsigned char *data;
 	uint64_t size;
+	uint64_t lost; /* by the records of the ring; its last loss has none */
 };
 
 /* A record of the kernel, with the fields that perf_event_attr requested. */
@@ -120,7 +121,7 @@ static void take_switch(const struct switch_record *record)
 	};
 }
 
-static void take_record(const void *record)
+static void take_record(struct ring *from, const void *record)
 {
 	const struct perf_event_header *header = record;
 	const struct lost_record *lost = record;
@@ -129,7 +130,7 @@ static void take_record(const void *record)
 	    header->size >= sizeof(struct switch_record))
 		take_switch(record);
 	else if (header->type == PERF_RECORD_LOST)
-		head.lost += lost->lost;
+		from->lost += lost->lost;
 }
 
 /* A record may wrap around the end of the ring. */
@@ -156,19 +157,42 @@ static void drain(struct ring *from)
 		copy_out(from, at, record,
 			 header.size < sizeof(record) ? header.size :
 							sizeof(record));
-		take_record(record);
+		take_record(from, record);
 		at += header.size;
 	}
 	__atomic_store_n(&from->page->data_tail, end, __ATOMIC_RELEASE);
 }
 
+/* The kernel writes a record of a loss before the next switch that finds room.  When
+ * none follows, only the event itself tells (since Linux 6.0). */
+static uint64_t lost_of(const struct ring *from)
+{
+	struct {
+		uint64_t value, lost;
+	} counts;
+
+	return read(from->fd, &counts, sizeof(counts)) == sizeof(counts) ?
+		       counts.lost :
+		       from->lost;
+}
+
 static void drain_all(void)
 {
+	uint64_t lost = 0;
+
 	if (!open_file())
 		return;
-	for (unsigned i = 0; i < rings; i++)
+	for (unsigned i = 0; i < rings; i++) {
 		drain(&ring[i]);
+		lost += lost_of(&ring[i]);
+	}
 	flush();
+	if (lost != head.lost) {
+		head.lost = lost;
+		if (file_error == 0 &&
+		    pwrite(file, &head, sizeof(head), 0) != sizeof(head))
+			file_error = errno;
+	}
 }
 
 static void *read_rings(void *unused)
@@ -206,6 +230,7 @@ static int open_ring(struct ring *new, int child, int processor)
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.context_switch = 1,
+		.read_format = PERF_FORMAT_LOST,
 		.wakeup_watermark = WAKE_BYTES,
 		.clockid = CLOCK_MONOTONIC,
 	};
@@ -216,6 +241,11 @@ static int open_ring(struct ring *new, int child, int processor)
 
 	new->fd = (int)syscall(SYS_perf_event_open, &about, child, processor,
 			       -1, PERF_FLAG_FD_CLOEXEC);
+	if (new->fd < 0 && errno == EINVAL) {
+		about.read_format = 0;
+		new->fd = (int)syscall(SYS_perf_event_open, &about, child,
+				       processor, -1, PERF_FLAG_FD_CLOEXEC);
+	}
 	if (new->fd < 0)
 		return -errno;
 	for (; pages > 0 && memory == MAP_FAILED; pages /= 2) {
@@ -319,9 +349,6 @@ void gaps_end(bool is_wanted)
 	if (!has_reader || write(stop, &one, sizeof(one)) != sizeof(one))
 		return;
 	pthread_join(reader, NULL);
-	if (file >= 0 && file_error == 0 &&
-	    pwrite(file, &head, sizeof(head), 0) != sizeof(head))
-		file_error = errno;
 	if (file >= 0)
 		close(file);
 	if (is_wanted && file_error != 0)

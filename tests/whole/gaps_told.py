@@ -397,13 +397,15 @@ def wait_for_switches(output, many):
             return
 
 
-@test
-def switches_that_the_kernel_drops_are_counted():
+def stopped_for(switches, times):
+    """Runs ping_pong and stops profrun --gaps until there were so many switches more, or
+    the program has ended.  The recording, what profrun has said and the switches of the
+    program."""
     output = os.path.join(new_directory('dropped'), 'recording')
     path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
     profrun_ = subprocess.Popen(
         [os.path.normpath(path), '--gaps', '-q', '--no-report', '-p', 'trace',
-         '-o', output, '--', compile('ping_pong.c', 'gcc', '-O1'), '400000'],
+         '-o', output, '--', compile('ping_pong.c', 'gcc', '-O1'), str(times)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env=shimtest.environment())
     try:
@@ -417,20 +419,42 @@ def switches_that_the_kernel_drops_are_counted():
             expect_equal(open(output + '/gaps', 'rb').read(8), b'SHIMGAPS',
                          'the head')
             profrun_.send_signal(signal.SIGSTOP)
-            wait_for_switches(output, 100000)
+            wait_for_switches(output, switches)
             profrun_.send_signal(signal.SIGCONT)
-        said = profrun_.communicate(timeout=60)[1].decode()
+        used, said = [text.decode() for text in profrun_.communicate(timeout=60)]
     finally:
         profrun_.kill()
         profrun_.wait()
     if 'the kernel does not tell' in said:
         raise Skipped(said.strip())
+    return output, said, int(used)
+
+
+def dropped_by(output, said):
     lost = re.search(r'--gaps: the kernel has dropped (\d+) switches', said)
     expect(lost, said)
     head = open(output + '/gaps', 'rb').read(HEAD.size)
     expect_equal(HEAD.unpack(head)[3], int(lost.group(1)), 'in the head')
-    expect('has dropped %s switches: not all' % lost.group(1) in run(
+    return int(lost.group(1))
+
+
+@test
+def switches_that_the_kernel_drops_are_counted():
+    output, said, _ = stopped_for(100000, 400000)
+    expect('has dropped %d switches: not all' % dropped_by(output, said) in run(
         [shimtest.report, 'replay', '--to', '1ms', output]).stderr, 'the report')
+
+
+@test
+def switches_that_the_kernel_drops_last_are_counted():
+    output, said, used = stopped_for(10**9, 60000)
+    if int(os.uname().release.split('.')[0]) < 6:
+        raise Skipped('the kernel counts none that are dropped last')
+    data = open(output + '/gaps', 'rb').read()
+    there = (len(data) - HEAD.size) // SWITCH.size
+    # Each switch off has its switch on.
+    expect(abs(there + dropped_by(output, said) - 2 * used) < 100,
+           '%d of %d are there: %s' % (there, 2 * used, said))
 
 
 if __name__ == '__main__':
