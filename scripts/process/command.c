@@ -20,6 +20,7 @@
 
 #include "base/messages.h"
 #include "base/numbers.h"
+#include "common/descriptors.h"
 #include "common/stack.h"
 #include "names/symbols.h"
 #include "process/attach.h"
@@ -390,6 +391,7 @@ static int do_verb(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	descriptors_hold();
 	symbols_begin();
 	return stack_call(do_verb, argc, argv);
 }

@@ -130,8 +130,8 @@ int ctl_list(bool is_json)
 	}
 	free(list);
 	if (is_json)
-		return puts("]}") >= 0 && fflush(stdout) == 0 ? 0 : 1;
-	if (!is_first)
+		puts("]}");
+	if (is_json || !is_first)
 		return 0;
 	say("ctl: shim records no process%s",
 	    geteuid() == 0 ? "" : " of yours");

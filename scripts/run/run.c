@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/descriptors.h"
 #include "common/stack.h"
 #include "counters.h"
 #include "ctl.h"
@@ -683,6 +684,7 @@ static int do_verb(int words, char **word)
 {
 	int r;
 
+	descriptors_hold();
 	if (words < 4)
 		return STATUS_USAGE;
 	if (strcmp(word[1], "probe") == 0)
@@ -691,9 +693,9 @@ static int do_verb(int words, char **word)
 	if (strcmp(word[1], "try") == 0)
 		return 0;
 	if (strcmp(word[1], "ctl") == 0)
-		return ctl(word[3], words - 4, word + 4);
+		return say_end(ctl(word[3], words - 4, word + 4));
 	if (strcmp(word[1], "doctor") == 0)
-		return doctor(word[2], word[3], words - 3, word + 3);
+		return say_end(doctor(word[2], word[3], words - 3, word + 3));
 	if (realpath(word[2], settings.library) == NULL)
 		snprintf(settings.library, sizeof(settings.library), "%s",
 			 word[2]);

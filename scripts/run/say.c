@@ -13,7 +13,11 @@
 
 #define TEXT_SIZE 8192
 
-static void write_all(int fd, const char *text, size_t size)
+/* The error of the first write to stdout that failed; 0: none. */
+static int output_error;
+
+/* Returns 0 or an errno. */
+static int write_all(int fd, const char *text, size_t size)
 {
 	ssize_t r;
 
@@ -22,10 +26,11 @@ static void write_all(int fd, const char *text, size_t size)
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r <= 0)
-			return;
+			return r < 0 ? errno : EIO;
 		text += r;
 		size -= r;
 	}
+	return 0;
 }
 
 /* The longest output of a step: four bytes as \xNN, and the NUL of sprintf. */
@@ -48,8 +53,9 @@ static size_t escape(const char *text, char *line, size_t size)
 	return n;
 }
 
-static void write_line(int fd, const char *prefix, const char *format,
-		       va_list arguments)
+/* Returns 0 or an errno. */
+static int write_line(int fd, const char *prefix, const char *format,
+		      va_list arguments)
 {
 	char text[TEXT_SIZE], line[TEXT_SIZE + 64];
 	size_t n = strlen(prefix);
@@ -58,7 +64,7 @@ static void write_line(int fd, const char *prefix, const char *format,
 	memcpy(line, prefix, n);
 	n += escape(text, line + n, sizeof(line) - n);
 	line[n++] = '\n';
-	write_all(fd, line, n);
+	return write_all(fd, line, n);
 }
 
 void say(const char *format, ...)
@@ -73,8 +79,22 @@ void say(const char *format, ...)
 void say_plainly(const char *format, ...)
 {
 	va_list arguments;
+	int error;
 
 	va_start(arguments, format);
-	write_line(STDOUT_FILENO, "", format, arguments);
+	error = write_line(STDOUT_FILENO, "", format, arguments);
 	va_end(arguments);
+	if (output_error == 0)
+		output_error = error;
+}
+
+int say_end(int status)
+{
+	errno = 0;
+	if (fflush(stdout) != 0 || ferror(stdout))
+		output_error = errno != 0 ? errno : EIO;
+	if (output_error == 0)
+		return status;
+	say("standard output: cannot write: %s", strerror(output_error));
+	return status != 0 ? status : 1;
 }

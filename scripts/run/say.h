@@ -21,4 +21,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* say_plainly - the same without "profrun: ", to stdout */
 void say_plainly(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* say_end - returns @status, or not 0, with a message, if stdout could not be written */
+int say_end(int status);
+
 #endif

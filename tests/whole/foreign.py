@@ -118,6 +118,53 @@ def names_are_found_where_standard_streams_are_closed():
         expect(b'main [nesting' in done.stdout, '%s: %s' % (closed, done))
 
 
+def profrun():
+    return os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+
+
+@test
+def output_that_cannot_be_written_is_an_error():
+    recording = recorded()
+    for words in (['report'], ['stat'], ['info'], ['export', 'json'],
+                  ['export', 'pprof'], ['diff', recording]):
+        for where in '>&-', '>/dev/full':
+            done = subprocess.run(
+                ['sh', '-c', '"$0" "$@" ' + where, shimtest.report, *words, recording],
+                stderr=subprocess.PIPE, timeout=60, env=shimtest.environment())
+            expect_equal(done.returncode, 1, (words, where, done.stderr))
+            expect(b'standard output: cannot write: ' in done.stderr, done)
+    for words in ['doctor'], ['ctl', '--json'], ['ctl', '--help']:
+        for where in '>&-', '>/dev/full':
+            done = subprocess.run(
+                ['sh', '-c', '"$0" "$@" ' + where, profrun(), *words],
+                stderr=subprocess.PIPE, timeout=60, env=shimtest.environment(),
+                cwd=new_directory('cwd'))
+            expect_equal(done.returncode, 1, (words, where, done.stderr))
+            expect(b'standard output: cannot write: ' in done.stderr, done)
+
+
+@test
+def a_report_goes_to_no_other_stream_than_standard_error():
+    """Not to the program's output, nor into the recording that profrun has open."""
+    source = os.path.join(new_directory('streams'), 'streams.c')
+    with open(source, 'w') as file:
+        file.write('#include <fcntl.h>\n#include <stdio.h>\n'
+                   'int main(void) { printf("%d%d%d", fcntl(0, 1) >= 0, fcntl(1, 1) >= 0,'
+                   ' fcntl(2, 1) >= 0); return fflush(stdout) ? 4 : 3; }\n')
+    program = compile(source)
+    for closed, said, status in (('2>&-', b'110', 3), ('<&- 2>&-', b'010', 3),
+                                 ('<&-', b'011', 3), ('>&-', b'', 4),
+                                 ('<&- >&- 2>&-', b'', 4)):
+        output = os.path.join(new_directory('profrun'), 'r')
+        done = subprocess.run(
+            ['sh', '-c', '"$@" ' + closed, 'sh', profrun(), '-o', output, program],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+            env=shimtest.environment())
+        expect_equal((done.returncode, done.stdout), (status, said), closed)
+        expect_equal(b'main' in done.stderr, '2>&-' not in closed, closed)
+        expect_equal(report(output, 'report', '--format', 'csv')[1], '', closed)
+
+
 def objects(count):
     """A recording of @count objects; each has functions all over the report."""
     directory, words = new_directory('objects'), []

@@ -25,6 +25,7 @@
 #include "command/finish.h"
 #include "command/html.h"
 #include "command/screen.h"
+#include "common/descriptors.h"
 #include "common/stack.h"
 #include "export/json_coverage.h"
 #include "export/csv.h"
@@ -437,6 +438,7 @@ static int do_verb(int argc, char **argv)
 	const char *verb = argc > 1 ? argv[1] : "";
 	int left;
 
+	descriptors_hold();
 	check_verb(verb);
 	/* option error; getopt has printed the message */
 	signal(SIGXFSZ, SIG_IGN);
