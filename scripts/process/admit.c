@@ -113,6 +113,32 @@ static void find_code(struct attach *attach)
 	attach->fork_lock = attach_fork_lock(attach);
 }
 
+static bool has_all_code(const struct attach *attach)
+{
+	const struct libc_code *code = &attach->code;
+
+	return code->keep_result && code->pop_argument && code->sigreturn &&
+	       code->setcontext && code->syscall &&
+	       remote_symbol(&attach->remote, attach->libc.start, "dlopen");
+}
+
+/* Dies if the memory that was opened is gone: symbols that could not be read would seem to
+ * be missing. */
+static void check_memory(const struct attach *attach)
+{
+	const struct space *space = &attach->memory.space;
+	char byte;
+
+	if (!target_is_alive(&attach->target))
+		die("process %d (%s) has ended", (int)attach->target.pid,
+		    attach->target.name);
+	if (space->module_count == 0 ||
+	    !remote_read(&attach->remote, space->modules[0].start, &byte, 1))
+		die("process %d (%s) ended, or executed another program, before "
+		    "shim was attached",
+		    (int)attach->target.pid, attach->target.name);
+}
+
 /* Finds libc, and dies if the process has another one, or none. */
 static void find_libc(struct attach *attach)
 {
@@ -129,10 +155,12 @@ static void find_libc(struct attach *attach)
 	libc = attach_find_module(attach, "libc.so.6");
 	if (!libc)
 		libc = attach_find_module(attach, "libc-2.");
-	if (!libc)
+	if (!libc) {
+		check_memory(attach);
 		die("process %d (%s) is statically linked, or has no glibc: shim "
 		    "cannot be loaded into it",
 		    pid, name);
+	}
 	attach->libc = *libc;
 	attach->safe.libc = attach->libc.start;
 	for (i = 0; i < space->module_count; i++)
@@ -143,13 +171,12 @@ static void find_libc(struct attach *attach)
 				  "malloc"))
 			attach->safe.has_other_malloc = true;
 	find_code(attach);
-	if (!attach->code.keep_result || !attach->code.pop_argument ||
-	    !attach->code.sigreturn || !attach->code.setcontext ||
-	    !attach->code.syscall ||
-	    !remote_symbol(&attach->remote, attach->libc.start, "dlopen"))
+	if (!has_all_code(attach)) {
+		check_memory(attach);
 		die("process %d (%s): its libc (%s) is too old: shim needs glibc "
 		    "2.34 to attach",
 		    pid, name, attach->libc.object.path);
+	}
 }
 
 /* Only one profrun at a time.  Who can lock this file could also stop the process: it can be

@@ -1,4 +1,5 @@
 /* Reads the mappings and the memory of a running process. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,8 @@ bool process_memory_read(struct process_memory *memory, bool *changed)
 		add_line(memory, line, root, &known_hash);
 	free(line);
 	fclose(file);
+	if (space->mapping_count == 0) /* it is about to end */
+		errno = ESRCH;
 	*changed = known_hash != memory->known;
 	memory->known = known_hash;
 	if (*changed) {

@@ -15,7 +15,7 @@ struct process_memory {
 	bool is_repeated; /* threads are stopped again and again */
 };
 
-/* Reads the mappings of @target.  False if the process has ended.  *@changed tells
+/* Reads the mappings of @target.  False, with errno, if the process has ended.  *@changed tells
  * whether the modules have changed. */
 bool process_memory_read(struct process_memory *memory, bool *changed);
 

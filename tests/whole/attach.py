@@ -898,15 +898,16 @@ def a_detach_whose_profrun_is_killed_does_no_harm_and_can_be_repeated():
             program.ends_well((call, step, kind))
 
 
-def interrupted_attach(program, step, meanwhile):
-    """Stops profrun at the @step-th call of ptrace, and continues it after @meanwhile.
-    Returns its status and its messages."""
+def interrupted_attach(program, step, meanwhile, call='ptrace', of=None):
+    """Stops profrun at the @step-th @call (of the file @of), and continues it after
+    @meanwhile.  Returns its status and its messages."""
     need('strace')
     log = program.directory + '.calls'
     process = subprocess.Popen(
-        ['strace', '-f', '-qq', '-o', log, '-e', 'trace=ptrace', '-e',
-         'inject=ptrace:signal=STOP:when=%d' % step, PROFRUN, 'attach', str(program.pid),
-         '-o', program.directory], stderr=subprocess.PIPE, text=True)
+        ['strace', '-f', '-qq', '-o', log, '-e', 'trace=' + call, '-e',
+         'inject=%s:signal=STOP:when=%d' % (call, step), *(['-P', of] if of else []),
+         PROFRUN, 'attach', str(program.pid), '-o', program.directory],
+        stderr=subprocess.PIPE, text=True)
     try:
         child = stopped_child(process, log)
         meanwhile()
@@ -978,6 +979,25 @@ def a_process_that_ends_or_executes_meanwhile_is_an_error():
                 out, _ = program.process.communicate(timeout=60)
                 expect_equal(program.process.returncode,
                              -end if end == signal.SIGKILL else 0, (step, out))
+
+
+@test
+def a_process_that_ends_while_it_is_looked_at_has_a_libc_that_is_new_enough():
+    """The places: before and after the memory is opened, and after the list of mappings."""
+    for call, of, step in (('openat', 'mem', 1), ('flock', None, 1),
+                           ('newfstatat', 'ns/mnt', 1), ('newfstatat', 'ns/mnt', 2)):
+        for end in signal.SIGKILL, signal.SIGUSR1:
+            with Program(1, 'read') as program:
+                def change():
+                    program.process.send_signal(end)
+                    until(lambda: open('/proc/%d/stat' % program.pid).read()
+                          .rsplit(')', 1)[1].split()[0] == 'Z', 'end')
+
+                status, text = interrupted_attach(
+                    program, step, change, call, of and '/proc/%d/%s' % (program.pid, of))
+                expect_equal(status, 1, (call, step, text))
+                expect(re.search('has ended|ended, or executed', text),
+                       (call, step, text))
 
 
 @test
