@@ -39,6 +39,19 @@ static bool contains(struct piece piece, const char *text)
 	return memmem(piece.start, piece.size, text, strlen(text)) != NULL;
 }
 
+/* Not in the elf.h of older libraries. */
+#define COMPRESSED_WITH_ZSTD 2
+
+/* @piece is a compressed section. */
+static bool is_zstd(struct piece piece)
+{
+	uint32_t kind = 0;
+
+	if (piece.size >= sizeof(kind))
+		memcpy(&kind, piece.start, sizeof(kind));
+	return kind == COMPRESSED_WITH_ZSTD;
+}
+
 /* Notes what section @name shows. */
 static void look_at(struct built *built, const char *name, struct piece piece)
 {
@@ -83,8 +96,11 @@ static bool read_sections(struct built *built, const struct file *file)
 		if (table[i].sh_name < names.size &&
 		    table[i].sh_type != SHT_NOBITS &&
 		    get_piece(file, table[i].sh_offset, table[i].sh_size,
-			      &piece))
+			      &piece)) {
 			look_at(built, names.start + table[i].sh_name, piece);
+			built->has_zstd |= table[i].sh_flags & SHF_COMPRESSED &&
+					   is_zstd(piece);
+		}
 	return true;
 }
 

@@ -8,6 +8,7 @@ struct built {
 	bool is_known;	  /* the sections could be read */
 	bool has_symbols; /* .symtab, or a link to a file with it */
 	bool has_debug;	  /* -g, or such a link */
+	bool has_zstd;	  /* compressed debug information */
 	bool is_cxx;	  /* uses the C++ library */
 	bool is_clang;	  /* else gcc */
 	/* -finstrument-functions-exclude-file-list=; visible only in programs of gcc

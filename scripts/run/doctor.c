@@ -353,6 +353,10 @@ static void check_built(const struct program *program)
 	else if (!built.has_debug)
 		warning("it has no debug information: source lines will be"
 			" unknown; compile with -g");
+	else if (built.has_zstd)
+		warning("its debug information is compressed with zstd, which"
+			" libdw reads since version 0.189: with an older one,"
+			" source lines will be unknown; compile with -gz=zlib");
 	else
 		ok("it has symbols and debug information");
 	if (program->calls_hooks)

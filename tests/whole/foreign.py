@@ -225,6 +225,44 @@ def cells_that_begin_like_formulas_are_text_and_numbers_stay():
                          "'-", 'c=d', "'-[Object m:]"}, said)
 
 
+@test
+def debug_information_that_zstd_has_compressed_is_not_called_missing():
+    """elfutils reads it since 0.189."""
+    program = os.path.join(new_directory('zstd'), 'packed')
+    debug = program + '.debug'
+    shutil.copy(compile('nesting.c'), program)
+    done = subprocess.run(['objcopy', '--compress-debug-sections=zstd', program],
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        raise shimtest.Skipped('objcopy: %s' % done.stderr)
+    told = 'zstd has compressed, which this libdw cannot read'
+    for is_apart in False, True:
+        if is_apart:
+            for command in (['--only-keep-debug', program, debug],
+                            ['--strip-all', '--add-gnu-debuglink=' + debug, program]):
+                subprocess.run(['objcopy', *command], check=True)
+        recording = record([program], 'trace:args=all').output
+        printed, said, _ = report(recording, 'report')
+        if re.search(r'\[packed nesting\.c:\d+\]', printed):
+            raise shimtest.Skipped('this libdw reads zstd')
+        expect_equal(said, '', 'messages')
+        expect('packed is with debug information that ' + told in printed, printed)
+        expect('without debug information' not in printed, printed)
+        printed, _, _ = report(recording, 'info')
+        expect('no debug information, zstd has compressed it, which this libdw cannot '
+               'read: no lines, no arguments: ' in printed, (is_apart, printed))
+    done = subprocess.run([profrun(), 'doctor', compile('nesting.c')], timeout=60,
+                          stdout=subprocess.PIPE, cwd=new_directory('cwd'),
+                          env=shimtest.environment())
+    expect(b'it has symbols and debug information' in done.stdout, done)
+    subprocess.run(['objcopy', '--compress-debug-sections=zstd', compile('nesting.c'),
+                    program], check=True)
+    done = subprocess.run([profrun(), 'doctor', program], timeout=60,
+                          stdout=subprocess.PIPE, cwd=new_directory('cwd'),
+                          env=shimtest.environment())
+    expect(b'its debug information is compressed with zstd' in done.stdout, done)
+
+
 # --- bombs ---
 
 MANY = 384 << 20

@@ -55,7 +55,10 @@ static bool lacks(const struct model *model, struct object *object,
 		return false;
 	if (symbols_are_stripped(object))
 		return lack == LACKS_SYMBOLS && has_unnamed(model, object);
-	return lack == LACKS_LINES && !symbols_have_lines(object);
+	if (lack == LACKS_SYMBOLS || symbols_have_lines(object))
+		return false;
+	return lack == LACKS_LINES ||
+	       (lack == LACKS_ZSTD) == symbols_have_zstd(object);
 }
 
 uint32_t advice_lacking(const struct model *model, enum lack lack,

@@ -12,7 +12,9 @@ struct model;
 /* Parts that objects of recorded functions may lack. */
 enum lack {
 	LACKS_SYMBOLS, /* the symbol table: functions appear as addresses */
-	LACKS_LINES,   /* debug information: lines are unknown */
+	LACKS_LINES, /* debug information that can be read: lines are unknown */
+	LACKS_DEBUG, /* any debug information */
+	LACKS_ZSTD,  /* a libdw that reads what zstd has compressed */
 };
 
 /* Lists the paths of at most @room objects that lack @lack; returns the number

@@ -268,12 +268,14 @@ static bool has_symbol_table(Elf *elf)
 	return false;
 }
 
-static bool has_lines(void)
+static enum names_lines find_lines(void)
 {
 	GElf_Addr bias;
 
-	return lines_are_there(elf_object_lines()) ||
-	       go_table_is_there(dwfl_module_getelf(elf_object.module, &bias));
+	if (lines_are_there(elf_object_lines()) ||
+	    go_table_is_there(dwfl_module_getelf(elf_object.module, &bias)))
+		return NAMES_LINES_THERE;
+	return elf_object.has_zstd ? NAMES_LINES_ZSTD : NAMES_LINES_MISSING;
 }
 
 static bool is_stripped(void)
@@ -366,7 +368,7 @@ static void take_request(const struct names_request *request, int fd)
 	case NAMES_CALLED_BY_TABLE: find_called_by_table(); break;
 	case NAMES_CALLED_BY_SITES: find_called_by_sites(request->size); break;
 	case NAMES_IS_STRIPPED: elf_answer_done(is_stripped()); break;
-	case NAMES_HAS_LINES: elf_answer_done(has_lines()); break;
+	case NAMES_HAS_LINES: elf_answer_done(find_lines()); break;
 	case NAMES_DEMANGLE: demangle_one(request); break;
 	default: _exit(1);
 	}

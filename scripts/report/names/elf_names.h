@@ -30,11 +30,14 @@ enum names_kind {
 	 * the remaining steps */
 	NAMES_CALLED_BY_SITES,
 	NAMES_IS_STRIPPED, /* DONE returns the result */
-	NAMES_HAS_LINES,   /* the same */
+	NAMES_HAS_LINES,   /* the same: enum names_lines */
 	NAMES_DEMANGLE,	   /* a name follows; NAME */
 	/* the answer to WANT, with the file or without one */
 	NAMES_FILE,
 };
+
+/* What NAMES_HAS_LINES finds. */
+enum names_lines { NAMES_LINES_MISSING, NAMES_LINES_THERE, NAMES_LINES_ZSTD };
 
 struct names_request {
 	uint32_t kind;

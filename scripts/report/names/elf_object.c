@@ -81,6 +81,29 @@ void elf_answer_note(const char *what)
 
 /* --- files with debug information --- */
 
+/* Not in the elf.h of older libraries. */
+#define COMPRESSED_WITH_ZSTD 2
+
+/* Whether this file has debug information that elfutils before 0.189 cannot read. */
+static bool has_zstd(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	Elf_Data *data;
+	uint32_t kind;
+
+	while (elf && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_flags & SHF_COMPRESSED &&
+		    (data = elf_rawdata(section, NULL)) && data->d_buf &&
+		    data->d_size >= sizeof(kind)) {
+			memcpy(&kind, data->d_buf, sizeof(kind));
+			if (kind == COMPRESSED_WITH_ZSTD)
+				return true;
+		}
+	return false;
+}
+
 void elf_answer_grow_room(int fd)
 {
 	struct stat info;
@@ -137,6 +160,15 @@ static bool file_has_id(int fd, const void *id, size_t id_size)
 	return has;
 }
 
+/* Called for a debug file, which libdwfl closes if it cannot read it. */
+static void look_for_zstd(int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+
+	elf_object.has_zstd |= has_zstd(elf);
+	elf_end(elf);
+}
+
 static bool has_checksum(int fd, GElf_Word checksum)
 {
 	static unsigned char bytes[65536];
@@ -167,6 +199,7 @@ static int find_debug_file(Dwfl_Module *wanting, void **data,
 		if (fd < 0)
 			break;
 		if (file_has_id(fd, id, (size_t)size)) {
+			look_for_zstd(fd);
 			*debug_name = strdup("debug");
 			return fd;
 		}
@@ -177,6 +210,7 @@ static int find_debug_file(Dwfl_Module *wanting, void **data,
 		if (fd < 0)
 			break;
 		if (has_checksum(fd, checksum)) {
+			look_for_zstd(fd);
 			*debug_name = strdup("debug");
 			return fd;
 		}
@@ -246,13 +280,17 @@ static void find_shared(Dwarf *wanting)
 
 struct lines *elf_object_lines(void)
 {
+	GElf_Addr bias;
+
 	if (elf_object.lines)
 		return elf_object.lines;
 	elf_object.dwarf = dwfl_module_getdwarf(elf_object.module,
 						&elf_object.dwarf_bias);
+	elf_object.has_zstd |= has_zstd(
+		dwfl_module_getelf(elf_object.module, &bias));
 	if (elf_object.dwarf)
 		find_shared(elf_object.dwarf);
-	else
+	else if (!elf_object.has_zstd) /* the report has a line about it */
 		elf_answer_note("debug information");
 	elf_object.lines = lines_open(elf_object.dwarf, elf_object.dwarf_bias);
 	return elf_object.lines;

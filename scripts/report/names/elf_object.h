@@ -22,6 +22,7 @@ struct elf_object {
 	Dwarf *dwarf; /* set by the first elf_object_lines() */
 	Dwarf_Addr dwarf_bias;
 	struct lines *lines;
+	bool has_zstd; /* compressed debug information */
 };
 
 extern struct elf_object elf_object;

@@ -198,11 +198,22 @@ bool symbols_are_stripped(struct object *object)
 				      0);
 }
 
+static uint64_t find_debug(struct object *object)
+{
+	if (!object->files || !object_process_is_open(object))
+		return NAMES_LINES_THERE;
+	return object_process_ask_one(object, NAMES_HAS_LINES, 0, NULL, NULL,
+				      NAMES_LINES_THERE);
+}
+
 bool symbols_have_lines(struct object *object)
 {
-	return !object->files || !object_process_is_open(object) ||
-	       object_process_ask_one(object, NAMES_HAS_LINES, 0, NULL, NULL,
-				      1);
+	return find_debug(object) == NAMES_LINES_THERE;
+}
+
+bool symbols_have_zstd(struct object *object)
+{
+	return find_debug(object) == NAMES_LINES_ZSTD;
 }
 
 /* --- variables --- */

@@ -123,6 +123,9 @@ void symbols_places(struct object *object, const uint64_t *addresses,
  * object lacks nothing. */
 bool symbols_are_stripped(struct object *object);
 bool symbols_have_lines(struct object *object);
+/* Whether it has debug information that cannot be read, because it is compressed with zstd
+ * and elfutils is older. */
+bool symbols_have_zstd(struct object *object);
 
 /* For names/aliases.c.  Adds the names by which @object calls functions:
  * through its linkage table, and at the call sites in its debug information, as

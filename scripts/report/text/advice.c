@@ -194,7 +194,12 @@ void advice_print(FILE *out, const struct model *model)
 	print_lacking(out, model, LACKS_SYMBOLS,
 		      "stripped: functions without a name are shown by address "
 		      "(keep the symbols: no -s, no strip)");
-	print_lacking(out, model, LACKS_LINES,
+	print_lacking(
+		out, model, LACKS_ZSTD,
+		"with debug information that zstd has compressed, which this "
+		"libdw cannot read (compile with -gz=zlib, or objcopy "
+		"--decompress-debug-sections)");
+	print_lacking(out, model, LACKS_DEBUG,
 		      advice_wants_values(model) ?
 			      "without debug information: source lines, "
 			      "arguments and results are unknown (compile with "

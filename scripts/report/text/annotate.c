@@ -252,7 +252,11 @@ static void say_no_lines(const struct printing *printing)
 		return;
 	}
 	put_text(out, object->path);
-	fputs(!symbols_have_lines(object) ?
+	fputs(symbols_have_zstd(object) ?
+		      " has debug information that zstd has compressed, which "
+		      "this libdw cannot read (compile with -gz=zlib, or objcopy "
+		      "--decompress-debug-sections)\n" :
+	      !symbols_have_lines(object) ?
 		      " has no debug information (compile with -g; do not "
 		      "strip)\n" :
 		      " has no debug information for it\n",

@@ -174,6 +174,36 @@ static bool has_section(Elf *elf, const char *wanted)
 	return false;
 }
 
+/* Not in the elf.h of older libraries. */
+#define COMPRESSED_WITH_ZSTD 2
+
+/* Elfutils before 0.189 cannot read it. */
+static bool has_zstd(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	Elf_Data *data;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_flags & SHF_COMPRESSED &&
+		    (data = elf_rawdata(section, NULL)) && data->d_buf &&
+		    data->d_size >= sizeof(Elf32_Word) &&
+		    *(const Elf32_Word *)data->d_buf == COMPRESSED_WITH_ZSTD)
+			return true;
+	return false;
+}
+
+static const char *trouble_of(Elf *elf)
+{
+	if (has_zstd(elf))
+		return "zstd has compressed it, which this libdw cannot read";
+	return has_section(elf, ".debug_info") ||
+			       has_section(elf, ".zdebug_info") ?
+		       "it cannot be read" :
+		       "built without -g or stripped";
+}
+
 static void read_link_name(struct search *search, Elf *elf)
 {
 	const char *name = dwelf_elf_gnu_debuglink(elf, &search->checksum);
@@ -318,11 +348,7 @@ static bool read_dwarf(struct search *search, int fd, Elf *elf,
 	file->elf = elf;
 	file->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	if (!file->dwarf) {
-		search->trouble = has_section(elf, ".debug_info") ||
-						  has_section(elf,
-							      ".zdebug_info") ?
-					  "it cannot be read" :
-					  "built without -g or stripped";
+		search->trouble = trouble_of(elf);
 		close_file(file);
 		return false;
 	}
