@@ -23,6 +23,7 @@ void edge_allocations_resolve(void);
 void edge_exec_resolve(void);
 void edge_images_resolve(void);
 void edge_jump_resolve(void);
+void edge_left_out_resolve(void);
 void edge_locks_resolve(void);
 void edge_mappings_resolve(void);
 void edge_monitor_resolve(void);
@@ -54,6 +55,10 @@ void edge_thread_named(const char *name);
 /* Whether the calling thread is in a hook that the frame with this instruction pointer and
  * canonical frame address, or one of its callees, has called.  Takes the state lock. */
 bool edge_runs_hook(uintptr_t ip, uintptr_t cfa);
+
+/* The program @name is executed with @environment, or will be: the log tells if shim is not
+ * loaded into it.  @directory is that of execveat, or AT_FDCWD. */
+void edge_leave_out(int directory, const char *name, char *const environment[]);
 
 /* The process is about to end.  Raises runtime_shutdown_begin once. */
 void edge_shutdown_begins(void);

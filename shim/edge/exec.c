@@ -15,6 +15,7 @@
 #include "sampling/sample.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -36,7 +37,8 @@ static int (*real_execveat)(int directory, const char *path,
 			    char *const arguments[], char *const environment[],
 			    int flags);
 
-static void raise_executing(const char *path)
+static void raise_executing(int directory, const char *path,
+			    char *const environment[])
 {
 	int before = errno;
 
@@ -44,6 +46,7 @@ static void raise_executing(const char *path)
 		edge_exec_resolve();
 	if (state_get() == STATE_RUNNING && path)
 		RAISE(executing, path);
+	edge_leave_out(directory, path, environment);
 	sample_exec_begins();
 	kept_exec_begins();
 	edge_exec_ends();
@@ -73,7 +76,7 @@ static int missing(void)
 EDGE int execve(const char *path, char *const arguments[],
 		char *const environment[])
 {
-	raise_executing(path);
+	raise_executing(AT_FDCWD, path, environment);
 	return after_failed_exec(
 		real_execve ? real_execve(path, arguments, environment) :
 			      missing());
@@ -82,7 +85,7 @@ EDGE int execve(const char *path, char *const arguments[],
 EDGE int execvpe(const char *file, char *const arguments[],
 		 char *const environment[])
 {
-	raise_executing(file);
+	raise_executing(AT_FDCWD, file, environment);
 	return after_failed_exec(
 		real_execvpe ? real_execvpe(file, arguments, environment) :
 			       missing());
@@ -90,14 +93,14 @@ EDGE int execvpe(const char *file, char *const arguments[],
 
 EDGE int execv(const char *path, char *const arguments[])
 {
-	raise_executing(path);
+	raise_executing(AT_FDCWD, path, environ);
 	return after_failed_exec(real_execv ? real_execv(path, arguments) :
 					      missing());
 }
 
 EDGE int execvp(const char *file, char *const arguments[])
 {
-	raise_executing(file);
+	raise_executing(AT_FDCWD, file, environ);
 	return after_failed_exec(real_execvp ? real_execvp(file, arguments) :
 					       missing());
 }
@@ -110,7 +113,7 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 	text_init(&text, path, sizeof(path));
 	text_add(&text, "/proc/self/fd/");
 	text_add_number(&text, (uint64_t)(unsigned)fd);
-	raise_executing(path);
+	raise_executing(AT_FDCWD, path, environment);
 	return after_failed_exec(
 		real_fexecve ? real_fexecve(fd, arguments, environment) :
 			       missing());
@@ -119,7 +122,7 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 EDGE int execveat(int directory, const char *path, char *const arguments[],
 		  char *const environment[], int flags)
 {
-	raise_executing(path);
+	raise_executing(directory, path, environment);
 	return after_failed_exec(
 		real_execveat ? real_execveat(directory, path, arguments,
 					      environment, flags) :
@@ -192,6 +195,15 @@ static void keep_error(void (*call)(void))
 	errno = before;
 }
 
+/* The child has executed @name. */
+static void has_spawned(const char *name, char *const environment[])
+{
+	int before = errno;
+
+	edge_leave_out(AT_FDCWD, name, environment);
+	errno = before;
+}
+
 typedef int (*spawner)(pid_t *, const char *,
 		       const posix_spawn_file_actions_t *,
 		       const posix_spawnattr_t *, char *const[], char *const[]);
@@ -207,6 +219,8 @@ EDGE int posix_spawn(pid_t *pid, const char *path,
 	FIND(real, "posix_spawn");
 	SPAWNING(result, ENOSYS,
 		 real(pid, path, actions, attributes, arguments, environment));
+	if (result == 0)
+		has_spawned(path, environment);
 	return result;
 }
 
@@ -221,6 +235,8 @@ EDGE int posix_spawnp(pid_t *pid, const char *file,
 	FIND(real, "posix_spawnp");
 	SPAWNING(result, ENOSYS,
 		 real(pid, file, actions, attributes, arguments, environment));
+	if (result == 0)
+		has_spawned(file, environment);
 	return result;
 }
 
@@ -234,6 +250,8 @@ int run_command(const char *command)
 
 	FIND(real, "system");
 	SPAWNING(result, missing(), real(command));
+	if (command && result != -1)
+		has_spawned("/bin/sh", environ);
 	return result;
 }
 
@@ -248,11 +266,14 @@ void *open_command(const char *command, const char *modes)
 
 	FIND(real, "popen");
 	SPAWNING(result, NULL, real(command, modes));
+	if (result)
+		has_spawned("/bin/sh", environ);
 	return result;
 }
 
 void edge_exec_resolve(void)
 {
+	edge_left_out_resolve();
 	real_execve = (exec_function)lookup_real("execve");
 	real_execvpe = (exec_function)lookup_real("execvpe");
 	real_execv = (exec_plain_function)lookup_real("execv");

@@ -7,6 +7,7 @@ of shim they can notice.
 import glob
 import os
 import re
+import shutil
 import signal
 import stat
 import struct
@@ -436,6 +437,79 @@ def what_becomes_another_program_ends_there():
         expect('2 processes, %s1 thread' % (
             '1 exec, ' if how in (1, 2, 4, 5) else '') in head, head)
         expect_equal('when that was is not known' in head, how == 9, head)
+
+
+def left_out(recording):
+    return re.findall('an executed program is not recorded: (.*)',
+                      shim_report('info', recording))
+
+
+@test
+def a_program_that_is_executed_without_shim_is_told_of():
+    program = compile('execs.c')
+    for how in range(9):
+        told = left_out(record([program, str(how)], 'calltree').output)
+        if how in (1, 2, 4, 5):
+            expect_equal(told, [], how)
+        else:
+            expect_equal(len(told), 1, how)
+            expect(re.fullmatch('its environment has no LD_PRELOAD with shim: '
+                                r'(/bin/|/proc/self/fd/)?(sh|\d+)', told[0]), told)
+    # It is there, and in the environment that counts.
+    for words, wanted in ((['env', '-i', program], [program]),
+                          (['env', 'LD_PRELOAD=', program], [program]),
+                          (['env', '-i', 'nowhere'], []), (['env', 'A=b', 'true'], []),
+                          (['sh', '-c', 'env -i true; env -i nowhere'], ['true'])):
+        told = left_out(record(words, 'calltree').output)
+        expect_equal([text.split()[-1] for text in told], wanted, words)
+    # Each of the functions that create a child, once for all of its calls.
+    path = os.path.join(new_directory('spawns'), 'spawns.c')
+    with open(path, 'w') as file:
+        file.write('''
+            #include <spawn.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            #include <sys/wait.h>
+            int main(int count, char **words)
+            {
+                char *arguments[] = { "true", NULL }, *none[] = { NULL };
+                int how = atoi(words[1]), i;
+
+                if (how > 1)
+                    unsetenv("LD_PRELOAD");
+                for (i = 0; i < 3; i++)
+                    if (how == 0)
+                        posix_spawn(NULL, "/bin/true", NULL, NULL, arguments, none);
+                    else if (how == 1)
+                        posix_spawnp(NULL, "true", NULL, NULL, arguments, none);
+                    else if (how == 2)
+                        system("true");
+                    else
+                        pclose(popen("true", "r"));
+                posix_spawn(NULL, "/nowhere", NULL, NULL, arguments, none);
+                while (wait(NULL) > 0);
+                return count - 2;
+            }''')
+    program = compile(path)
+    for how in range(4):
+        told = left_out(run_both([program, str(how)], 'calltree').output)
+        expect_equal([text.split()[-1] for text in told],
+                     [('/bin/true', 'true', '/bin/sh', '/bin/sh')[how]], how)
+
+
+@test
+def a_program_with_the_rights_of_another_user_is_told_of():
+    if os.geteuid() != 0:
+        raise Skipped('only root can make one')
+    directory = new_directory('rights')
+    program = os.path.join(directory, 'other')
+    shutil.copy(shutil.which('true'), program)
+    os.chown(program, 65534, 65534)
+    for mode, wanted in (0o4755, ['it runs with the rights of another user: ' + program]), \
+            (0o755, []):
+        os.chmod(program, mode)
+        told = left_out(record(['env', program], 'calltree').output)
+        expect_equal(told, wanted, mode)
 
 
 # --- without a clock ---
