@@ -192,6 +192,9 @@ def calls_that_were_open_have_their_nodes_and_are_callers_of_later_ones():
                        function['calls'] == 0 and function['mean_ns'] is None, what)
 
 
+SLEPT_NS = 50e6
+
+
 @test
 def calls_on_a_signal_stack_are_below_those_that_the_signal_interrupted():
     serving = 'main;serve;serve'
@@ -204,7 +207,7 @@ def calls_on_a_signal_stack_are_below_those_that_the_signal_interrupted():
         path = compile('attached_handler.c', 'gcc', '-O2', HOOKS)
         with Program('attached_handler.c', when, path=path, after=place) as program:
             program.attach('-p', profile)
-            time.sleep(0.05)
+            time.sleep(SLEPT_NS * 1e-9)
             program.ends_well(what)
             report = json.loads(program.report('--format', 'json'))
             paths = program.paths()
@@ -218,9 +221,11 @@ def calls_on_a_signal_stack_are_below_those_that_the_signal_interrupted():
                       for name, function in functions.items() if function['open_before']},
                      {'main': 1, 'serve': 2, **({'on_signal': 1} if when == 'open' else {})},
                      what)
-        expect(functions['main']['total_ns'] > 0.5 * report['duration_ns'], (what, functions))
-        expect_equal(functions['on_signal']['total_ns'] > 0.5 * report['duration_ns'],
-                     when == 'open', (what, functions))
+        # The handler was open while this test slept, or began after that.  How long the rest
+        # takes is up to the machine.
+        main, handled = (functions[name]['total_ns'] for name in ('main', 'on_signal'))
+        expect((handled if when == 'open' else main - handled) > 0.8 * SLEPT_NS,
+               (what, functions))
 
 
 @test
@@ -459,7 +464,8 @@ def another_recording_of_a_trace_has_its_functions():
         program.detach()
         for _ in range(3):
             program.attach_again()
-            time.sleep(0.05)
+            program.until(lambda: any('middle' in path for path in program.paths(wait=True)),
+                          'calls')
             program.detach()
         program.ends_well()
         paths = program.paths()
@@ -1216,10 +1222,9 @@ def a_process_of_another_user_is_refused_or_recorded_by_root():
         os.chmod(parent, 0o755)
         os.chmod(os.path.dirname(parent), 0o755)
         program.attach()
-        time.sleep(0.1)
+        program.until_called('leaf', 100, 'calls')
         program.detach()
         expect_equal(os.stat(program.directory).st_uid, 65534, 'owner')
-        expect(program.calls()['leaf'] > 100, 'calls')
         program.ends_well()
 
 
@@ -1252,9 +1257,8 @@ def a_process_in_another_mount_namespace_gets_a_copy_of_the_library():
         raise Skipped('no new mount namespace is allowed')
     with Program(1, before=before) as program:
         program.attach()
-        time.sleep(0.1)
+        program.until_called('leaf', 100, 'calls')
         program.detach()
-        expect(program.calls()['leaf'] > 100, 'calls')
         program.ends_well()
 
 
@@ -1274,9 +1278,8 @@ def a_process_in_a_root_directory_of_its_own_gets_a_copy_of_the_library():
             if has_proc:
                 expect('profrun report --symfs /proc/%d/root' % program.pid in
                        program.attach(), 'where its files are')
-                time.sleep(0.1)
+                program.until_called('leaf', 100, 'calls')
                 program.detach()
-                expect(program.calls()['leaf'] > 100, 'calls')
             else:
                 text = program.attach(status=1)
                 expect('has no /proc in its root directory: mount it' in text, text)
