@@ -58,6 +58,8 @@ int call_sites_switch_call(uintptr_t return_address, bool on)
 		r = change_other(return_address, 0, OTHER_FILTER, on);
 		return r < 0 ? r : settle_others();
 	}
+	if (r == 0 && site->is_fixed)
+		r = -ENOTSUP;
 	if (r < 0)
 		return r;
 	site->filtered = !on;
@@ -169,7 +171,9 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
 			r = change_jumps(calls[i].function, on);
 		} else {
 			r = site_of_return(calls[i].address, &image, &site);
-			if (r == 0)
+			if (r == 0 && site->is_fixed)
+				r = on ? 0 : -ENOTSUP;
+			else if (r == 0)
 				site_change(image, site, on);
 		}
 		if (r == -ENOENT)

@@ -42,7 +42,8 @@ void call_sites_fork_end(void);
 int call_sites_switch_all(bool on);
 
 /* Switches the call that returns to @return_address.  Returns 0; -ENOENT if that
- * call site is unknown; -EBUSY while its object may be unloaded; -errno. */
+ * call site is unknown; -ENOTSUP if the code behind it needs the call; -EBUSY while its
+ * object may be unloaded; -errno. */
 int call_sites_switch_call(uintptr_t return_address, bool on);
 
 /* Switches the jumps to the leave hook at the end of @function.  Returns their number;
@@ -64,7 +65,7 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
  * (call_counters.h), and stores which do.  In a process of one thread, each is off while
  * it changes; otherwise its distance changes by one store.  Marks of entries count by their
  * thunks.  Returns 0; -ENOTSUP if a call does not go through a stub of the linker, or cannot
- * be changed by one store, or is a mark that cannot count; -ENOMEM if there is no memory near
+ * be changed by one store or be off, or is a mark that cannot count; -ENOMEM if there is no memory near
  * the code; or an error as above.  Such a call is on or off.
  */
 int call_sites_count(struct shim_counted_call *calls, uint32_t count);

@@ -167,7 +167,7 @@ static int find_countable(const struct shim_counted_call *call,
 
 	if (r < 0)
 		return r;
-	if ((*site)->kind != SCAN_CALL)
+	if ((*site)->kind != SCAN_CALL || (*site)->is_fixed)
 		return -ENOTSUP;
 	*code = call_counter_code((void (*)(void))__cyg_profile_func_enter,
 				  (*image)->memory.start, (*image)->memory.end,

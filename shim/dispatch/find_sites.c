@@ -102,8 +102,16 @@ static int grow_sites(struct site_image *image, uint32_t room)
 	return 0;
 }
 
+static bool is_fixed(const struct view *text, uintptr_t address,
+		     enum scan_kind kind, uintptr_t end)
+{
+	return !scan_forms[kind].jumps &&
+	       scan_reads_return(text, address + scan_forms[kind].size, end);
+}
+
 struct search {
 	struct site_image *image;
+	const struct view *text;
 	struct frames frames;
 	int error;
 };
@@ -138,7 +146,7 @@ static bool add_site(uintptr_t address, enum scan_kind kind, void *argument)
 	if (overlaps(image, offset, offset + size) ||
 	    !fde_find(&search->frames, address, &function) ||
 	    function.end - address < size ||
-	    address - function.start >= 1u << 26) {
+	    address - function.start >= 1u << 25) {
 		image->rejected++;
 		return true;
 	}
@@ -151,6 +159,7 @@ static bool add_site(uintptr_t address, enum scan_kind kind, void *argument)
 		.offset = offset,
 		.depth = (uint32_t)(address - function.start),
 		.kind = kind,
+		.is_fixed = is_fixed(search->text, address, kind, function.end),
 	};
 	return true;
 }
@@ -171,8 +180,10 @@ static int scan_texts(struct site_image *image, const struct texts *texts)
 		room += (uint32_t)(texts->text[i].size / 32);
 	}
 	search.error = grow_sites(image, room);
-	for (unsigned i = 0; search.error == 0 && i < texts->count; i++)
-		scan_calls(&scan, &texts->text[i], add_site, &search);
+	for (unsigned i = 0; search.error == 0 && i < texts->count; i++) {
+		search.text = &texts->text[i];
+		scan_calls(&scan, search.text, add_site, &search);
+	}
 	return search.error;
 }
 
@@ -247,6 +258,7 @@ int sites_find(struct site_image *image)
 
 struct other_search {
 	struct frames frames;
+	const struct view *text;
 	sites_found *found;
 	void *argument;
 };
@@ -261,7 +273,9 @@ static bool find_other(uintptr_t address, enum scan_kind kind, void *argument)
 	    !fde_find(&search->frames, address, &function) ||
 	    function.end - address < size)
 		return true;
-	return search->found(search->argument, address, size, function.start);
+	return search->found(
+		search->argument, address, size, function.start,
+		is_fixed(search->text, address, kind, function.end));
 }
 
 int sites_search(const struct call_sites_image *memory, const uintptr_t *slots,
@@ -280,8 +294,10 @@ int sites_search(const struct call_sites_image *memory, const uintptr_t *slots,
 		r = -ENOEXEC;
 	for (unsigned i = 0; r == 0 && i < texts.count; i++)
 		scan_stubs(&scan, &texts.text[i], &search.frames);
-	for (unsigned i = 0; r == 0 && i < texts.count; i++)
-		scan_calls(&scan, &texts.text[i], find_other, &search);
+	for (unsigned i = 0; r == 0 && i < texts.count; i++) {
+		search.text = &texts.text[i];
+		scan_calls(&scan, search.text, find_other, &search);
+	}
 	close_texts(&texts);
 	return r;
 }

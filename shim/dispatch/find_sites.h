@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 struct site {
-	uint32_t offset;     /* from the start of the image */
-	uint32_t depth : 26; /* from the start of its function */
-	uint32_t kind : 2;   /* enum scan_kind */
+	uint32_t offset;       /* from the start of the image */
+	uint32_t depth : 25;   /* from the start of its function */
+	uint32_t kind : 2;     /* enum scan_kind */
+	uint32_t is_fixed : 1; /* always on (scan_reads_return) */
 	uint32_t filtered : 1;
 	uint32_t throttled : 1;
 	uint32_t off : 1; /* the state of its code */
@@ -52,10 +53,10 @@ struct site_image {
  * */
 int sites_find(struct site_image *image);
 
-/* A call of @size bytes in the function, or part of one, that begins at @function.  Returns
- * false to end the search. */
+/* A call of @size bytes in the function, or part of one, that begins at @function; @is_fixed
+ * as in struct site.  Returns false to end the search. */
 typedef bool sites_found(void *argument, uintptr_t address, uint32_t size,
-			 uintptr_t function);
+			 uintptr_t function, bool is_fixed);
 
 /* Calls @found for each call through @slots, at most SCAN_SLOTS_MAX, in ascending order.
  * Returns 0 or -errno; -ENOEXEC without an index of functions. */

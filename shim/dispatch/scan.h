@@ -57,4 +57,9 @@ void scan_calls(const struct scan *scan, const struct view *text,
 			      void *argument),
 		void *argument);
 
+/* Whether the code behind a call, from @start on, reads the return address that the call has
+ * left below the stack pointer (clang's -mspeculative-load-hardening).  Then nothing can
+ * replace the call.  @end: of its function. */
+bool scan_reads_return(const struct view *text, uintptr_t start, uintptr_t end);
+
 #endif

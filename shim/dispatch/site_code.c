@@ -27,7 +27,7 @@ struct run {
 
 static bool wants_off(const struct site *site)
 {
-	return !sites_are_detached &&
+	return !sites_are_detached && !site->is_fixed &&
 	       (sites_all_off || site->filtered || site->throttled);
 }
 

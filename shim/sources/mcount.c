@@ -15,6 +15,7 @@
 #include "os/text.h"
 #include "runtime/log.h"
 #include "sources/entry_code.h"
+#include "sources/left_out.h"
 #include "sources/marks.h"
 #include "sources/own_return.h"
 
@@ -28,7 +29,7 @@ struct search {
 	struct source_image before; /* with the marks that were found before */
 	uintptr_t last;		    /* the function of the last mark */
 	bool is_entry;		    /* of __fentry__ */
-	uint32_t refused;
+	uint32_t refused, are_fixed;
 	uint32_t use_return;
 	int result;
 };
@@ -49,7 +50,7 @@ static bool is_usual(const struct search *search, uintptr_t address,
 }
 
 static bool take_call(void *argument, uintptr_t address, uint32_t size,
-		      uintptr_t function)
+		      uintptr_t function, bool is_fixed)
 {
 	struct search *search = argument;
 
@@ -62,6 +63,10 @@ static bool take_call(void *argument, uintptr_t address, uint32_t size,
 		return true;
 	}
 	search->last = function;
+	if (is_fixed) {
+		search->are_fixed++;
+		return true;
+	}
 	if (own_return_is_read(function)) {
 		search->use_return++;
 		return true;
@@ -125,6 +130,11 @@ static int find_calls(struct source_image *image,
 	r = sites_search(&memory, slots, count, take_call, &search);
 	pages_drop();
 	say_refused(&search, entry);
+	left_out_say_marks(
+		image->start, search.are_fixed,
+		"functions read the return address of their call of mcount (clang's "
+		"-mspeculative-load-hardening), and are not recorded (compile with "
+		"-pg -mfentry)");
 	own_return_say(image, search.use_return);
 	return r < 0 ? r : search.result;
 }

@@ -694,6 +694,47 @@ Test(sites, with_threads_a_distance_in_two_lines_stays, .init = make_image)
 	cr_assert(not(call_counters_have(target_of(at))));
 }
 
+/* mov -8(%rsp), %r9 behind the call of FIRST at @load, and its function's end at @end. */
+static void read_return(uint32_t load, uint32_t end)
+{
+	mprotect(image, SIZE, PROT_READ | PROT_WRITE);
+	put(load, "\x4c\x8b\x4c\x24\xf8", 5);
+	put32(FRAMES + 24 + 20 + 12, end - FIRST);
+	memcpy(text, image + TEXT, sizeof(text));
+	mprotect(image, SIZE, PROT_READ | PROT_EXEC);
+}
+
+Test(sites, a_call_whose_return_address_is_read_stays_on, .init = make_image)
+{
+	const uintptr_t after = (uintptr_t)image + CALL_PREFIX + 5;
+	const struct shim_hook_call call = { 0, after };
+	struct shim_counted_call counted = { after, 0, 7, 0 };
+
+	read_return(CALL_PREFIX + 5 + 100, CALL_PREFIX + 5 + 105);
+	cr_assert(eq(int, call_sites_switch_call(after, false), -ENOTSUP));
+	cr_assert(eq(int, call_sites_throttle(&call, 1, false), -ENOTSUP));
+	cr_assert(eq(int, call_sites_throttle(&call, 1, true), 0));
+	cr_assert(eq(int, call_sites_count(&counted, 1), -ENOTSUP));
+	cr_assert(is_as_before());
+	cr_assert(call_sites_is_hook(after));
+	/* A jump has no code behind it. */
+	call_sites_switch_all(false);
+	cr_assert(eq(u8, image[CALL_PREFIX], 0xe8));
+	cr_assert(eq(u8, image[JUMP_LEAVE], 0xc3));
+	call_sites_switch_all(true);
+	cr_assert(is_as_before());
+}
+
+Test(sites, what_another_function_reads_is_no_return_address,
+     .init = make_image)
+{
+	const uintptr_t after = (uintptr_t)image + CALL_PREFIX + 5;
+
+	read_return(FIRST_END, FIRST_END + 4);
+	cr_assert(eq(int, call_sites_switch_call(after, false), 0));
+	cr_assert(is_off(1 << 3));
+}
+
 Test(sites, what_is_no_site_is_refused, .init = make_image)
 {
 	const uintptr_t base = (uintptr_t)image;

@@ -211,6 +211,17 @@ def stacks_that_are_aligned_are_said():
 
 
 @test
+def functions_that_read_the_return_address_of_mcount_are_said():
+    for optimize in '-O0', '-O2':
+        program = compile_chain('clang', optimize, '-mspeculative-load-hardening')
+        for profile in 'calltree', 'trace':
+            got, _ = recorded(program, profile, SHIM_VERBOSE='1')
+            alone = run([program])
+            expect_equal((got.status, got.stdout), (alone.status, alone.stdout), optimize)
+            expect('return address of their call of mcount' in got.stderr, got.stderr)
+
+
+@test
 def nested_functions_keep_what_they_save_before_their_mark():
     for flags in [], ['-mrecord-mcount', *NO_PIE], ['-mrecord-mcount', '-mnop-mcount', *NO_PIE]:
         for more in '-O0', '-O2', '-fcf-protection':

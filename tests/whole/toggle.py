@@ -9,10 +9,10 @@ import re
 import sys
 
 import shimtest
-from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile,
+from shimtest import (BUILDS, PROFILES, Skipped, Unsolved, add_test, calls_of, compile,
                       known_failure,
                       difference, expect, expect_equal, expect_truth, json_of,
-                      new_directory, run_both, shim_report, tree_of)
+                      new_directory, record, run_both, shim_report, tree_of)
 
 # The ways in which compilers and linkers reach the hooks.
 FLAGS = [[], ['-fno-plt'], ['-fcf-protection', '-Wl,-z,ibtplt'],
@@ -230,6 +230,20 @@ def check_often(family, optimize):
                 profile, wrong, calls))
 
 
+def check_hardened(family, optimize):
+    """Code behind each call reads the return address that it has left on the stack."""
+    if family != 'clang':
+        raise Skipped('only clang has this flag')
+    for flags in FLAGS[:4]:
+        flags = ['-mspeculative-load-hardening', *flags]
+        result = toggled('phases', family, optimize, flags=flags, name='hardened')
+        expect_tree(result, {**EARLY, 'late': 30, 'late;leaf': 30})
+        program = compile('throttled.cc', family, optimize, flags, 'throttled_hardened')
+        for more in {'SHIM_BUDGET': '10'}, {'SHIM_FILTER': 'M:main'}:
+            result = record([program], **more)
+            expect_equal((result.status, result.stderr), (0, ''), str(more))
+
+
 for family, optimize in BUILDS:
     for name, check in (
             ('what is called while stopped is not recorded, the rest is',
@@ -252,6 +266,7 @@ for family, optimize in BUILDS:
             ('a child leaves what its parent has left already', check_parent),
             ('few calls are misplaced when calls are often off', check_often),
             ('without descriptors the table does it', check_files),
+            ('calls whose return address is read stay on', check_hardened),
             ('objects may come and go while stopped', check_plugin)):
         run_it = functools.partial(check, family, optimize)
         # Where the functions without hooks have frames of their own.

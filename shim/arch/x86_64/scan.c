@@ -257,3 +257,26 @@ void scan_calls(const struct scan *scan, const struct view *text,
 		if (!look_for_call(&finder, at))
 			return;
 }
+
+/* --- behind a call --- */
+
+/* The load is behind those of registers that the call has changed. */
+#define LOAD_WITHIN 128u
+
+/* An instruction with the word at -8(%rsp), as a rule mov. */
+static bool is_load(const unsigned char *code)
+{
+	return (code[0] & 0xfb) == 0x48 && (code[2] & 0xc7) == 0x44 &&
+	       code[3] == 0x24 && code[4] == 0xf8;
+}
+
+bool scan_reads_return(const struct view *text, uintptr_t start, uintptr_t end)
+{
+	size_t size = end - start < LOAD_WITHIN ? end - start : LOAD_WITHIN;
+	const unsigned char *code = view_at(text, start, size);
+
+	for (size_t at = 0; code && at + 5 <= size; at++)
+		if (code[at + 4] == 0xf8 && is_load(code + at))
+			return true;
+	return false;
+}
