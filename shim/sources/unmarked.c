@@ -229,8 +229,20 @@ static bool find_unnamed(struct work *work, uint32_t *number,
 	return false;
 }
 
+/* clang's outliner makes functions that are entered and left in the middle of a statement. */
+static bool is_outlined(const char *name)
+{
+	static const char prefix[] = "OUTLINED_FUNCTION_";
+
+	for (unsigned i = 0; i < sizeof(prefix) - 1; i++)
+		if (name[i] != prefix[i])
+			return false;
+	return true;
+}
+
+/* @name: NULL if it has none. */
 static void add_entry(struct work *work, const struct frame_range *range,
-		      uint32_t *next)
+		      const char *name, uint32_t *next)
 {
 	bool is_marked = has_mark(work->image, range->start, next);
 
@@ -240,7 +252,8 @@ static void add_entry(struct work *work, const struct frame_range *range,
 		.reason = is_marked ? DECODE_ENTRY_MARKED :
 			  range->end - range->start < ENTRY_SIZE ?
 				      DECODE_ENTRY_SMALL :
-				      DECODE_ENTRY_STACK,
+			  name && is_outlined(name) ? DECODE_ENTRY_SHARED :
+						      DECODE_ENTRY_STACK,
 	};
 }
 
@@ -261,14 +274,15 @@ static void fill_entries(struct work *work)
 		named.start = work->image->bias + function->start;
 		named.end = named.start + function->size;
 		while (is_left && unnamed.start < named.start) {
-			add_entry(work, &unnamed, &next);
+			add_entry(work, &unnamed, NULL, &next);
 			frame++;
 			is_left = find_unnamed(work, &frame, &unnamed);
 		}
-		add_entry(work, &named, &next);
+		add_entry(work, &named, work->symbols->text + function->names,
+			  &next);
 	}
 	while (is_left) {
-		add_entry(work, &unnamed, &next);
+		add_entry(work, &unnamed, NULL, &next);
 		frame++;
 		is_left = find_unnamed(work, &frame, &unnamed);
 	}

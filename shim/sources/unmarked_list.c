@@ -30,6 +30,7 @@ static const char *const reasons[DECODE_ENTRY_REASONS] = {
 	[DECODE_ENTRY_FIXED] = "an instruction that cannot be moved",
 	[DECODE_ENTRY_SMALL] = SHIM_LISTED_SMALL,
 	[DECODE_ENTRY_MARKED] = SHIM_LISTED_MARKED,
+	[DECODE_ENTRY_SHARED] = "instructions that functions share",
 };
 
 /* --- the log --- */

@@ -221,6 +221,86 @@ def what_cannot_be_moved_is_left_and_said():
         expect(reason in result.stderr, '%s: %s' % (reason, result.stderr))
 
 
+# clang's outliner moves instructions that functions share into functions of their own.
+SHARING = '''
+#include <stdio.h>
+struct numbers { long a, b, c, d; int e, f; };
+volatile struct numbers last;
+#define SHARES(name, op) \\
+__attribute__((noinline)) long name(struct numbers *p, long x, long y) \\
+{ \\
+	p->a = x, p->b = y, p->c = x + y, p->d = x - y; \\
+	last.a = x, last.b = y; \\
+	if (p->e < p->f) \\
+		return x op y; \\
+	p->c = x; \\
+	return last.e; \\
+}
+SHARES(first, +) SHARES(second, -) SHARES(third, *) SHARES(fourth, |)
+int main(void)
+{
+	struct numbers n = { 0 };
+	long sum = 0;
+
+	for (long i = 0; i < 100; i++) {
+		n.e = i % 3, n.f = i % 2 + 1;
+		sum += first(&n, i, sum) + second(&n, sum, i) + third(&n, i, i) +
+		       fourth(&n, sum, 3);
+	}
+	printf("%ld\\n", sum);
+}
+'''
+
+
+@test
+def flags_may_pass_calls_of_instructions_that_functions_share():
+    source = os.path.join(shimtest.scratch, 'sharing.c')
+    with open(source, 'w') as file:
+        file.write(SHARING)
+    for optimize in '-O2', '-Oz':
+        program = plain(source, 'clang', optimize, [
+            '-fasynchronous-unwind-tables', '-mllvm', '-enable-machine-outliner=always'])
+        alone = run([program])
+        bare = os.path.join(shimtest.scratch, 'sharing' + optimize)
+        subprocess.run(['strip', '-o', bare, program], check=True)
+        for path in program, bare:
+            result = record([path], SHIM_PATCH='*', SHIM_VERBOSE='1')
+            expect_equal((result.status, result.stdout), (0, alone.stdout), path)
+            expect('instructions that functions share' in result.stderr, result.stderr)
+            names = set(shimtest.calls_of(json_of(result.output)))
+            expect(path == bare or names == {'main', 'first', 'second', 'third', 'fourth'},
+                   names)
+
+
+@test
+def callers_may_know_which_registers_a_function_leaves_alone():
+    """clang's interprocedural register allocation."""
+    source = os.path.join(shimtest.scratch, 'knowing.c')
+    sums = ' + '.join('v%d' % i for i in range(12))
+    with open(source, 'w') as file:
+        file.write(
+            '#include <stdio.h>\n'
+            'volatile long work;\n'
+            '__attribute__((noinline)) static void leaf(void) { work = 1; }\n'
+            '__attribute__((noinline)) static long knows(const long *p, const double *d)\n'
+            '{\n' + ''.join('\tlong v%d = p[%d];\n\tdouble d%d = d[%d];\n' % (i, i, i, i)
+                           for i in range(12)) +
+            '\tleaf();\n\treturn (%s) * (long)(%s);\n}\n'
+            'int main(void)\n{\n\tlong p[12], sum = 0;\n\tdouble d[12];\n'
+            '\tfor (int n = 0; n < 1000; n++) {\n'
+            '\t\tfor (int i = 0; i < 12; i++)\n\t\t\tp[i] = d[i] = n * i;\n'
+            '\t\tsum += knows(p, d);\n\t}\n\tprintf("%%ld\\n", sum);\n}\n' % (
+                sums, sums.replace('v', 'd')))
+    program = plain(source, 'clang', '-O2', ['-mllvm', '-enable-ipra'])
+    alone = run([program])
+    for more in {}, {'SHIM_BUDGET': '10'}, {'SHIM_FILTER': 'all,-M:leaf'}:
+        for profile in 'calltree:counts', 'calltree', 'calltree:exact', 'trace:args=all':
+            if not more or profile == 'calltree':
+                result = record([program], profile, SHIM_PATCH='*', **more)
+                expect_equal((result.status, result.stdout), (0, alone.stdout),
+                             '%s %s' % (profile, more))
+
+
 @test
 def a_library_may_have_one_unwind_table_or_none():
     source = os.path.join(shimtest.scratch, 'alone.c')

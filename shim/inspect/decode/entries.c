@@ -22,12 +22,18 @@
 #define NUMBER_RBP  5
 #define NO_REGISTER 255
 
+#define STATUS_FLAGS \
+	(ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | \
+	 ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF)
+
 struct search {
 	const struct decode_entries *question;
 	ZydisDecoder decoder;
 	/* The part that is decoded. */
 	const struct decode_part *part;
 	struct decode_entry *owner; /* or NULL */
+	/* It was called, and the code behind the call has not set the flags yet; or NULL. */
+	struct decode_entry *called;
 	struct decode_stack_row row;
 	bool has_row;
 	/* A piece of an unknown function uses the return address of that function. */
@@ -358,6 +364,64 @@ static void look_at(struct search *search, uintptr_t at,
 	}
 }
 
+/* --- flags --- */
+
+static bool tests_flags(const ZydisDecodedInstruction *decoded)
+{
+	return (decoded->cpu_flags->tested & STATUS_FLAGS) != 0;
+}
+
+/* Whether code behind this instruction sees other flags than code in front of it. */
+static bool ends_flags(const ZydisDecodedInstruction *decoded)
+{
+	const ZydisAccessedFlags *flags = decoded->cpu_flags;
+
+	return ((flags->modified | flags->set_0 | flags->set_1 |
+		 flags->undefined) &
+		STATUS_FLAGS) != 0 ||
+	       ends_block(decoded) ||
+	       decoded->meta.category == ZYDIS_CATEGORY_CALL ||
+	       decoded->meta.category == ZYDIS_CATEGORY_COND_BR;
+}
+
+/* Flags that pass a call are lost in shim's code.  No convention of functions has such flags,
+ * but instructions that clang's outliner has moved into a function do. */
+static void look_at_flags(struct search *search, uintptr_t at,
+			  const ZydisDecodedInstruction *decoded)
+{
+	/* The call may not return: jumps lead behind it. */
+	if (has_bit(search->question, search->question->jumps, at))
+		search->called = NULL;
+	if (search->called && tests_flags(decoded))
+		refuse(search->called, DECODE_ENTRY_SHARED);
+	if (search->called && ends_flags(decoded))
+		search->called = NULL;
+	if (decoded->mnemonic == ZYDIS_MNEMONIC_CALL &&
+	    decoded->raw.imm[0].is_relative)
+		search->called = find_entry(
+			search->question,
+			at + decoded->length +
+				(uintptr_t)decoded->raw.imm[0].value.s);
+}
+
+/* Whether a function begins with a use of its caller's flags. */
+static bool begins_with_flags(const struct search *search,
+			      const struct decode_entry *entry)
+{
+	ZydisDecodedInstruction decoded;
+
+	for (uintptr_t at = entry->start; at < entry->end;
+	     at += decoded.length) {
+		if (!decode_at(search, at, entry->end, &decoded))
+			return false;
+		if (tests_flags(&decoded))
+			return true;
+		if (ends_flags(&decoded))
+			return false;
+	}
+	return false;
+}
+
 static void look_at_part(struct search *search, const struct decode_part *part)
 {
 	const struct decode_entries *question = search->question;
@@ -368,6 +432,7 @@ static void look_at_part(struct search *search, const struct decode_part *part)
 				&question->entries[part->owner] :
 				NULL;
 	search->has_row = false;
+	search->called = NULL;
 	for (uintptr_t at = part->start; at < part->end; at += decoded.length) {
 		if (!decode_at(search, at, part->end, &decoded)) {
 			refuse(search->owner, DECODE_ENTRY_UNKNOWN);
@@ -375,6 +440,7 @@ static void look_at_part(struct search *search, const struct decode_part *part)
 		}
 		set_bit(question, question->begins, at);
 		look_at(search, at, &decoded);
+		look_at_flags(search, at, &decoded);
 	}
 }
 
@@ -449,6 +515,8 @@ static enum decode_entry_reason decide(const struct search *search,
 			return DECODE_ENTRY_TARGET;
 	if (!is_consistent(question, entry))
 		return DECODE_ENTRY_UNKNOWN;
+	if (begins_with_flags(search, entry))
+		return DECODE_ENTRY_SHARED;
 	/* Distances from a label to others (labels as values). */
 	if (entry->has_label && entry->has_switch)
 		return DECODE_ENTRY_TARGET;
