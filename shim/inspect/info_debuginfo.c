@@ -82,6 +82,28 @@ static void log_no_symbol(const struct info_location *location)
 		 location->image->path);
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+	size_t length = text_length(name), size = text_length(end);
+
+	return length > size && text_equal(name + length - size, end);
+}
+
+/* clang's parts of a coroutine get its frame and return nothing, but their debug information
+ * has the parameters and the result of the coroutine. */
+static bool is_coroutine_part(const struct info_location *location)
+{
+	static const char *const ends[] = { ".resume", ".destroy", ".cleanup" };
+	const char *names = info_names_of(location);
+
+	for (uint32_t at = 0; at < location->function->names_size;
+	     at += (uint32_t)text_length(names + at) + 1)
+		for (unsigned i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+			if (ends_with(names + at, ends[i]))
+				return true;
+	return false;
+}
+
 /* The image stays pinned during the query. */
 enum shim_result
 info_ask_at(enum helper_verb verb, shim_function function, uintptr_t site,
@@ -101,6 +123,10 @@ info_ask_at(enum helper_verb verb, shim_function function, uintptr_t site,
 		log_no_symbol(&location);
 		r = SHIM_E_FUNCTION_NOT_IL;
 	}
+	if (r == SHIM_OK &&
+	    (verb == HELPER_PROTOTYPE || verb == HELPER_SIGNATURE) &&
+	    is_coroutine_part(&location))
+		r = SHIM_E_FUNCTION_NOT_IL;
 	if (r == SHIM_OK) {
 		describe(&location, &question);
 		question.site = site - location.image->bias;

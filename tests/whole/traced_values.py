@@ -352,6 +352,61 @@ def functions_of_nested_scopes_have_their_arguments():
 
 
 # GNU C.
+COROUTINE = r'''#include <coroutine>
+#include <cstdio>
+struct numbers {
+	struct promise_type {
+		int now;
+		numbers get_return_object() { return numbers(handle::from_promise(*this)); }
+		std::suspend_always initial_suspend() { return {}; }
+		std::suspend_always final_suspend() noexcept { return {}; }
+		std::suspend_always yield_value(int n) { now = n; return {}; }
+		void return_void() {}
+		void unhandled_exception() {}
+	};
+	using handle = std::coroutine_handle<promise_type>;
+	handle at;
+	explicit numbers(handle h) : at(h) {}
+	numbers(numbers &&other) : at(other.at) { other.at = nullptr; }
+	~numbers() { if (at) at.destroy(); }
+};
+__attribute__((noinline)) numbers count(const char *text, int limit)
+{
+	for (int n = 0; n < limit; n++)
+		co_yield n + text[0];
+}
+int main()
+{
+	long sum = 0;
+	for (int n = 0; n < 9; n++) {
+		numbers all = count("text", n);
+		for (all.at.resume(); !all.at.done(); all.at.resume())
+			sum += all.at.promise().now;
+	}
+	printf("%ld\n", sum);
+}
+'''
+
+
+@test
+def parts_of_a_coroutine_have_neither_its_arguments_nor_its_result():
+    """clang describes them with the coroutine's prototype.  Their result was read at the address
+    that a register happened to hold."""
+    source = os.path.join(new_directory('coroutine'), 'coroutine.cc')
+    with open(source, 'w') as file:
+        file.write(COROUTINE)
+    for optimize in '-O0', '-O2':
+        for marks in ['-fxray-instrument', '-fxray-instruction-threshold=1'], \
+                ['-fpatchable-function-entry=5']:
+            program = compile(source, 'clang', optimize, ['-std=c++20', *marks],
+                              instrument=False)
+            made = record([program], ALL)
+            expect_equal((made.status, made.stdout), (0, run([program]).stdout), marks)
+            calls = [call for call in replay(made.output)[0] if call.startswith('count(')]
+            expect(calls and all('text = "text", limit = ' in call for call in calls
+                                 if '[clone' not in call), calls[:9])
+
+
 NESTED = '''int main(void)
 {
 	int sum = 0;
