@@ -7,11 +7,11 @@
  * In most bursts, the calls are counted at their sites, which costs a sixth of a call of
  * hooks.  In the others they reach the hooks, which know their paths.
  *
- * The calls of a burst cost time.  All bursts together take a sixth of the budget, or
- * more if hooks and samples take less than a third of it.  A function's share of the
- * bursts falls with the square root of its calls, so hot functions are in fewer bursts and
- * take more of the time.  The bursts of a function are nearly evenly spaced: the two around
- * a time tell about that time, and the phases of a program are found.
+ * The calls of a burst cost time, and so does the switching.  All bursts together take a sixth
+ * of the budget, or more if hooks and samples take less than a third of it.  A function's share
+ * of the bursts falls with the square root of what it costs there, so hot functions are in fewer
+ * bursts and take more of the time.  The bursts of a function are nearly evenly spaced: the two
+ * around a time tell about that time, and the phases of a program are found.
  */
 #include "budget/controller.h"
 
@@ -28,8 +28,8 @@
 /* One of so many bursts is of hooks. */
 #define HOOKS_EVERY 4
 
-/* The part of a burst's time that its calls may cost, in 1/10^12. */
-#define INTENSITY 150000000000ull
+/* The part of a burst's time that its calls and their switching may cost, in 1/10^12. */
+#define INTENSITY 400000000000ull
 
 static struct throttled *in_burst[FUNCTIONS_MAX];
 static uint32_t burst_size;
@@ -40,6 +40,7 @@ static uint64_t next_burst;
 /* The mean cost of a burst, in ns. */
 static uint64_t mean_cost_ns = 500000;
 static uint64_t switching_ns;
+static uint64_t counted_sum;
 static struct shim_counted_call enters[CALLS_ROOM];
 static uint32_t next_counter = BURST_COUNTERS;
 
@@ -74,7 +75,11 @@ static uint64_t square_root(uint64_t x)
 
 /* --- the choice --- */
 
-/* The square root of the function's calls in a second, at least 30. */
+/* To switch a function on and off costs as much as the counting of some thousand calls, in the
+ * millisecond of a burst. */
+#define SWITCH_CALLS 4000000 /* in a second */
+
+/* The square root of what the function costs in a burst, in calls in a second. */
 static uint64_t root_of(struct throttled *throttled)
 {
 	uint64_t rate = throttled->ns / 1000 ? throttled->calls * 1000000 /
@@ -82,7 +87,7 @@ static uint64_t root_of(struct throttled *throttled)
 					       0;
 
 	if (throttled->root == 0)
-		throttled->root = rate < 900 ? 30 : square_root(rate);
+		throttled->root = square_root(rate + SWITCH_CALLS);
 	return throttled->root;
 }
 
@@ -400,6 +405,8 @@ static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 				     in_burst[i]->begin;
 		sum += in_burst[i]->begin;
 	}
+	if (is_counting)
+		counted_sum += sum;
 	hooks_ns = sum * cost_of_call(moment) / 1000;
 	/* The cost of a call is an estimate.  More than seven eighths of the time would
 	 * be wrong. */
@@ -524,6 +531,11 @@ const struct tree *bursts_tree(void)
 	return burst_tree;
 }
 
+uint64_t bursts_counted(void)
+{
+	return counted_sum;
+}
+
 void bursts_forget(void)
 {
 	burst_begin_ns = 0;
@@ -534,6 +546,7 @@ void bursts_forget(void)
 void bursts_forked(void)
 {
 	next_burst = 0;
+	counted_sum = 0;
 	pace_forked();
 	if (!burst_tree)
 		return;

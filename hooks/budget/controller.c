@@ -101,11 +101,11 @@ uint64_t controller_hooks_cost(const struct moment *moment)
  * twice as much. */
 #define COUNTED_SHARE 6
 
-/* @counted: all calls that were counted. */
+/* @counted: all calls that were counted outside of bursts. */
 static uint64_t counted_cost_of(const struct moment *moment, uint64_t counted)
 {
 	return learn(moment, expected_cost(moment) / COUNTED_SHARE,
-		     moment->counters, counted);
+		     moment->counters, counted + bursts_counted());
 }
 
 uint64_t controller_counted_cost(const struct moment *moment)

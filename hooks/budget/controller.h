@@ -55,6 +55,9 @@ void bursts_step(const struct moment *moment);
 void bursts_forget(void);
 void bursts_forked(void);
 
+/* The calls that bursts have counted at their sites. */
+uint64_t bursts_counted(void);
+
 /* The tree of the thread whose burst is on, or NULL.  Its calls are paid for apart. */
 const struct tree *bursts_tree(void);
 
