@@ -407,6 +407,41 @@ def parts_of_a_coroutine_have_neither_its_arguments_nor_its_result():
                                  if '[clone' not in call), calls[:9])
 
 
+WHOLE_PROGRAM = '''#include <stdio.h>
+struct three { long a, b, c; };
+__attribute__((noinline)) struct three add(struct three x)
+{
+	x.a += x.b;
+	return x;
+}
+int main(int words, char **word)
+{
+	long sum = 0;
+
+	(void)word;
+	for (long i = 0; i < 5; i++)
+		sum += add((struct three){ i, words, 3 }).a;
+	printf("%ld\\n", sum);
+}
+'''
+
+
+@test
+def link_time_optimization_may_have_dropped_the_address_of_a_result():
+    """Its debug information still says that other objects see the function."""
+    source = os.path.join(new_directory('whole'), 'whole.c')
+    with open(source, 'w') as file:
+        file.write(WHOLE_PROGRAM)
+    for marks in ['-fxray-instrument', '-fxray-instruction-threshold=1'], \
+            ['-fpatchable-function-entry=5']:
+        program = compile(source, 'clang', '-O2', ['-flto', '-fvisibility=hidden', *marks],
+                          instrument=False, libraries=['-fuse-ld=lld'])
+        made = record([program], ALL)
+        expect_equal((made.status, made.stdout), (0, run([program]).stdout), marks)
+        calls = [call for call in replay(made.output)[0] if call.startswith('add(')]
+        expect_equal([call.split(' = ')[-1] for call in calls], ['<optimized out>;'] * 5, marks)
+
+
 NESTED = '''int main(void)
 {
 	int sum = 0;

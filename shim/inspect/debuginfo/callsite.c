@@ -9,9 +9,10 @@
 #include "inspect/debuginfo/callsite.h"
 
 #include "inspect/debuginfo/attributes.h"
+#include "inspect/debuginfo/bindings.h"
 
 #include <dwarf.h>
-#include <gelf.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -396,39 +397,10 @@ static bool find_translation(Dwarf_Die *function, uint64_t *translation)
 	return !name || strcmp(name, "<artificial>") != 0;
 }
 
-static bool is_weak_in_section(Elf_Scn *section, const GElf_Shdr *header,
-			       uint64_t address)
-{
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count = header->sh_entsize ?
-			       header->sh_size / header->sh_entsize :
-			       0;
-	bool is_weak = false;
-	GElf_Sym symbol;
-
-	for (size_t i = 0; data && i < count; i++) {
-		if (!gelf_getsym(data, (int)i, &symbol) ||
-		    symbol.st_value != address ||
-		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
-			continue;
-		if (GELF_ST_BIND(symbol.st_info) != STB_WEAK)
-			return false;
-		is_weak = true;
-	}
-	return is_weak;
-}
-
 /* A weak definition may be replaced by another one. */
 static bool is_weak(Elf *elf, uint64_t address)
 {
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-
-	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) &&
-		    header.sh_type == SHT_SYMTAB)
-			return is_weak_in_section(section, &header, address);
-	return false;
+	return bindings_at(elf, address) == 1u << STB_WEAK;
 }
 
 bool callsite_sees(Dwarf_Die *caller, Dwarf_Die *callee, Elf *elf,

@@ -8,6 +8,7 @@
 #include "inspect/debuginfo/classify.h"
 
 #include <dwarf.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -68,10 +69,12 @@ uint8_t prototype_is_optional(Dwarf_Die *function)
 	return is_made_by_clang(function) && is_optimized(function);
 }
 
-/* Whether a compiler that has optimized the function may have seen all its callers. */
-static uint8_t is_local(Dwarf_Die *function)
+/* Whether a compiler that has optimized the function may have seen all its callers.  With
+ * link-time optimization the attribute is as in the source, but no other object sees the symbol. */
+static uint8_t is_local(Dwarf_Die *function, unsigned bindings)
 {
-	return is_optimized(function) && !has_flag(function, DW_AT_external);
+	return is_optimized(function) && (!has_flag(function, DW_AT_external) ||
+					  bindings == 1u << STB_LOCAL);
 }
 
 static unsigned count_parameters(Dwarf_Die *function)
@@ -289,15 +292,15 @@ static void make_unknown(struct prototype_value *value)
 	value->is_vector = 0;
 }
 
-static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
-			  size_t room)
+static size_t read_values(Dwarf_Die *function, unsigned bindings,
+			  struct prototype_value *values, size_t room)
 {
 	Dwarf_Die written = prototype_written(function), child;
 	Dwarf_Die listed = prototype_listed(function);
 	uint64_t convention = DW_CC_normal;
 	bool is_odd = false, is_c = false;
 	uint8_t is_optional = prototype_is_optional(function);
-	uint8_t local = is_local(function);
+	uint8_t local = is_local(function, bindings);
 	size_t count = 1;
 
 	read_number(function, DW_AT_calling_convention, &convention);
@@ -336,11 +339,11 @@ static size_t read_values(Dwarf_Die *function, struct prototype_value *values,
 	return count;
 }
 
-size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
-		      size_t room)
+size_t prototype_read(Dwarf_Die *function, unsigned bindings,
+		      struct prototype_value *values, size_t room)
 {
 	Dwarf_Die listed = prototype_listed(function);
-	size_t count = read_values(function, values, room);
+	size_t count = read_values(function, bindings, values, room);
 
 	if (KNOWS_REGISTERS &&
 	    !is_called_as_written(function, &listed, values, count))

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Stores the result of @function, then its parameters, and returns their number; 0 if
- * they are more than @room. */
-size_t prototype_read(Dwarf_Die *function, struct prototype_value *values,
-		      size_t room);
+/* Stores the result of @function, whose symbols have these @bindings, then its parameters, and
+ * returns their number; 0 if they are more than @room. */
+size_t prototype_read(Dwarf_Die *function, unsigned bindings,
+		      struct prototype_value *values, size_t room);
 
 /* The DIE of the function as in the source, which has all parameters in order. */
 Dwarf_Die prototype_written(Dwarf_Die *function);
