@@ -105,6 +105,9 @@ static void choose_profile(void)
 	    program.is_privileged || program.has_hooks || program.is_marked)
 		return;
 	is_sampled_instead = true;
+	/* No calls, no cost of calls. */
+	settings.budget = NULL;
+	unsetenv("SHIM_BUDGET");
 	snprintf(settings.profile, sizeof(settings.profile), "%s",
 		 settings.is_stat ? "calltree;sampling;memory;locks" :
 				    "calltree;sampling");

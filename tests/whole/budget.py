@@ -226,6 +226,20 @@ def without_a_budget_nothing_is_sampled():
 
 
 @shimtest.test
+def a_program_without_marks_is_sampled_whatever_its_budget():
+    path = compile('throttled.cc', 'gcc', '-O2', instrument=False)
+    profrun = os.path.normpath(os.path.join(os.path.dirname(shimtest.report), '..', '..',
+                                            'profrun'))
+    for options, variables in [['--budget=10'], {}], [[], {'SHIM_BUDGET': '10'}]:
+        output = os.path.join(shimtest.new_directory('sampled'), 'recording')
+        done = run([profrun, '--no-report', *options, '-o', output, '--', path, '20', '0'],
+                   **variables)
+        expect(done.status == 0 and 'it is sampled instead' in done.stderr and
+               'budget' not in done.stderr and glob.glob(output + '/*/*.sampling'),
+               done.stderr)
+
+
+@shimtest.test
 def a_filter_goes_before_the_budget():
     path = compile('throttled.cc', 'gcc', '-O2')
     result = record([path, '100', '0'], 'calltree:budget=10',
