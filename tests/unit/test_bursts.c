@@ -282,7 +282,7 @@ static void count_choices(unsigned bursts, uint64_t begun, unsigned *chosen)
 	for (uint32_t i = 0; i < FUNCTIONS; i++)
 		described[i].bursts = i ? 100 : begun;
 	for (unsigned i = 0; i < bursts; i++) {
-		choose_functions(2000000);
+		choose_functions(200000);
 		for (uint32_t j = 0; j < burst_size; j++)
 			chosen[in_burst[j]->function - 1]++;
 	}

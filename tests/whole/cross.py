@@ -32,6 +32,7 @@ LEFT_OUT = [
     ('^(exec_open|spawns) ', STARTS),
     (r'^\w+ is told$', STARTS),
     ('^what_a_program_without_the_counter_begins', STARTS),
+    ('^a_program_(that_is_executed_without_shim|with_the_rights)', STARTS),
     ('^(repeated_calls_of|what)_a_vfork_child', 'the emulator makes a fork of a vfork'),
     ('^what_bec(ame|omes)_another_program', STARTS),
     ('^(ten_thousand_short|what_is_opened_is_loaded)', SLOW),
