@@ -96,9 +96,17 @@ static bool gets_other_rights(const struct sys_status *status)
 	       status->user != user;
 }
 
-static bool is_new(bool *is_told)
+/* Nothing is left to tell. */
+static bool is_told(bool has_shim)
 {
-	return !__atomic_exchange_n(is_told, true, __ATOMIC_RELAXED);
+	return __atomic_load_n(has_shim ? &are_rights_told :
+					  &is_environment_told,
+			       __ATOMIC_RELAXED);
+}
+
+static bool is_new(bool *told)
+{
+	return !__atomic_exchange_n(told, true, __ATOMIC_RELAXED);
 }
 
 void edge_leave_out(int directory, const char *name, char *const environment[])
@@ -107,7 +115,7 @@ void edge_leave_out(int directory, const char *name, char *const environment[])
 	struct sys_status status;
 
 	if (state_get() != STATE_RUNNING || !name || !is_preloaded ||
-	    !find(directory, name, &status))
+	    is_told(has_shim) || !find(directory, name, &status))
 		return;
 	if (!has_shim && is_new(&is_environment_told))
 		log_line("an executed program is not recorded: its environment "
