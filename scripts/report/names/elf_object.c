@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "inspect/debuginfo/zstd.h"
 #include "names/demangle.h"
 #include "names/elf_lines.h"
 #include "names/elf_object.h"
@@ -81,29 +82,6 @@ void elf_answer_note(const char *what)
 
 /* --- files with debug information --- */
 
-/* Not in the elf.h of older libraries. */
-#define COMPRESSED_WITH_ZSTD 2
-
-/* Whether this file has debug information that elfutils before 0.189 cannot read. */
-static bool has_zstd(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	Elf_Data *data;
-	uint32_t kind;
-
-	while (elf && (section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) &&
-		    header.sh_flags & SHF_COMPRESSED &&
-		    (data = elf_rawdata(section, NULL)) && data->d_buf &&
-		    data->d_size >= sizeof(kind)) {
-			memcpy(&kind, data->d_buf, sizeof(kind));
-			if (kind == COMPRESSED_WITH_ZSTD)
-				return true;
-		}
-	return false;
-}
-
 void elf_answer_grow_room(int fd)
 {
 	struct stat info;
@@ -165,7 +143,7 @@ static void look_for_zstd(int fd)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 
-	elf_object.has_zstd |= has_zstd(elf);
+	elf_object.has_zstd |= zstd_is_in(elf);
 	elf_end(elf);
 }
 
@@ -286,7 +264,7 @@ struct lines *elf_object_lines(void)
 		return elf_object.lines;
 	elf_object.dwarf = dwfl_module_getdwarf(elf_object.module,
 						&elf_object.dwarf_bias);
-	elf_object.has_zstd |= has_zstd(
+	elf_object.has_zstd |= zstd_is_in(
 		dwfl_module_getelf(elf_object.module, &bias));
 	if (elf_object.dwarf)
 		find_shared(elf_object.dwarf);

@@ -13,6 +13,7 @@
 #include "inspect/debuginfo/signature.h"
 #include "inspect/debuginfo/unit.h"
 #include "inspect/debuginfo/units.h"
+#include "inspect/debuginfo/zstd.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -174,29 +175,9 @@ static bool has_section(Elf *elf, const char *wanted)
 	return false;
 }
 
-/* Not in the elf.h of older libraries. */
-#define COMPRESSED_WITH_ZSTD 2
-
-/* Elfutils before 0.189 cannot read it. */
-static bool has_zstd(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	Elf_Data *data;
-
-	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) &&
-		    header.sh_flags & SHF_COMPRESSED &&
-		    (data = elf_rawdata(section, NULL)) && data->d_buf &&
-		    data->d_size >= sizeof(Elf32_Word) &&
-		    *(const Elf32_Word *)data->d_buf == COMPRESSED_WITH_ZSTD)
-			return true;
-	return false;
-}
-
 static const char *trouble_of(Elf *elf)
 {
-	if (has_zstd(elf))
+	if (zstd_is_in(elf))
 		return "zstd has compressed it, which this libdw cannot read";
 	return has_section(elf, ".debug_info") ||
 			       has_section(elf, ".zdebug_info") ?
