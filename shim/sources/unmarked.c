@@ -232,12 +232,7 @@ static bool find_unnamed(struct work *work, uint32_t *number,
 /* clang's outliner makes functions that are entered and left in the middle of a statement. */
 static bool is_outlined(const char *name)
 {
-	static const char prefix[] = "OUTLINED_FUNCTION_";
-
-	for (unsigned i = 0; i < sizeof(prefix) - 1; i++)
-		if (name[i] != prefix[i])
-			return false;
-	return true;
+	return text_after(name, "OUTLINED_FUNCTION_") != NULL;
 }
 
 /* @name: NULL if it has none. */

@@ -27,6 +27,7 @@ NOT_CALLED(objects_is_untouchable);
 NOT_CALLED(symbols_find);
 NOT_CALLED(symbols_read);
 NOT_CALLED(sys_unmap);
+NOT_CALLED(text_after);
 NOT_CALLED(text_length);
 NOT_CALLED(unmarked_list);
 NOT_CALLED(unmarked_move);
