@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include "inspect/debuginfo/debuginfo.h"
 
-#include "inspect/debuginfo/bindings.h"
 #include "inspect/debuginfo/callsite.h"
 #include "inspect/debuginfo/file.h"
 #include "inspect/debuginfo/linetable.h"
@@ -422,10 +421,9 @@ static int read_prototype(const struct debuginfo_question *question,
 		return r;
 	memset(values, 0, sizeof(values));
 	answer->data = values;
-	answer->count = prototype_read(
-		&function,
-		bindings_at(file_elf(question), question->ranges[0].start),
-		values, PROTOTYPE_VALUES_MAX);
+	answer->count = prototype_read(&function, file_elf(question),
+				       question->ranges[0].start, values,
+				       PROTOTYPE_VALUES_MAX);
 	if (answer->count == 0)
 		return -ENOENT;
 	*completeness = complete_parameters(&function, values, &answer->count);

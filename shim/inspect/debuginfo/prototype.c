@@ -5,6 +5,7 @@
 #include "inspect/debuginfo/prototype.h"
 
 #include "inspect/debuginfo/attributes.h"
+#include "inspect/debuginfo/bindings.h"
 #include "inspect/debuginfo/classify.h"
 
 #include <dwarf.h>
@@ -71,10 +72,11 @@ uint8_t prototype_is_optional(Dwarf_Die *function)
 
 /* Whether a compiler that has optimized the function may have seen all its callers.  With
  * link-time optimization the attribute is as in the source, but no other object sees the symbol. */
-static uint8_t is_local(Dwarf_Die *function, unsigned bindings)
+static uint8_t is_local(Dwarf_Die *function, Elf *elf, uint64_t address)
 {
-	return is_optimized(function) && (!has_flag(function, DW_AT_external) ||
-					  bindings == 1u << STB_LOCAL);
+	return is_optimized(function) &&
+	       (!has_flag(function, DW_AT_external) ||
+		bindings_at(elf, address) == 1u << STB_LOCAL);
 }
 
 static unsigned count_parameters(Dwarf_Die *function)
@@ -292,7 +294,7 @@ static void make_unknown(struct prototype_value *value)
 	value->is_vector = 0;
 }
 
-static size_t read_values(Dwarf_Die *function, unsigned bindings,
+static size_t read_values(Dwarf_Die *function, Elf *elf, uint64_t address,
 			  struct prototype_value *values, size_t room)
 {
 	Dwarf_Die written = prototype_written(function), child;
@@ -300,7 +302,7 @@ static size_t read_values(Dwarf_Die *function, unsigned bindings,
 	uint64_t convention = DW_CC_normal;
 	bool is_odd = false, is_c = false;
 	uint8_t is_optional = prototype_is_optional(function);
-	uint8_t local = is_local(function, bindings);
+	uint8_t local = is_local(function, elf, address);
 	size_t count = 1;
 
 	read_number(function, DW_AT_calling_convention, &convention);
@@ -339,11 +341,11 @@ static size_t read_values(Dwarf_Die *function, unsigned bindings,
 	return count;
 }
 
-size_t prototype_read(Dwarf_Die *function, unsigned bindings,
+size_t prototype_read(Dwarf_Die *function, Elf *elf, uint64_t address,
 		      struct prototype_value *values, size_t room)
 {
 	Dwarf_Die listed = prototype_listed(function);
-	size_t count = read_values(function, bindings, values, room);
+	size_t count = read_values(function, elf, address, values, room);
 
 	if (KNOWS_REGISTERS &&
 	    !is_called_as_written(function, &listed, values, count))

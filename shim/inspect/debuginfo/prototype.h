@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Stores the result of @function, whose symbols have these @bindings, then its parameters, and
+/* Stores the result of @function, which begins at @address of @elf, then its parameters, and
  * returns their number; 0 if they are more than @room. */
-size_t prototype_read(Dwarf_Die *function, unsigned bindings,
+size_t prototype_read(Dwarf_Die *function, Elf *elf, uint64_t address,
 		      struct prototype_value *values, size_t room);
 
 /* The DIE of the function as in the source, which has all parameters in order. */
