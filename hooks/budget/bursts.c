@@ -8,10 +8,10 @@
  * hooks.  In the others they reach the hooks, which know their paths.
  *
  * The calls of a burst cost time, and so does the switching.  All bursts together take a sixth
- * of the budget, or more if hooks and samples take less than a third of it.  A function's share
- * of the bursts falls with the square root of what it costs there, so hot functions are in fewer
- * bursts and take more of the time.  The bursts of a function are nearly evenly spaced: the two
- * around a time tell about that time, and the phases of a program are found.
+ * of the budget, or more if hooks and samples take less than a third of it.  A function that
+ * costs four times as much in a burst is in half as many: hot functions are in fewer bursts, and
+ * take more of the time.  The bursts of a function are nearly evenly spaced: the two around a
+ * time tell about that time, and the phases of a program are found.
  */
 #include "budget/controller.h"
 
@@ -79,7 +79,8 @@ static uint64_t square_root(uint64_t x)
  * millisecond of a burst. */
 #define SWITCH_CALLS 4000000 /* in a second */
 
-/* The square root of what the function costs in a burst, in calls in a second. */
+/* The square root of the function's cost in a burst: of its calls in a second, and those that
+ * cost as much as its switching. */
 static uint64_t root_of(struct throttled *throttled)
 {
 	uint64_t rate = throttled->ns / 1000 ? throttled->calls * 1000000 /

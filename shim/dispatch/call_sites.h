@@ -65,8 +65,8 @@ int call_sites_throttle(const struct shim_hook_call *calls, uint32_t count,
  * (call_counters.h), and stores which do.  In a process of one thread, each is off while
  * it changes; otherwise its distance changes by one store.  Marks of entries count by their
  * thunks.  Returns 0; -ENOTSUP if a call does not go through a stub of the linker, or cannot
- * be changed by one store or be off, or is a mark that cannot count; -ENOMEM if there is no memory near
- * the code; or an error as above.  Such a call is on or off.
+ * be changed by one store or be off, or is a mark that cannot count; -ENOMEM if there is no
+ * memory near the code; or an error as above.  Such a call is on or off.
  */
 int call_sites_count(struct shim_counted_call *calls, uint32_t count);
 

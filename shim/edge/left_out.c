@@ -111,11 +111,13 @@ static bool is_new(bool *told)
 
 void edge_leave_out(int directory, const char *name, char *const environment[])
 {
-	bool has_shim = preloads_shim(environment);
 	struct sys_status status;
+	bool has_shim;
 
-	if (state_get() != STATE_RUNNING || !name || !is_preloaded ||
-	    is_told(has_shim) || !find(directory, name, &status))
+	if (state_get() != STATE_RUNNING || !name || !is_preloaded)
+		return;
+	has_shim = preloads_shim(environment);
+	if (is_told(has_shim) || !find(directory, name, &status))
 		return;
 	if (!has_shim && is_new(&is_environment_told))
 		log_line("an executed program is not recorded: its environment "
