@@ -5,6 +5,7 @@
 #define SHIM_FIND_SITES_H
 
 #include "dispatch/call_sites.h"
+#include "dispatch/changes.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,17 +29,12 @@ struct site {
 	};
 };
 
-#define SITE_BLOCKS 1024
-
 struct site_image {
 	struct call_sites_image memory;
 	struct site *sites;
 	uint32_t count, room;
-	uint32_t off; /* the number of sites whose code is off */
-	/* Sites of call_sites_throttle: the range that contains all; and blocks of
-	 * sites, in each of which is one. */
-	uint32_t changed, changed_end;
-	uint64_t changed_blocks[SITE_BLOCKS / 64];
+	uint32_t off;		   /* the number of sites whose code is off */
+	struct changes changes;	   /* sites of call_sites_throttle */
 	uint32_t parts, parts_end; /* the range of sites with part_of */
 	bool has_parts;		   /* shim has searched for parts */
 	uint32_t rejected;

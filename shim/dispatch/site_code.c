@@ -96,29 +96,14 @@ static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
 	return true;
 }
 
-/* The block of a site, of which an image has at most SITE_BLOCKS. */
-static uint32_t block_of(const struct site_image *image, uint32_t number)
-{
-	return number / (image->count / SITE_BLOCKS + 1);
-}
-
 /* The first site from @number on that may have changed since the last sites_settle_changed(),
  * if there was any change. */
 static uint32_t skip_unchanged(const struct site_image *image, uint32_t number,
 			       uint32_t end)
 {
-	uint32_t size = image->count / SITE_BLOCKS + 1;
-
-	if (image->changed_end == 0)
-		return number;
-	while (number < end) {
-		uint32_t block = number / size;
-
-		if (image->changed_blocks[block / 64] >> block % 64 & 1)
-			return number;
-		number = (block + 1) * size;
-	}
-	return end;
+	return image->changes.end == 0 ?
+		       number :
+		       changes_next(&image->changes, number, end, image->count);
 }
 
 static int write_sites(struct site_image *image, struct patch *patch,
@@ -210,31 +195,18 @@ int sites_settle_all(bool find)
 
 void site_change(struct site_image *image, struct site *site, bool on)
 {
-	uint32_t i = (uint32_t)(site - image->sites),
-		 block = block_of(image, i);
-
 	site->throttled = !on;
-	image->changed_blocks[block / 64] |= 1ull << block % 64;
-	if (image->changed_end == 0 || i < image->changed)
-		image->changed = i;
-	if (i >= image->changed_end)
-		image->changed_end = i + 1;
+	changes_add(&image->changes, (uint32_t)(site - image->sites),
+		    image->count);
 }
 
 /* Calls that could not be switched off stay on: their profiler is told, and a later change
  * of the image must not switch them off behind its back. */
 static void forget_changed(struct site_image *image)
 {
-	for (uint32_t i = image->changed; i < image->changed_end; i++)
+	for (uint32_t i = image->changes.first; i < image->changes.end; i++)
 		if (!image->sites[i].off)
 			image->sites[i].throttled = 0;
-}
-
-static void forget_blocks(struct site_image *image)
-{
-	image->changed = image->changed_end = 0;
-	for (unsigned i = 0; i < SITE_BLOCKS / 64; i++)
-		image->changed_blocks[i] = 0;
 }
 
 int sites_settle_changed(void)
@@ -245,13 +217,13 @@ int sites_settle_changed(void)
 		struct site_image *image = &site_images[i];
 		int r;
 
-		if (image->changed_end == 0)
+		if (image->changes.end == 0)
 			continue;
-		r = sites_settle_some(image, image->changed,
-				      image->changed_end);
+		r = sites_settle_some(image, image->changes.first,
+				      image->changes.end);
 		if (r < 0 && r != -EBUSY)
 			forget_changed(image);
-		forget_blocks(image);
+		changes_clear(&image->changes);
 		if (r < 0 && r != -EBUSY && result == 0)
 			result = r;
 	}

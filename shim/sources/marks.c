@@ -265,8 +265,7 @@ static int find_listed(struct source_image *image, each_list *search)
 		image->count = 0;
 	sort(image);
 	remove_overlaps(image);
-	image->changed = 0;
-	image->changed_end = image->count;
+	changes_add_all(&image->changes, image->count);
 	return r;
 }
 
@@ -293,8 +292,7 @@ int marks_find(struct source_image *image)
 		sort(image);
 	if (r == 0 && unmarked_find(image, add_mark) == 0)
 		sort(image);
-	image->changed = 0;
-	image->changed_end = image->count;
+	changes_add_all(&image->changes, image->count);
 	return r == -ENOENT || r == -ENOEXEC ? 0 : r;
 }
 
@@ -339,7 +337,7 @@ void marks_drop(struct source_image *image)
 		sys_unmap(image->marks, image->room * sizeof(*image->marks));
 	image->marks = NULL;
 	image->count = image->room = image->on = 0;
-	image->changed = image->changed_end = 0;
+	changes_clear(&image->changes);
 }
 
 /* --- look-ups --- */

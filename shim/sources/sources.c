@@ -270,7 +270,7 @@ static int settle(void)
 	}
 	leave_images();
 	for (unsigned i = 0; i < image_count && !unsettled; i++)
-		images[i].changed = images[i].changed_end = 0;
+		changes_clear(&images[i].changes);
 	if (!unmarked_is_waiting()) {
 		int r = libcalls_settle(is_on);
 
@@ -282,10 +282,8 @@ static int settle(void)
 
 static void change_everything(void)
 {
-	for (unsigned i = 0; i < image_count; i++) {
-		images[i].changed = 0;
-		images[i].changed_end = images[i].count;
-	}
+	for (unsigned i = 0; i < image_count; i++)
+		changes_add_all(&images[i].changes, images[i].count);
 }
 
 /* --- images --- */
@@ -400,7 +398,7 @@ static void finish_fork(bool is_complete)
 			continue;
 		}
 		/* While nothing is recorded, their code is changed once. */
-		if (is_on || images[i].on > 0 || images[i].changed_end > 0)
+		if (is_on || images[i].on > 0 || images[i].changes.end > 0)
 			read_again(&images[i]);
 		i++;
 	}
@@ -425,8 +423,7 @@ static bool release(struct source_image *image)
 	for (uint32_t i = 0; i < image->count && !has_run; i++)
 		has_run = image->marks[i].is_prepared;
 	image->is_released = true;
-	image->changed = 0;
-	image->changed_end = image->count;
+	changes_add_all(&image->changes, image->count);
 	switch_marks(image, STEP_RELEASE, false, &changed);
 	if (!changed)
 		return false;
@@ -535,12 +532,8 @@ static void route(const struct plan_route *route)
 static void note_change(struct source_image *image,
 			const struct source_mark *mark)
 {
-	uint32_t i = (uint32_t)(mark - image->marks);
-
-	if (image->changed_end == 0 || i < image->changed)
-		image->changed = i;
-	if (i >= image->changed_end)
-		image->changed_end = i + 1;
+	changes_add(&image->changes, (uint32_t)(mark - image->marks),
+		    image->count);
 }
 
 /* The mark whose call returns to @address; if that is 0, the only one of @function. */

@@ -14,6 +14,7 @@
 #ifndef SHIM_SOURCES_H
 #define SHIM_SOURCES_H
 
+#include "dispatch/changes.h"
 #include "runtime/subscribe.h"
 #include "sources/mark_code.h"
 
@@ -72,9 +73,17 @@ struct source_image {
 	struct thunk_data *thunk_data; /* of each mark */
 	struct source_mark *marks;     /* sorted by offset */
 	uint32_t count, room;
-	uint32_t on;		       /* marks that are on */
-	uint32_t changed, changed_end; /* the range of marks that may differ */
+	uint32_t on; /* marks that are on */
+	struct changes changes;
 };
+
+/* The first mark from number @number on that may differ; image->changes.end: none. */
+static inline uint32_t source_next_changed(const struct source_image *image,
+					   uint32_t number)
+{
+	return changes_next(&image->changes, number, image->changes.end,
+			    image->count);
+}
 
 /* What a source has found in an image. */
 struct found_mark {

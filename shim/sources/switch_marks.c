@@ -189,21 +189,23 @@ static int change_mark(struct source_image *image, struct source_mark *mark,
 	return 0;
 }
 
-static void note_states(struct source_image *image, const struct run *run)
+static void note_state(struct source_image *image, struct source_mark *mark,
+		       enum mark_state state)
 {
-	for (uint32_t i = run->first; i <= run->last; i++) {
-		struct source_mark *mark = &image->marks[i];
-		const unsigned char *code = buffer +
-					    (mark_address(image, mark) -
-					     run->start);
-		enum mark_state state =
-			source_of(mark->source)->state(image, mark, code);
+	image->on -= mark->is_on;
+	mark->is_on = state == MARK_ON;
+	mark->is_idle = state == MARK_IDLE;
+	image->on += mark->is_on;
+}
 
-		image->on -= mark->is_on;
-		mark->is_on = state == MARK_ON;
-		mark->is_idle = state == MARK_IDLE;
-		image->on += mark->is_on;
-	}
+/* What the buffer, which has the code of a run, shows of a mark. */
+static enum mark_state state_in(const struct source_image *image,
+				const struct source_mark *mark,
+				const struct run *run)
+{
+	return source_of(mark->source)
+		->state(image, mark,
+			buffer + (mark_address(image, mark) - run->start));
 }
 
 static int write_run(struct source_image *image, struct patch *patch,
@@ -214,7 +216,8 @@ static int write_run(struct source_image *image, struct patch *patch,
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = run->first; r == 0 && i <= run->last; i++) {
+	for (uint32_t i = run->first; r == 0 && i <= run->last;
+	     i = source_next_changed(image, i + 1)) {
 		struct source_mark *mark = &image->marks[i];
 
 		if (differs(image, mark, step, is_on))
@@ -225,9 +228,13 @@ static int write_run(struct source_image *image, struct patch *patch,
 	}
 	if (any && r == 0)
 		r = patch_write(patch, run->start, buffer, run->size);
-	if (r == 0 && step != STEP_PREPARE)
-		note_states(image, run);
-	return r;
+	if (r < 0 || step == STEP_PREPARE)
+		return r;
+	for (uint32_t i = run->first; i <= run->last;
+	     i = source_next_changed(image, i + 1))
+		note_state(image, &image->marks[i],
+			   state_in(image, &image->marks[i], run));
+	return 0;
 }
 
 static int write_marks(struct source_image *image, struct patch *patch,
@@ -236,8 +243,9 @@ static int write_marks(struct source_image *image, struct patch *patch,
 	struct run run = { .size = 0 };
 	int r = 0;
 
-	for (uint32_t i = image->changed; r == 0 && i < image->changed_end;
-	     i++) {
+	for (uint32_t i = source_next_changed(image, image->changes.first);
+	     r == 0 && i < image->changes.end;
+	     i = source_next_changed(image, i + 1)) {
 		const struct source_mark *mark = &image->marks[i];
 		uintptr_t address = mark_address(image, mark);
 
@@ -256,7 +264,8 @@ static int write_marks(struct source_image *image, struct patch *patch,
 bool switch_changes(const struct source_image *image, enum switch_step step,
 		    bool is_on)
 {
-	for (uint32_t i = image->changed; i < image->changed_end; i++)
+	for (uint32_t i = source_next_changed(image, image->changes.first);
+	     i < image->changes.end; i = source_next_changed(image, i + 1))
 		if (differs(image, &image->marks[i], step, is_on))
 			return true;
 	return false;
@@ -313,16 +322,11 @@ int switch_read(struct source_image *image)
 			return r;
 		for (uint32_t i = first; i <= last; i++) {
 			struct source_mark *mark = &image->marks[i];
+			enum mark_state state = state_in(image, mark, &run);
 
-			mark->is_unusable =
-				source_of(mark->source)
-					->state(image, mark,
-						buffer + (mark_address(image,
-								       mark) -
-							  run.start)) ==
-				MARK_OTHER;
+			mark->is_unusable = state == MARK_OTHER;
+			note_state(image, mark, state);
 		}
-		note_states(image, &run);
 	}
 	return 0;
 }

@@ -141,8 +141,10 @@ static void direct(const struct source_image *image,
 /* One that goes off keeps its word: calls that are on their way are counted still. */
 void thunks_direct(const struct source_image *image)
 {
-	for (uint32_t i = image->changed;
-	     image->thunks && i < image->changed_end; i++)
+	if (!image->thunks)
+		return;
+	for (uint32_t i = source_next_changed(image, image->changes.first);
+	     i < image->changes.end; i = source_next_changed(image, i + 1))
 		if (switch_wants(&image->marks[i], true))
 			direct(image, &image->marks[i]);
 }
