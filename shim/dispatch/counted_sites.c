@@ -38,13 +38,6 @@ static void finish_distances(struct distances *distances)
 	sys_sync_cores();
 }
 
-#define LINE 64u
-
-static bool is_in_one_line(uintptr_t address)
-{
-	return (address + 1) / LINE == (address + 4) / LINE;
-}
-
 /* Whether the call counts with this distance already. */
 static bool has_distance(const struct site_image *image,
 			 const struct site *site, uint32_t distance)
@@ -69,7 +62,7 @@ static int change_distance(struct distances *distances,
 		return -EBUSY;
 	if (!distances->one_store && !site->off)
 		return -EBUSY;
-	if (distances->one_store && !is_in_one_line(address))
+	if (distances->one_store && !patch_is_one_store(address + 1))
 		return -ENOTSUP;
 	if (site->distance == 0) {
 		r = site_read_code(image, address + 1, sizeof(distance));

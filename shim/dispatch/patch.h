@@ -35,6 +35,12 @@ int patch_read(uintptr_t address, unsigned char *bytes, size_t size,
 int patch_write(struct patch *patch, uintptr_t address,
 		const unsigned char *bytes, size_t size);
 
+/* Whether processors fetch four bytes at @address at once: they lie in one line of the cache. */
+static inline bool patch_is_one_store(uintptr_t address)
+{
+	return address / 64 == (address + 3) / 64;
+}
+
 /* Changes the four bytes at @address by one store.  The code is writable until
  * patch_close: the kernel's own store may be several.  Returns 0 or -errno. */
 int patch_store(struct patch *patch, uintptr_t address, uint32_t word);

@@ -16,7 +16,6 @@
 #define STUB_ALIGN 8
 #define NOTES_MAX  8
 #define STUBS_MAX  512
-#define CACHE_LINE 64u
 
 static struct note {
 	uintptr_t place, ours;
@@ -77,7 +76,7 @@ static bool find_stubs(uintptr_t code)
 			find_in(bytes + i, at + i);
 	}
 	for (unsigned i = 0; i < note_count; i++)
-		if (notes[i].distance_at % CACHE_LINE > CACHE_LINE - 4)
+		if (!patch_is_one_store(notes[i].distance_at))
 			return false;
 	return has_all();
 }

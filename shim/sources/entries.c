@@ -231,11 +231,14 @@ static bool prepare(const struct source_image *image,
 		    const struct source_mark *mark, unsigned char *code)
 {
 	uintptr_t thunk = thunk_of(image, mark);
+	uintptr_t address = mark_address(image, mark);
+	/* Where the mark could not lead to the hooks again at once, the thunk's word counts. */
+	bool counts = mark->is_counted && patch_is_one_store(address + 1);
 	unsigned char before[ENTRY_SIZE];
 	size_t first;
 
 	__builtin_memcpy(before, code, sizeof(before));
-	if (!thunk || !entry_prepare(code, mark_address(image, mark), thunk))
+	if (!thunk || !entry_prepare(code, address, thunk, counts))
 		return false;
 	if (code[0] == before[0] ||
 	    (image->is_quiet &&

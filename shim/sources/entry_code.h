@@ -33,12 +33,14 @@ bool entry_is_landing(const unsigned char *code, size_t *size);
  * of the return address. */
 bool entry_saves_chain(const unsigned char *code);
 
-/* The state of the mark at @address.  MARK_OFF or MARK_ON if it leads to @thunk when it is
- * on. */
+/* The state of the mark at @address.  MARK_OFF or MARK_ON if it leads to @thunk, or to the code
+ * in it that counts, when it is on. */
 enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 			    uintptr_t thunk);
-/* Makes the code lead to @thunk when it is on; it stays off. */
-bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk);
+/* Makes the code lead there when it is on: to what counts if @counts.  The compiler's code is
+ * then off; other code stays on or off. */
+bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk,
+		   bool counts);
 void entry_switch(unsigned char *code, bool on);
 
 /* Where the code that a thunk jumps to finds these in its data (struct thunk_data). */

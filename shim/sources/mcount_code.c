@@ -68,6 +68,7 @@ const struct source source_mcount = {
 	.kind = SHIM_SOURCE_MCOUNT,
 	.size = ENTRY_SIZE,
 	.has_thunks = true,
+	.is_fixed = true,
 	.state = thunk_state,
 	.end = thunk_end,
 	.set_counter = thunk_set_counter,

@@ -44,7 +44,7 @@ struct source_mark {
 	uint8_t is_on : 1;	 /* the state of its code */
 	uint8_t is_prepared : 1; /* its code needs only the switch */
 	uint8_t is_unusable : 1; /* its code is another tool's, or too far away */
-	/* Its code, which is prepared, has the counter.  (Others have a thunk for that.) */
+	/* Its code, which is prepared, leads to the counter. */
 	uint8_t has_counter : 1;
 	uint32_t counter;
 };
@@ -106,6 +106,7 @@ struct source {
 	const char *section; /* which lists the marks; NULL: none does */
 	uint8_t size;	     /* of the code of a mark */
 	bool has_thunks; /* its marks jump to thunks (thunks.h), which can count */
+	bool is_fixed; /* when prepared, a word of the thunk does the rest */
 
 	/* Adds the marks that @section of the image lists.  Returns 0 or -errno.  NULL
 	 * without a section. */

@@ -1,7 +1,8 @@
 /*
  * Changes the code of marks while threads run it.  A mark's source divides the change into
  * two steps: bytes that no thread executes, and then one byte.  Between them, all processors
- * are synchronized, so none executes the new byte with old ones behind it.
+ * are synchronized, so none executes the new byte with old ones behind it.  A mark that is on
+ * leads elsewhere by one store, as calls do (dispatch/counted_sites.c).
  */
 #include "sources/switch_marks.h"
 
@@ -42,10 +43,10 @@ static bool shall_idle(const struct source_image *image,
 	       source->idles(image, mark);
 }
 
-/* Whether the code that is prepared calls something else, or counts elsewhere. */
+/* Whether the code that is prepared leads elsewhere. */
 static bool is_other_code(const struct source_mark *mark)
 {
-	return mark->is_prepared && !source_of(mark->source)->has_thunks &&
+	return mark->is_prepared && !source_of(mark->source)->is_fixed &&
 	       mark->has_counter != mark->is_counted;
 }
 
@@ -130,6 +131,42 @@ static int set_idle(struct source_image *image, struct source_mark *mark,
 	return 0;
 }
 
+/* The place of the four bytes that tell where a mark leads, in its code. */
+#define DISTANCE 1
+
+/* Lets a mark that is on lead elsewhere, in memory and in the buffer.  False if more is to
+ * change, or nothing may. */
+static bool redirect(const struct source_image *image, struct source_mark *mark,
+		     struct patch *patch, unsigned char *code)
+{
+	const struct source *source = source_of(mark->source);
+	unsigned char copy[MARK_SIZE_MAX];
+	uintptr_t at = mark_address(image, mark) + DISTANCE;
+	size_t size = source->size;
+	uint32_t distance;
+	bool differs = false;
+
+	for (size_t i = 0; i < size; i++)
+		copy[i] = code[i];
+	if (!source->prepare(image, mark, copy))
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		bool is_distance = i - DISTANCE < sizeof(distance);
+
+		if (copy[i] != code[i] && !is_distance)
+			return false;
+		differs |= copy[i] != code[i];
+	}
+	__builtin_memcpy(&distance, copy + DISTANCE, sizeof(distance));
+	/* A thunk's word has let the mark count already. */
+	if (differs &&
+	    (!patch_is_one_store(at) || patch_store(patch, at, distance) < 0))
+		return source->has_thunks && mark->is_counted;
+	__builtin_memcpy(code + DISTANCE, &distance, sizeof(distance));
+	mark->has_counter = mark->is_counted;
+	return true;
+}
+
 static int release(struct source_image *image, struct source_mark *mark,
 		   struct patch *patch, unsigned char *code, bool *any)
 {
@@ -163,6 +200,8 @@ static int change_mark(struct source_image *image, struct source_mark *mark,
 	case STEP_WAKE:
 		if (!mark->is_on)
 			return set_idle(image, mark, patch, code, false);
+		if (redirect(image, mark, patch, code))
+			return 0;
 		source->change(image, mark, code, false);
 		break;
 	case STEP_PREPARE:

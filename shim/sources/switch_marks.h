@@ -8,8 +8,8 @@
 
 /* What changes between two synchronizations of the processors. */
 enum switch_step {
-	/* Off, although they shall be on: marks that idle get the compiler's code, and those
-	 * that shall count their calls, or not any more, other code. */
+	/* Marks that idle, and shall be on, get the compiler's code; those that are on, and shall
+	 * count their calls, or not any more, lead elsewhere, or are off until STEP_SWITCH. */
 	STEP_WAKE,
 	STEP_PREPARE,
 	STEP_SWITCH, /* on and off, and idle */

@@ -112,6 +112,7 @@ const struct source source_unmarked = {
 	.kind = SHIM_SOURCE_UNMARKED,
 	.size = ENTRY_SIZE,
 	.has_thunks = true,
+	.is_fixed = true,
 	.state = thunk_state,
 	.end = thunk_end,
 	.set_counter = thunk_set_counter,

@@ -115,6 +115,54 @@ Test(thunks, nothing_behind_a_thunk_is_written, .init = make_thunk)
 		cr_expect(eq(u8, page->next[i], 0xcc));
 }
 
+/* --- marks of no-ops --- */
+
+#define NO_OP "\x0f\x1f\x44\x00\x00"
+
+static void expect_state(const unsigned char *mark, enum mark_state state)
+{
+	cr_expect(eq(
+		int,
+		(int)entry_state(mark, (uintptr_t)mark, (uintptr_t)page->thunk),
+		(int)state));
+}
+
+/* Where the jump of a mark leads, from the beginning of its thunk. */
+static uintptr_t place_of(const unsigned char *mark)
+{
+	int32_t distance;
+
+	memcpy(&distance, mark + 1, sizeof(distance));
+	return (uintptr_t)(mark + ENTRY_SIZE + distance) -
+	       (uintptr_t)page->thunk;
+}
+
+static void prepare(unsigned char *mark, bool is_counted)
+{
+	cr_assert(entry_prepare(mark, (uintptr_t)mark, (uintptr_t)page->thunk,
+				is_counted));
+	cr_assert(eq(ulong, place_of(mark), is_counted ? THUNK_COUNTS : 0));
+}
+
+Test(thunks, a_mark_leads_to_the_hooks_or_to_what_counts, .init = make_thunk)
+{
+	unsigned char *mark = page->behind;
+
+	memcpy(mark, NO_OP, ENTRY_SIZE);
+	expect_state(mark, MARK_OFF);
+	for (unsigned i = 0; i < 4; i++) {
+		prepare(mark, i % 2);
+		expect_state(mark, MARK_OFF);
+	}
+	entry_switch(mark, true);
+	for (unsigned i = 0; i < 4; i++) {
+		prepare(mark, i % 2);
+		expect_state(mark, MARK_ON);
+	}
+	mark[1]++;
+	expect_state(mark, MARK_OTHER);
+}
+
 /* The moved instructions return what r11 has: the thunk must leave it alone. */
 static void make_patched(void)
 {

@@ -152,6 +152,22 @@ def a_budget_switches_entries_off():
                'counted without paths' in head, head)
 
 
+@test
+def entries_count_calls_for_a_budget():
+    """What is counted and not switched off stays exact, in threads and in a child."""
+    program = shimtest.compile('calls_short.c', 'gcc', '-O2',
+                               ['-fpatchable-function-entry=5', '-pthread'],
+                               'calls_short-entries', instrument=False)
+    result = shimtest.record([program, '2000000'], 'calltree', SHIM_BUDGET='20')
+    expect_equal((result.status, result.stdout), (0, 'done\n' * 2), 'the program')
+    about = shimtest.json_of(result.output)
+    expect(about['budget']['functions_counted'] > 0, about['budget'])
+    functions = {f['name']: f for f in about['functions']}
+    for name, wanted in ('longer', 6000000), ('shorter', 60000000):
+        found, error = functions[name]['calls'], functions[name]['calls_error']
+        expect(abs(found - wanted) <= 2 * (error or 0), (name, found, error))
+
+
 def preserved():
     include = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
     return compile('preserved.c', 'clang', '-O2',

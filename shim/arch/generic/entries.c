@@ -48,9 +48,10 @@ enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 	return MARK_OTHER;
 }
 
-bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk)
+bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk,
+		   bool counts)
 {
-	(void)code, (void)address, (void)thunk;
+	(void)code, (void)address, (void)thunk, (void)counts;
 	return false;
 }
 

@@ -93,17 +93,25 @@ static int32_t distance_of(uintptr_t address, uintptr_t thunk)
 	return (int32_t)(thunk - (address + ENTRY_SIZE));
 }
 
+/* Whether the code leads to the thunk, on or off. */
+static bool leads_to(const unsigned char *code, uintptr_t address,
+		     uintptr_t thunk)
+{
+	int32_t found;
+
+	__builtin_memcpy(&found, code + 1, sizeof(found));
+	return thunk && (code[0] == JUMP || code[0] == TEST) &&
+	       (found == distance_of(address, thunk) ||
+		found == distance_of(address, thunk + THUNK_COUNTS));
+}
+
 enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 			    uintptr_t thunk)
 {
-	int32_t distance = distance_of(address, thunk), found;
 	size_t first;
 
-	__builtin_memcpy(&found, code + 1, sizeof(found));
-	if (thunk && found == distance && code[0] == JUMP)
-		return MARK_ON;
-	if (thunk && found == distance && code[0] == TEST)
-		return MARK_OFF;
+	if (leads_to(code, address, thunk))
+		return code[0] == JUMP ? MARK_ON : MARK_OFF;
 	/* The last no-op may go on behind these bytes. */
 	return entry_nops(code, ENTRY_SIZE, &first) > 0 || code[0] == 0x66 ||
 			       code[0] == 0x2e || code[0] == 0x0f ||
@@ -112,17 +120,17 @@ enum mark_state entry_state(const unsigned char *code, uintptr_t address,
 		       MARK_OTHER;
 }
 
-bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk)
+bool entry_prepare(unsigned char *code, uintptr_t address, uintptr_t thunk,
+		   bool counts)
 {
-	int64_t wide = (int64_t)(thunk - (address + ENTRY_SIZE));
-	int32_t distance = (int32_t)wide, found;
+	uintptr_t target = thunk + (counts ? THUNK_COUNTS : 0);
+	int64_t wide = (int64_t)(target - (address + ENTRY_SIZE));
+	int32_t distance = (int32_t)wide;
 
-	__builtin_memcpy(&found, code + 1, sizeof(found));
 	if (wide != distance)
 		return false;
-	if (found == distance && (code[0] == JUMP || code[0] == TEST))
-		return true;
-	code[0] = TEST;
+	if (!leads_to(code, address, thunk))
+		code[0] = TEST;
 	__builtin_memcpy(code + 1, &distance, sizeof(distance));
 	return true;
 }
