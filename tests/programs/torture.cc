@@ -1,7 +1,7 @@
 /*
  * Eight threads with actions that must not be interrupted: torture SECONDS PLUGIN.  The
- * program checks the results of each; the output is the same however often the threads
- * are sampled.
+ * program checks the results of each, and ends when each thread has got something done; the
+ * output is the same however often the threads are sampled.
  */
 #include <atomic>
 #include <cerrno>
@@ -144,16 +144,14 @@ int main(int count, char **arguments)
 	plugin = arguments[2];
 	for (unsigned i = 0; i < 8; i++)
 		threads.emplace_back([i] {
-			for (unsigned n = 0; now() < end; n++) {
+			/* A busy machine may let a thread begin after the end. */
+			for (unsigned n = 0; n == 0 || now() < end; n++) {
 				things[i](n);
 				done[i]++;
 			}
 		});
 	for (auto &thread : threads)
 		thread.join();
-	for (unsigned i = 0; i < 8; i++)
-		if (done[i] == 0)
-			printf("wrong: %u got nothing done\n", i);
 	if (getenv("TORTURE_COUNTS"))
 		for (unsigned i = 0; i < 8; i++)
 			fprintf(stderr, "%lu ", (unsigned long)done[i]);
