@@ -12,8 +12,8 @@ import shimtest
 from browser import KEYS
 from pagetest import (exported, human_ns, main, open_page, page_of, recording_of,
                       reported, rows_of, window)
-from shimtest import (Skipped, compile, expect, expect_equal, new_directory, record,
-                      shim_report, test)
+from shimtest import (Failed, Skipped, compile, expect, expect_equal, new_directory,
+                      record, shim_report, test)
 
 TREE = """
 return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(row => ({
@@ -174,10 +174,25 @@ int main(void)
 """
 
 
+def without_a_tick_in_quick(program):
+    """The recording of a run in which no tick came in quick() or its callees.  A busy machine
+    takes the processor from it in 1 of 400 runs."""
+    for _ in range(10):
+        output = record([program], 'calltree').output
+        about = exported(output)
+        quick = [f['name'] for f in about['functions']].index('quick')
+        within = [p for p in about['paths'] if p['function'] == quick]
+        within += [p for p in about['paths'] if p['parent'] in [q['id'] for q in within]]
+        expect_equal(len(within), 2, 'quick, and take in it')
+        if all(p['self_below_ns'] for p in within):
+            return output
+    raise Failed('quick() always has a known time: %s' % within)
+
+
 @test
 def a_time_is_known_if_one_of_its_paths_has_a_known_time():
     path = source_of('callers', CALLERS)
-    outputs = [record([compile(path)], 'calltree').output for _ in range(2)]
+    outputs = [without_a_tick_in_quick(compile(path)) for _ in range(2)]
     open_page(page_of(outputs[0]))
     window.click('#tab-tree-up')
     selves = {}
@@ -228,8 +243,9 @@ def durations_of_a_thread_are_its_own():
     threads.sort(key=lambda each: each[1])
     ((slow, slowest), three), ((fast, fastest), five) = threads
     expect_equal([three, five], [3, 5], 'calls of threads')
-    expect_equal([slowest, fast], [most, least], 'the ends')
-    expect(slow >= 4000000 and slow > fast, threads)
+    # A call of the fast thread that loses its processor may take longest.
+    expect_equal([max(slowest, fastest), fast], [most, least], 'the ends')
+    expect(slow >= 4000000 and slow > fast and slowest != fastest, threads)
 
 
 def human_bytes(size):
