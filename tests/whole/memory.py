@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import shimtest
 from profile_proto import Profile
@@ -488,17 +489,24 @@ def invalid_arguments_are_refused():
                shim_report('report', done.output), text)
 
 
-# The clock takes a point every few milliseconds.
+# The clock takes a point every few milliseconds.  A busy machine may take the processor from
+# the program between the allocation of the short blocks and their release.
 @test
 def how_long_blocks_lived():
-    output = remembered('aged')
-    functions = {f['name']: f['memory'] for f in json.loads(
-        shim_report('export', 'json', output))['functions']}
-    lives = functions['get']['lifetimes']
+    for _ in range(3):
+        begin_ns = time.monotonic_ns()
+        output = remembered('aged')
+        took_ns = time.monotonic_ns() - begin_ns
+        functions = {f['name']: f['memory'] for f in json.loads(
+            shim_report('export', 'json', output))['functions']}
+        lives = functions['get']['lifetimes']
+        short = sum(n for ns, n in lives if ns < 30e6)
+        if short == 20:
+            break
     expect_equal(functions['get']['lifetimes_unknown'], 0, 'unknown')
-    expect_equal(sum(n for ns, n in lives if 30e6 <= ns < 300e6), 10, 'long')
-    expect_equal(sum(n for ns, n in lives if ns < 30e6), 20, 'short')
-    expect(re.search(r'^  lived: .*, \d+ % < \d+ ms', shim_report(
+    expect_equal(sum(n for ns, n in lives if 30e6 <= ns <= 2 * took_ns), 10, 'long')
+    expect_equal(short, 20, 'short')
+    expect(re.search(r'^  lived: .*, \d+ % < [\d.]+ m?s$', shim_report(
         'report', output), re.M), 'the report')
 
 
