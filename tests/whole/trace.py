@@ -247,7 +247,9 @@ def shorter_calls_are_left_out_and_parents_of_longer_ones_are_not():
 def delayed_calls_keep_their_order():
     made = record([compile('traced_min.c', flags=MARKS), 'mixed'],
                   'trace:min=10ms')
-    expect_equal([what for _, _, _, what in events_of(made.output)][1:],
+    # A busy machine may make a short call long.
+    expect_equal([what for _, duration, _, what in events_of(made.output)
+                  if what != 'tiny;' or ns_of(duration) < 10e6][1:],
                  ['main {', *5 * ['outer {', 'middle {', 'late;', '} middle',
                                   '} outer'], '} main'], 'the calls')
     starts = [start for start, _, _, _ in events_of(made.output)]
