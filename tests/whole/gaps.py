@@ -5,6 +5,7 @@ profrun --gaps: times when threads of a traced program had no processor, in ever
 that shows a trace. profrun --counters: the system's counters of the program.
 """
 import collections
+import glob
 import gzip
 import json
 import os
@@ -24,6 +25,8 @@ shimtest.tests.clear()
 
 HEAD = struct.Struct('<8sIIQ')
 SWITCH = struct.Struct('<QIIII')
+ON, WAITS, PREEMPTED = 1, 2, 3          # enum shim_switch_kind
+FIRST_MONO_NS = 48                      # in struct shim_meta
 
 
 def profrun(*words, **more):
@@ -293,6 +296,30 @@ def memory_and_time_of_the_processor_are_counters():
     expect_equal(exported, {n: len(v) for n, v in counters.items()}, 'chrome')
 
 
+def counted_switches(output):
+    """[(ns, switches)] of CLOCK_MONOTONIC."""
+    with open(output + '/counters') as file:
+        lines = [line.rstrip('\n').split(' ', 3) for line in file]
+    return [(int(ns), float(value)) for ns, _, value, name in lines
+            if name == 'context switches']
+
+
+def stops_of(output):
+    """The number of events that the kernel dropped, and [ns] when threads stopped."""
+    with open(output + '/gaps', 'rb') as file:
+        data = file.read()
+    _, _, size, lost = HEAD.unpack_from(data)
+    return lost, [ns for ns, _, _, _, kind in SWITCH.iter_unpack(
+        data[size:len(data) - (len(data) - size) % SWITCH.size]) if kind != ON]
+
+
+def start_of(output):
+    """The time of CLOCK_MONOTONIC at which replay begins."""
+    meta, = glob.glob(output + '/*.0/meta')
+    with open(meta, 'rb') as file:
+        return struct.unpack_from('<Q', file.read(), FIRST_MONO_NS)[0]
+
+
 @test
 def events_of_processors_are_counters():
     made = record(options=('--gaps', '--counters=20'))
@@ -303,12 +330,24 @@ def events_of_processors_are_counters():
     for name in there:
         values = [value for _, value in counters[name]]
         expect(len(values) >= 4 and values == sorted(values), name)
-    # As many as the kernel reported one by one, except those before the first call and
-    # in the last 20 ms, which may be long on a busy machine.
-    switches = counters['context switches'][-1][1]
-    told = len(gaps_of(made.output))
-    expect(told / 3 <= switches <= 1.5 * told + 20, '%d switches, %d gaps' %
-           (switches, told))
+    # As many as the kernel reported one by one.
+    seen = counted_switches(made.output)
+    lost, stops = stops_of(made.output)
+
+    def between(begin_ns, end_ns):
+        return sum(begin_ns <= stop < end_ns for stop in stops)
+    # A counter is read after the time that is written with it, by a thread that waits for
+    # its processor, too.
+    (first, begun), (second, _), *_, (last, ended), (end, _) = seen
+    expect(between(second, last) - 2 <= ended - begun <= between(first, end) + 2 + lost,
+           '%d switches counted, %d to %d told' % (
+               ended - begun, between(second, last), between(first, end)))
+    # Before the first call of a thread there are others.
+    main = [start_of(made.output) + round(1e3 * us) for us, _, _, _, what in
+            lines_of(made.output) if what in ('main {', '} main')]
+    told, all_told = len(gaps_of(made.output)), between(*main)
+    expect(all_told / 2 - 5 <= told <= all_told + 5, '%d gaps, %d switches in main' % (
+        told, all_told))
     if 'cycles' in there:
         expect(counters['instructions'][-1][1] > 1e6, 'no instructions')
 

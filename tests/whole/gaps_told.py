@@ -17,15 +17,14 @@ import time
 import gaps
 import shimtest
 import trace
-from gaps import HEAD, SWITCH, lines_of, ns_of, profrun
+from gaps import (FIRST_MONO_NS, HEAD, ON, PREEMPTED, SWITCH, WAITS, lines_of, ns_of,
+                  profrun)
 from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
                       record, run, test)
 
 # The tests of the imported modules do not run here.
 shimtest.tests.clear()
 
-ON, WAITS, PREEMPTED = 1, 2, 3          # enum shim_switch_kind
-FIRST_MONO_NS = 48                      # in struct shim_meta
 NEAR = 0.02                             # us: printed values are rounded
 windows = {}
 
