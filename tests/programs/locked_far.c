@@ -25,7 +25,9 @@ int main(void)
 
 	pthread_mutex_lock(&far.lock);
 	pthread_create(&thread, NULL, wait_for_it, NULL);
-	usleep(20000);
+	/* libc's mark of a mutex for which a thread waits. */
+	while (__atomic_load_n(&far.lock.__data.__lock, __ATOMIC_RELAXED) != 2)
+		usleep(1000);
 	pthread_mutex_unlock(&far.lock);
 	pthread_join(thread, NULL);
 	return 0;

@@ -288,7 +288,9 @@ static void *hold(void *unused)
 	for (int i = 0; i < %(count)d; i++) {
 		pthread_mutex_lock(all[i]);
 		pthread_barrier_wait(&both);
-		usleep(3000);
+		/* libc's mark of a mutex for which a thread waits. */
+		while (__atomic_load_n(&all[i]->__data.__lock, __ATOMIC_RELAXED) != 2)
+			usleep(1000);
 		pthread_mutex_unlock(all[i]);
 	}
 	return unused;
