@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <pthread.h>
-#include <sched.h>
 #include <shim/sampling.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,7 +21,6 @@
 
 static unsigned samples_wanted; /* of spin() */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int is_waiting;
 static volatile double sum;
 static jmp_buf back;
 
@@ -99,24 +97,21 @@ static void *in_thread(void *)
 
 static void *contend(void *)
 {
-	__atomic_store_n(&is_waiting, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&lock);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
 
-/* The thread waits until this one releases the lock. */
+/* The lock is held until it has libc's mark of a mutex for which a thread waits. */
 static void hold_lock()
 {
-	struct timespec pause = { 0, 30000000 };
+	struct timespec pause = { 0, 1000000 };
 	pthread_t thread;
 
-	is_waiting = 0;
 	pthread_mutex_lock(&lock);
 	pthread_create(&thread, NULL, contend, NULL);
-	while (!__atomic_load_n(&is_waiting, __ATOMIC_SEQ_CST))
-		sched_yield();
-	nanosleep(&pause, NULL);
+	while (__atomic_load_n(&lock.__data.__lock, __ATOMIC_RELAXED) != 2)
+		nanosleep(&pause, NULL);
 	pthread_mutex_unlock(&lock);
 	pthread_join(thread, NULL);
 }
@@ -139,9 +134,9 @@ __attribute__((no_instrument_function)) static unsigned long long samples()
 	return counts.accepted;
 }
 
-/* What ran before may have used any time: hold_lock() yields for long on a busy machine.
- * There, the kernel's ticks may find a thread that has slept only after 90 ms of its time
- * and more: until then the sampler takes it for asleep. */
+/* What ran before may have used any time.  On a busy machine, the kernel's ticks may find a
+ * thread that has slept only after 90 ms of its time and more: until then the sampler takes it
+ * for asleep. */
 __attribute__((noinline)) static void spin()
 {
 	const unsigned long long before = samples();

@@ -5,35 +5,30 @@
 #include <cstdio>
 #include <cstdlib>
 #include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 #define PROCESSOR_NS 60000000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int waiting;
 static volatile double sum;
 
 static void *contend(void *unused)
 {
-	__atomic_store_n(&waiting, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&lock);
 	pthread_mutex_unlock(&lock);
 	return unused;
 }
 
-/* The thread waits for the lock when its processor time stops growing.  A thread that
- * is late would find the lock free, so the lock is held for long. */
+/* The lock is held until it has libc's mark of a mutex for which a thread waits. */
 static void hold_lock(void)
 {
-	struct timespec pause = { 0, 20000000 };
+	struct timespec pause = { 0, 1000000 };
 	pthread_t thread;
 
 	pthread_mutex_lock(&lock);
 	pthread_create(&thread, NULL, contend, NULL);
-	while (!__atomic_load_n(&waiting, __ATOMIC_SEQ_CST))
-		sched_yield();
-	nanosleep(&pause, NULL);
+	while (__atomic_load_n(&lock.__data.__lock, __ATOMIC_RELAXED) != 2)
+		nanosleep(&pause, NULL);
 	pthread_mutex_unlock(&lock);
 	pthread_join(thread, NULL);
 }
