@@ -299,7 +299,6 @@ def without_a_terminal_or_a_recording_it_says_so():
         terminal.until(r"'no-such-terminal' \(TERM\) is not known")
         expect_equal(terminal.status(), 1, 'status')
 
-
 @test
 def other_character_sets_and_no_colour_are_served():
     with tui(LC_ALL='C', NO_COLOR='1') as terminal:
@@ -312,23 +311,30 @@ def other_character_sets_and_no_colour_are_served():
         expect(re.search('\033\\[[0-9;]*3[0-7]', coloured), coloured)
 
 
-@test
-def a_signal_leaves_the_terminal_as_it_was():
+def takes_signal(number):
     with tui() as terminal:
         terminal.until('functions by')
         pid = terminal.tmux('list-panes', '-F', '#{pane_pid}').strip()
         children = subprocess.run(['pgrep', '-P', pid], text=True, capture_output=True)
         before = terminal.tmux('display-message', '-p', '#{alternate_on}').strip()
         expect_equal(before, '1', 'the alternate screen')
-        subprocess.run(['kill', '-TERM', children.stdout.split()[0]], check=True)
-        terminal.status()
+        os.kill(int(children.stdout.split()[0]), number)
+        expect_equal(terminal.status(), 128 + number, 'status')
         # tmux reads what was written before the end only now.
         end = time.monotonic() + 60
         while (terminal.tmux('display-message', '-p', '#{alternate_on}').strip() != '0' and
                time.monotonic() < end):
             time.sleep(0.05)
         expect_equal(terminal.tmux('display-message', '-p', '#{alternate_on}').strip(), '0',
-                     'the alternate screen')
+                     'the alternate screen after %s' % number.name)
+
+
+@test
+def a_signal_leaves_the_terminal_as_it_was():
+    """Control-\\ sends SIGQUIT."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP,
+                   signal.SIGABRT):
+        takes_signal(number)
 
 
 # --- top ---

@@ -9,6 +9,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -25,7 +26,9 @@
 
 enum { PAIR_NAME = 1, PAIR_HEADING, PAIR_STRONG };
 
-static bool is_on, has_utf8;
+static volatile sig_atomic_t is_on;
+static bool has_utf8;
+static pid_t owner;
 static int kept_error = -1; /* standard error, until the end */
 
 /* Messages wait in a file without a name, and are printed by terminal_end(). */
@@ -73,6 +76,35 @@ void terminal_end(void)
 	print_messages();
 }
 
+/* (Processes that this one starts have the handler, too, but no terminal.) */
+static void leave_by_signal(int number)
+{
+	if (is_on && getpid() == owner)
+		endwin();
+	/* This time it ends the process. */
+	raise(number);
+}
+
+/* ncurses itself serves SIGINT and SIGTERM only.  Signals that are ignored stay so: under
+ * --live the keys that send them are the program's. */
+static void leave_by_signals(void)
+{
+	static const int numbers[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGILL,
+				       SIGBUS,	SIGFPE,	 SIGABRT, SIGSEGV,
+				       SIGSYS,	SIGALRM, SIGTERM, SIGUSR1,
+				       SIGUSR2, SIGXCPU };
+	struct sigaction action = { .sa_handler = leave_by_signal,
+				    .sa_flags = SA_RESETHAND },
+			 before;
+	size_t i;
+
+	owner = getpid();
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (sigaction(numbers[i], NULL, &before) == 0 &&
+		    before.sa_handler == SIG_DFL)
+			sigaction(numbers[i], &action, NULL);
+}
+
 static void begin_colors(bool wants_color)
 {
 	const char *none = getenv("NO_COLOR");
@@ -100,6 +132,7 @@ void terminal_begin(const char *verb, bool wants_color)
 	/* Escape is a key of its own: wait only as long as a slow line needs. */
 	if (!getenv("ESCDELAY"))
 		set_escdelay(50);
+	leave_by_signals();
 	if (!newterm(NULL, stdout, stdin))
 		die("%s: the terminal '%s' (TERM) is not known", verb,
 		    kind ? kind : "");
