@@ -298,6 +298,10 @@ def without_a_terminal_or_a_recording_it_says_so():
     with tui(TERM='no-such-terminal') as terminal:
         terminal.until(r"'no-such-terminal' \(TERM\) is not known")
         expect_equal(terminal.status(), 1, 'status')
+    with tui(TERM='dumb') as terminal:
+        terminal.until(r"the cursor of the terminal 'dumb' \(TERM\) cannot be moved")
+        expect_equal(terminal.status(), 1, 'status')
+
 
 @test
 def other_character_sets_and_no_colour_are_served():

@@ -17,6 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* (It has macros for all capabilities of terminals.) */
+#include <term.h>
+#undef columns
+
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/text.h"
@@ -140,6 +144,9 @@ void terminal_begin(const char *verb, bool wants_color)
 	die_after(terminal_end);
 	atexit(terminal_end);
 	keep_messages();
+	if (!cursor_address)
+		die("%s: the cursor of the terminal '%s' (TERM) cannot be moved",
+		    verb, kind ? kind : "");
 	cbreak();
 	noecho();
 	nonl();
