@@ -39,6 +39,29 @@ static const struct debuginfo *helper;
 static char *stack_top; /* above it is the signal stack */
 static unsigned faults;
 
+/* --- ThreadSanitizer --- */
+
+/* Defined if the program has ThreadSanitizer. */
+extern void __tsan_init(void) __attribute__((weak));
+extern void AnnotateIgnoreWritesBegin(const char *file, int line)
+	__attribute__((weak));
+extern void AnnotateIgnoreWritesEnd(const char *file, int line)
+	__attribute__((weak));
+
+/* The loader allocates a thread's data of the libraries in its first query, and frees them
+ * when the stack has another thread.  ThreadSanitizer does not see what orders the two. */
+static void ignore_writes(void)
+{
+	if (__tsan_init && AnnotateIgnoreWritesBegin && AnnotateIgnoreWritesEnd)
+		AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+}
+
+static void watch_writes(void)
+{
+	if (__tsan_init && AnnotateIgnoreWritesBegin && AnnotateIgnoreWritesEnd)
+		AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+}
+
 /* --- opening --- */
 
 static bool find_path(char *path, size_t size)
@@ -197,7 +220,9 @@ void helper_thread_begins(void)
 	int error = errno;
 	bool before;
 
-	if (!helper_is_open())
+	/* ThreadSanitizer's malloc crashes before its own start function has run in the
+	 * thread. */
+	if (!helper_is_open() || __tsan_init)
 		return;
 	before = thread_ours_begins();
 	helper->begin_thread();
@@ -370,7 +395,9 @@ helper_ask(enum helper_verb verb, const struct debuginfo_question *question,
 		return SHIM_E_FUNCTION_NOT_IL;
 	if (sys_block_signals(&signals) < 0)
 		return SHIM_E_NOT_YET_AVAILABLE;
+	ignore_writes();
 	result = query(&job, take, argument);
+	watch_writes();
 	errno = before;
 	sys_restore_signals(signals);
 	return result;
