@@ -227,6 +227,49 @@ def arguments_are_of_the_call_that_they_stand_behind():
                  [(0, 'main(x = 1);')], 'behind the same track')
 
 
+def merged(first, second):
+    """The lines of replay for the records of two threads; and [(kind, tid)]."""
+    recording = write(first)
+    path, = glob.glob(recording + '/*/*.trace')
+    data = bytearray(recorded['head'])
+    struct.pack_into('<Q', data, 4096 + 16, 1)      # begun
+    struct.pack_into('<I', data, 36, 1)             # the number of the file
+    block = bytearray(recorded['block'])
+    struct.pack_into('<I', block, 16, recorded['tid'] + 1)
+    data += block + second
+    with open(os.path.join(os.path.dirname(path), '1.trace'), 'wb') as file:
+        file.write(data + bytes(-len(data) % BLOCK))
+    done = run([shimtest.report, 'replay', '--color', 'never', recording])
+    events = run([shimtest.report, 'replay', '--json', recording])
+    expect_equal((done.status, events.status), (0, 0), done.stderr + events.stderr)
+    lines = [LINE.fullmatch(line).group(5) for line in done.stdout.splitlines()[1:]]
+    return ([line for line in lines if not line.startswith('-- thread')],
+            [(e['kind'], e['tid']) for e in json.loads(events.stdout)['events']])
+
+
+@test
+def values_stay_with_their_calls_when_threads_are_merged():
+    # The first thread writes its arguments after calls of the second.
+    a, b = clock(), clock()
+    lines, events = merged(
+        a.enter(MAIN) + a.time(9000) + text(ARGUMENTS, 'x = 1') + text(RESULT, '7') +
+        a.leave(), b.time(2000) + b.enter(ONE) + text(ARGUMENTS, 'y = 2') + b.enter(TWO) +
+        b.leave() + text(RESULT, '8') + b.leave())
+    expect_equal(lines, ['main(x = 1) {', 'one(y = 2) {', 'two;', '} one = 8', '} main = 7'],
+                 'one after the other')
+    # Both do the same at the same times.
+    lines, events = merged(*(
+        c.enter(MAIN) + text(ARGUMENTS, name) + c.enter(function) +
+        text(ARGUMENTS, name) + text(RESULT, name) + c.leave() + text(RESULT, name) +
+        c.leave() for c, function, name in ((clock(), ONE, 'one'), (clock(), TWO, 'two'))))
+    expect_equal(sorted(lines),
+                 ['main(one) {', 'main(two) {', 'one(one) {', 'two(two) {', '} main = one',
+                  '} main = two', '} one = one', '} two = two'], 'at the same time')
+    for before, after in zip(events, events[1:]):
+        expect(after[0] != 'arguments' or before == ('enter', after[1]), events)
+        expect(before[0] != 'result' or after == ('leave', before[1]), events)
+
+
 @test
 def a_stack_record_ends_and_begins_unseen_calls():
     def between(records, wanted, what, said=''):

@@ -91,10 +91,17 @@ static bool is_late(struct trace_reader *reader, uint32_t kind,
 	return true;
 }
 
+/* Has the time of the call, so that no gap comes between, although arguments may have been
+ * written later. */
 static void put_arguments(struct trace_reader *reader, uint32_t function)
 {
-	if (!is_late(reader, SHIM_VALUES_KIND_ARGUMENTS, function))
-		reader_put(reader, TRACE_ARGUMENTS)->text = reader->text;
+	struct trace_event *event;
+
+	if (is_late(reader, SHIM_VALUES_KIND_ARGUMENTS, function))
+		return;
+	event = reader_put(reader, TRACE_ARGUMENTS);
+	event->text = reader->text;
+	event->time_ns = reader_innermost(reader)->time_ns;
 }
 
 /* The result is emitted when the call is left, because calls of a handler may
