@@ -20,6 +20,7 @@
 
 #include "base/messages.h"
 #include "base/numbers.h"
+#include "base/output.h"
 #include "common/descriptors.h"
 #include "common/stack.h"
 #include "names/symbols.h"
@@ -52,8 +53,10 @@ enum {
 
 static void print_help(const char *text)
 {
+	output_open(NULL);
 	fputs(text, stdout);
-	exit(fflush(stdout) == 0 ? 0 : 1);
+	output_close();
+	exit(0);
 }
 
 static uint64_t parse_count(const char *option, const char *text)

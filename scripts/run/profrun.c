@@ -228,11 +228,11 @@ static void become_attach(const char *verb, char **word)
 	become(process, words, LENGTH(words), word);
 }
 
-static void print_usage(FILE *to)
+/* Returns the exit status. */
+static int print(const char *text)
 {
-	fputs(usage, to);
-	if (fflush(to) != 0)
-		exit(STATUS_FAILED);
+	fputs(text, stdout);
+	return say_end(0) == 0 ? 0 : STATUS_FAILED;
 }
 
 /* Returns if there is no page, or no program to show it. */
@@ -268,10 +268,8 @@ static int help(const char *verb)
 	const char *page = NULL;
 	char name[64];
 
-	if (strcmp(verb, "-h") == 0 || strcmp(verb, "--help") == 0) {
-		print_usage(stdout);
-		return 0;
-	}
+	if (strcmp(verb, "-h") == 0 || strcmp(verb, "--help") == 0)
+		return print(usage);
 	for (size_t i = 0; i < LENGTH(others); i++)
 		if (strcmp(verb, others[i][0]) == 0)
 			page = others[i][1];
@@ -286,10 +284,8 @@ static int help(const char *verb)
 	show_page(page);
 	if (is_verb)
 		execl(me, "profrun", verb, "--help", (char *)NULL);
-	if (strcmp(page, "profrun.1") == 0) {
-		print_usage(stdout);
-		return 0;
-	}
+	if (strcmp(page, "profrun.1") == 0)
+		return print(usage);
 	say("the manual page %.*s(%s) is not installed, or man is not",
 	    (int)(strrchr(page, '.') - page), page, strrchr(page, '.') + 1);
 	return STATUS_FAILED;
@@ -344,14 +340,10 @@ int main(int argc, char **argv)
 
 		become(complete, words, LENGTH(words), argv + 2);
 	}
-	if (strcmp(verb, "--version") == 0) {
-		printf("profrun %s\n", VERSION);
-		return fflush(stdout) == 0 ? 0 : STATUS_FAILED;
-	}
-	if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
-		print_usage(stdout);
-		return 0;
-	}
+	if (strcmp(verb, "--version") == 0)
+		return print("profrun " VERSION "\n");
+	if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
+		return print(usage);
 	if (strcmp(verb, "help") == 0) {
 		if (argc > 3) {
 			say("help: one verb at a time");
@@ -360,7 +352,7 @@ int main(int argc, char **argv)
 		return help(argc > 2 ? argv[2] : "");
 	}
 	if (argc <= 1) {
-		print_usage(stderr);
+		fputs(usage, stderr);
 		return STATUS_USAGE;
 	}
 	become_run("run", argv + 1);

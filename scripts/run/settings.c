@@ -146,7 +146,7 @@ static void help(const struct settings *settings)
 		       "Runs PROGRAM, records where its time goes, and reports it"
 		       " on stderr when it ends.\n\n%s%s\n%s",
 		       common_help, report_help, status_help);
-	exit(0);
+	exit(say_end(0) == 0 ? 0 : STATUS_FAILED);
 }
 
 /* Appends a repeated option to its list; false if the list gets too long. */

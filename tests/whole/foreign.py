@@ -133,13 +133,19 @@ def output_that_cannot_be_written_is_an_error():
                 stderr=subprocess.PIPE, timeout=60, env=shimtest.environment())
             expect_equal(done.returncode, 1, (words, where, done.stderr))
             expect(b'standard output: cannot write: ' in done.stderr, done)
-    for words in ['doctor'], ['ctl', '--json'], ['ctl', '--help']:
+    # Of what runs programs, 125 says that profrun itself failed.
+    for words, status in [(['doctor'], 1), (['ctl', '--json'], 1)] + [
+            (words + ['--help'], 1) for words in (
+                ['ctl'], ['report'], ['export'], ['tui'], ['stack'], ['attach'])] + [
+            (words, 125) for words in (
+                ['--help'], ['--version'], ['help', '--help'], ['run', '--help'],
+                ['record', '--help'], ['stat', '--help'])]:
         for where in '>&-', '>/dev/full':
             done = subprocess.run(
                 ['sh', '-c', '"$0" "$@" ' + where, profrun(), *words],
                 stderr=subprocess.PIPE, timeout=60, env=shimtest.environment(),
                 cwd=new_directory('cwd'))
-            expect_equal(done.returncode, 1, (words, where, done.stderr))
+            expect_equal(done.returncode, status, (words, where, done.stderr))
             expect(b'standard output: cannot write: ' in done.stderr, done)
 
 

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/numbers.h"
+#include "base/output.h"
 #include "command/command_line.h"
 #include "common/nearest.h"
 #include "export/formats.h"
@@ -224,6 +225,7 @@ _Noreturn void print_help(const char *name)
 	const struct verb *verb = find_verb(name);
 	size_t i;
 
+	output_open(NULL);
 	printf("%s\n", verb->usage);
 	if (verb->bit == EXPORT) {
 		puts("FORMAT is one of:");
@@ -233,7 +235,8 @@ _Noreturn void print_help(const char *name)
 	for (i = 0; i < ROWS; i++)
 		if (rows[i].verbs & verb->bit)
 			print_option(i);
-	exit(fflush(stdout) ? 1 : 0);
+	output_close();
+	exit(0);
 }
 
 /* The index of @text in @words. */
