@@ -178,28 +178,30 @@ bool profiles_record_calls(const struct settings *settings)
 	return records;
 }
 
+/* Whether NAME:ARGS has the argument @name, alone or with a value. */
+static bool has_argument(const char *item, const char *name)
+{
+	const char *word = strchr(item, ':');
+
+	for (; word != NULL; word = strchr(word, ',')) {
+		size_t length = strcspn(++word, ",=");
+
+		if (strlen(name) == length && strncmp(word, name, length) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Other modes of calltree read no coarse clock, and neither do other profilers. */
 static bool reads_tick(const char *item)
 {
-	static const char *const others[] = { "exact", "calibrate", "counts",
-					      "budget" };
-	const char *word = strchr(item, ':');
-
 	if (strcmp(item, "default") == 0)
 		return true;
-	if (strncmp(item, "calltree", 8) != 0 ||
-	    (item[8] != '\0' && item[8] != ':'))
-		return false;
-	while (word != NULL) {
-		size_t length = strcspn(++word, ",=");
-
-		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-			if (strlen(others[i]) == length &&
-			    strncmp(word, others[i], length) == 0)
-				return false;
-		word = strchr(word, ',');
-	}
-	return true;
+	return strncmp(item, "calltree", 8) == 0 &&
+	       (item[8] == '\0' || item[8] == ':') &&
+	       !has_argument(item, "exact") &&
+	       !has_argument(item, "calibrate") &&
+	       !has_argument(item, "counts") && !has_argument(item, "budget");
 }
 
 bool profiles_want_tick(const struct settings *settings)
@@ -300,7 +302,7 @@ static const char *budget_item(char **items)
 {
 	for (; *items != NULL; items++)
 		if (options_of(*items) == options_find("calltree") &&
-		    strstr(*items, "budget=") != NULL)
+		    has_argument(*items, "budget"))
 			return *items;
 	return NULL;
 }
@@ -325,9 +327,23 @@ static const char *why_no_budget(const char *item)
 			return refused[i].why;
 	if (option != options_find("calltree"))
 		return NULL;
-	return strstr(item, "exact") != NULL ? "times every call" :
-	       strstr(item, "by=") != NULL   ? "looks at every call" :
-					       NULL;
+	return has_argument(item, "exact") ? "times every call" :
+	       has_argument(item, "by")	   ? "looks at every call" :
+					     NULL;
+}
+
+/* Refuses calls that are to be timed and not to be timed. */
+static void check_counts(const struct settings *settings, char **items)
+{
+	for (; *items != NULL; items++) {
+		if (options_of(*items) != options_find("calltree") ||
+		    !has_argument(*items, "counts") ||
+		    (!has_argument(*items, "exact") &&
+		     !has_argument(*items, "calibrate")))
+			continue;
+		say("%s cannot be recorded: counts times no call", *items);
+		settings_usage_error(settings);
+	}
 }
 
 /* Refuses processor time for profilers without a coarse clock. */
@@ -339,8 +355,8 @@ static void check_cpu_clock(const struct settings *settings, char **items)
 		{ "calibrate", "calibrate times every call by the wall clock" },
 		{ "exact", "exact times every call by the wall clock" },
 		{ "counts", "counts times no call" },
-		{ "budget=", "a budget takes times from samples of processor "
-			     "time" },
+		{ "budget", "a budget takes times from samples of processor "
+			    "time" },
 	};
 	const char *cpu = NULL, *why = NULL, *budget = getenv("SHIM_BUDGET");
 	bool is_calltree;
@@ -353,7 +369,8 @@ static void check_cpu_clock(const struct settings *settings, char **items)
 			why = "trace times every call by the wall clock";
 		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]);
 		     i++)
-			if (is_calltree && strstr(*items, refused[i].option))
+			if (is_calltree &&
+			    has_argument(*items, refused[i].option))
 				why = refused[i].why;
 	}
 	if (settings->budget != NULL || (budget != NULL && *budget != '\0'))
@@ -380,9 +397,13 @@ static void check_with_budget(const struct settings *settings, char **items)
 		has_calltree |= options_of(*items) == options_find("calltree");
 		if (why == NULL)
 			continue;
-		say("%s and '%s' cannot be recorded together: %s %s; record them"
-		    " in runs of their own",
-		    what, *items, *items, why);
+		if (what == *items)
+			say("%s cannot be recorded with a budget: it %s", what,
+			    why);
+		else
+			say("%s and '%s' cannot be recorded together: %s %s; "
+			    "record them in runs of their own",
+			    what, *items, *items, why);
 		settings_usage_error(settings);
 	}
 	if (what == NULL || has_calltree || settings->budget == NULL)
@@ -398,6 +419,7 @@ void profiles_check_together(const struct settings *settings)
 
 	if (items != NULL) {
 		check_twice(settings, items);
+		check_counts(settings, items);
 		check_with_budget(settings, items);
 		check_cpu_clock(settings, items);
 	}

@@ -140,6 +140,24 @@ def one_profiler_in_two_ways_is_refused():
     expect_equal(done.returncode, 3, 'the same twice')
 
 
+@test
+def arguments_of_calltree_that_exclude_each_other_are_refused():
+    for item, why in (
+            ('calltree:exact,counts', 'cannot be recorded: counts times no call'),
+            ('calltree:counts,by=f/1,calibrate', 'cannot be recorded: counts times no call'),
+            ('calltree:counts,clock=cpu', 'cannot be recorded: counts times no call'),
+            ('calltree:exact,budget=10', 'cannot be recorded with a budget: it times every '
+                                         'call'),
+            ('calltree:by=exact/1,budget=10', 'cannot be recorded with a budget: it looks at '
+                                              'every call')):
+        done = profrun('-p', item, everything())
+        expect_equal((done.returncode, done.stdout), (2, ''), item)
+        expect(item + ' ' + why in done.stderr, done.stderr)
+    # The names of functions and parameters are no such arguments.
+    done = profrun('-q', '-p', 'calltree:by=exact/counts,clock=cpu', everything())
+    expect_equal(done.returncode, 3, done.stderr)
+
+
 # Each kind of value, and an error in it.
 BAD_VALUES = [
     ('calltree:counts=1', "'counts=1': calltree takes counts"),
