@@ -560,6 +560,37 @@ def a_diff_of_an_exact_and_an_estimated_run_shows_both():
 
 
 @test
+def a_diff_does_not_take_a_bound_for_the_calls():
+    """The bound is 9,500 of off's calls."""
+    program = Program()
+    bound = with_estimates(program, rates=[1000])
+    some, _ = functions(bound)
+    expect_equal((some['off']['calls'], some['off']['calls_complete']), (9500, False), 'bound')
+
+    def compared(first, second):
+        words = [shimtest.report, 'diff', '--value', 'calls', '--fail-above', '4']
+        done = [subprocess.run([*words, *more, first, second], text=True,
+                               capture_output=True) for more in ([], ['--json'])]
+        off, = (f for f in json.loads(done[1].stdout)['functions'] if f['name'] == 'off')
+        return off, done[0]
+
+    for calls, verdict in (900000, 'not shown to differ'), (9000, 'more?'):
+        exact = program.record(node(program['main'], MEMORY, frame=1),
+                               node(program['outer'], at(0), calls=1234),
+                               node(program['off'], at(0), calls=calls),
+                               sampled(at(0), program['mark_main'], 900))
+        off, done = compared(exact, bound)
+        expect_equal((off['verdict'], off['a_calls_complete'], off['b_calls_complete']),
+                     (verdict, True, False), done.stdout)
+        expect(re.search(r'^B +1 run +> 10,', done.stdout, re.M) and
+               re.search(r' > 9,500 +off', done.stdout), done.stdout)
+        off, done = compared(bound, exact)
+        expect_equal((off['verdict'], done.returncode),
+                     (verdict.replace('more', 'less'), 0), done.stdout + done.stderr)
+    expect_equal(compared(exact, bound)[1].returncode, 3, 'more than at most')
+
+
+@test
 def processes_that_differ_add_up_to_an_estimate():
     program = Program()
     exact = program.record(node(program['main'], MEMORY, frame=1),

@@ -128,7 +128,7 @@ static double value_of(const struct model *model, uint32_t function,
 	switch (value) {
 	case VALUE_SELF: return sums->self;
 	case VALUE_TOTAL: return sums->total;
-	case VALUE_CALLS: return (double)sums->calls;
+	case VALUE_CALLS: return (double)count_of_sums(sums).calls;
 	default:
 		return (double)memory_value(&model->function_memory[function],
 					    value);
@@ -150,7 +150,8 @@ static double value_of_all(const struct model *model, enum value value)
 {
 	if (is_memory(value))
 		return (double)memory_value(&model->memory_all, value);
-	return value == VALUE_CALLS ? (double)model->calls : model->time;
+	return value == VALUE_CALLS ? (double)count_of_model(model).calls :
+				      model->time;
 }
 
 /* Without an option, the first recording decides which value is compared. */
@@ -202,22 +203,24 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 		diff->rows[i].run_calls = 0;
 	}
 	for (i = 0; i < model->function_count; i++) {
-		bool is_counted = sums_are_counted(&model->functions[i].sums);
+		const struct sums *sums = &model->functions[i].sums;
+		struct count count = count_of_sums(sums);
+		bool is_counted = sums_are_counted(sums);
 
 		if (shown_hides(model, i) ||
 		    (diff->value == VALUE_CALLS && !is_counted))
 			continue;
 		row = find_row(diff, keys, &model->functions[i]);
 		row->is_uncounted[which] |= !is_counted;
-		diff->side[which].is_estimate |=
-			diff->value == VALUE_CALLS &&
-			model->functions[i].sums.missing.is_estimate;
 		row->run_value += value_of(model, i, diff->value);
-		row->run_calls += model->functions[i].sums.calls;
-		row->has_estimate[which] |=
-			model->functions[i].sums.missing.is_estimate;
-		row->variance += variance_of(&model->functions[i].sums,
-					     diff->value);
+		row->run_calls += count.calls;
+		row->has_estimate[which] |= count.is_estimate;
+		row->is_least[which] |= count.is_least;
+		row->variance += variance_of(sums, diff->value);
+		if (diff->value != VALUE_CALLS)
+			continue;
+		diff->side[which].is_estimate |= count.is_estimate;
+		diff->side[which].is_least |= count.is_least;
 	}
 	for (i = 0; i < diff->count; i++) {
 		row = &diff->rows[i];
@@ -305,6 +308,28 @@ static bool is_same(const struct diff_row *row)
 			SAME * fmax(row->value[0].mean, row->value[1].mean));
 }
 
+/* Whether calls that were not counted may make the difference: the side that is not
+ * greater is a lower bound. */
+static bool may_lack_calls(const struct diff *diff, bool a_is_least,
+			   bool b_is_least, double by)
+{
+	return diff->value == VALUE_CALLS &&
+	       ((a_is_least && by >= 0) || (b_is_least && by <= 0));
+}
+
+static bool row_may_lack_calls(const struct diff *diff,
+			       const struct diff_row *row)
+{
+	return may_lack_calls(diff, row->is_least[0], row->is_least[1],
+			      row->change.by);
+}
+
+static bool all_may_lack_calls(const struct diff *diff, double by)
+{
+	return may_lack_calls(diff, diff->side[0].is_least,
+			      diff->side[1].is_least, by);
+}
+
 const char *diff_verdict(const struct diff *diff, const struct diff_row *row)
 {
 	bool is_time = diff->value < VALUE_CALLS;
@@ -314,6 +339,8 @@ const char *diff_verdict(const struct diff *diff, const struct diff_row *row)
 		return "new";
 	if (!was_called(row, 1))
 		return "gone";
+	if (row_may_lack_calls(diff, row))
+		return NOT_SHOWN;
 	if (is_same(row))
 		return "same";
 	if ((is_known && row->change.chance >= CERTAIN) ||
@@ -353,10 +380,17 @@ bool diff_all_crosses(const struct diff *diff)
 					    &diff->side[1].all);
 
 	return is_above(diff, change.by) &&
+	       !all_may_lack_calls(diff, change.by) &&
 	       !(change.chance >= CERTAIN); /* unknown with one run each */
 }
 
 /* --- text --- */
+
+/* "~": an estimate, or a mean that includes estimates; "> ": a lower bound. */
+static const char *mark_of(bool is_estimate, bool is_least)
+{
+	return is_least ? "> " : is_estimate ? "~" : "";
+}
 
 const char *diff_value_text(const struct diff *diff, char text[DIFF_CELL],
 			    double value, bool with_plus)
@@ -408,7 +442,8 @@ static void print_side(const struct layout *layout, const struct diff *diff,
 	char text[DIFF_CELL], more[DIFF_CELL];
 
 	fprintf(layout->out, "%c  %2u run%s  %s%s", 'A' + which, side->all.runs,
-		side->all.runs == 1 ? " " : "s", side->is_estimate ? "~" : "",
+		side->all.runs == 1 ? " " : "s",
+		mark_of(side->is_estimate, side->is_least),
 		diff_value_text(diff, text, side->all.mean, false));
 	if (!isnan(deviation))
 		fprintf(layout->out, " \302\261 %s",
@@ -428,6 +463,12 @@ static void print_all(const struct layout *layout, const struct diff *diff)
 					    &diff->side[1].all);
 	char by[DIFF_CELL], percent[SHORT_TEXT], error[DIFF_CELL];
 
+	if (all_may_lack_calls(diff, change.by)) {
+		fputs("all of it: " NOT_SHOWN
+		      "; >: at least so many calls, how many more is unknown\n",
+		      layout->out);
+		return;
+	}
 	percent_text(percent, &diff->side[0].all, &change);
 	fprintf(layout->out, "all of it: %s (%s%s), ",
 		diff_value_text(diff, by, change.by, true), percent,
@@ -453,7 +494,6 @@ static const char *color_of(const char *word)
 	return strchr("smn", word[0]) ? "\033[31m" : "\033[32m";
 }
 
-/* "~1,234": an estimate, or a mean that includes estimates. */
 static const char *calls_text(char text[SHORT_TEXT], const struct diff_row *row,
 			      int which)
 {
@@ -461,8 +501,8 @@ static const char *calls_text(char text[SHORT_TEXT], const struct diff_row *row,
 
 	if (row->is_uncounted[which] && !(row->calls[which].mean > 0))
 		return "-";
-	snprintf(text, SHORT_TEXT, "%s%.30s",
-		 row->has_estimate[which] ? "~" : "",
+	snprintf(text, SHORT_TEXT, "%s%.29s",
+		 mark_of(row->has_estimate[which], row->is_least[which]),
 		 human_count(count, whole(row->calls[which].mean)));
 	return text;
 }
@@ -471,7 +511,7 @@ static const char *calls_text(char text[SHORT_TEXT], const struct diff_row *row,
 static unsigned int runs_to_tell(const struct diff *diff,
 				 const struct diff_row *row)
 {
-	return is_unclear(diff, row) ?
+	return is_unclear(diff, row) && !row_may_lack_calls(diff, row) ?
 		       welch_runs_to_tell(&row->value[0], &row->value[1]) :
 		       0;
 }
@@ -541,7 +581,14 @@ static void print_unclear(const struct layout *layout, const struct diff *diff)
 	bool is_one = diff->side[0].all.runs == 1 &&
 		      diff->side[1].all.runs == 1;
 
-	fputs(is_one ?
+	bool is_least = diff->value == VALUE_CALLS &&
+			(diff->side[0].is_least || diff->side[1].is_least);
+
+	fputs(is_least ?
+		      "\n" NOT_SHOWN
+		      ": calls that were not counted may make the "
+		      "difference (>: at least so many)\n" :
+	      is_one ?
 		      "\n" NOT_SHOWN ": the clock's error is larger than the "
 		      "difference; compare several runs of each\n" :
 		      "\n" NOT_SHOWN ": runs vary too much for a difference "
@@ -638,6 +685,8 @@ static void put_row(struct json *json, const struct diff *diff,
 	put_change(json, &row->change);
 	json_key_flag(json, "a_calls_estimated", row->has_estimate[0]);
 	json_key_flag(json, "b_calls_estimated", row->has_estimate[1]);
+	json_key_flag(json, "a_calls_complete", !row->is_least[0]);
+	json_key_flag(json, "b_calls_complete", !row->is_least[1]);
 	json_key_text(json, "verdict", diff_verdict(diff, row));
 	if (runs_to_tell(diff, row))
 		json_key_count(json, "runs_to_tell", runs_to_tell(diff, row));

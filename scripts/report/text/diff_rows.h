@@ -25,6 +25,7 @@ struct diff_row {
 	double run_value;
 	uint64_t run_calls;
 	bool has_estimate[2]; /* estimates are among the calls of this side */
+	bool is_least[2];     /* the calls of this side are a lower bound */
 	/* no hook counts the calls: samples found the function */
 	bool is_uncounted[2];
 	struct change change;
@@ -33,6 +34,7 @@ struct diff_row {
 struct diff_side {
 	struct welch all; /* total of all functions */
 	bool is_estimate; /* some of these calls are estimates */
+	bool is_least;	  /* these calls are a lower bound */
 	const char *command;
 	uint64_t lost;
 };
