@@ -218,6 +218,26 @@ def calls_are_compared_when_nothing_was_timed():
 
 
 @test
+def samples_are_not_compared_with_calls():
+    program = compile('slower.c')
+    calls, samples, lines = (record([program, '100', 'old'], profile).output
+                             for profile in ('calltree', 'sampling', 'coverage'))
+    for words, status, message in (
+            (['diff', calls, samples], 1,
+             '%s has samples, the others have calls: they cannot be compared' % samples),
+            (['html', calls, '--against', samples], 1,
+             '%s has samples, and %s has calls: they cannot be compared' % (samples, calls)),
+            (['html', samples, '--against', calls], 1,
+             '%s has calls, and %s has samples: they cannot be compared' % (calls, samples)),
+            (['html', samples, '--against', samples], 0, ''),
+            (['html', calls, '--against', lines], 0, lines + ': no call was recorded')):
+        done = subprocess.run([shimtest.report, *words], text=True, capture_output=True,
+                              cwd=new_directory('compared'))
+        expect_equal(done.returncode, status, (words, done.stderr))
+        expect(message in done.stderr and (message or not done.stderr), done.stderr)
+
+
+@test
 def csv_and_json_and_text_agree():
     first, second = runs(1000, 'old', 3), runs(100000, 'old', 3)
     rows = list(csv.DictReader(io.StringIO(shim_report(

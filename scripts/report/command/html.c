@@ -166,6 +166,25 @@ static void find_lines(struct annotation *annotation, struct model *model,
 	progress_end();
 }
 
+/* The page compares calls with calls, and samples with samples.  @models: the recording,
+ * and its samples, if there are both. */
+static void check_against(const struct model *against,
+			  const struct model models[2])
+{
+	if (!against->recording)
+		return;
+	if (!against->calls && !against->open && !against->has_memory)
+		warn("%s: no %s was recorded", against->recording->path,
+		     against->is_sampled ? "sample" : "call");
+	if (against->is_sampled == models[0].is_sampled ||
+	    (models[1].recording &&
+	     against->is_sampled == models[1].is_sampled))
+		return;
+	die("--against: %s has %s, and %s has %s: they cannot be compared",
+	    against->recording->path, counted_name(against),
+	    models[0].recording->path, counted_name(&models[0]));
+}
+
 /* Shows everything: functions that samples found as well, each thread
  * separately, and times. */
 int html_page(struct options *options, const char *path)
@@ -196,6 +215,7 @@ int html_page(struct options *options, const char *path)
 		check_samples(&recording);
 	recording.is_read_again = true;
 	choose_build(&models[0], &models[1], &recording, options);
+	check_against(&against, models);
 	if (options->source) {
 		find_lines(&annotation, &models[models[1].recording ? 1 : 0],
 			   options);
