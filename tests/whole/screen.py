@@ -759,6 +759,9 @@ def live_needs_a_terminal_and_a_program_that_is_recorded():
                  (2, '', 'profrun: --live needs a terminal\n'), 'no terminal')
     with Terminal(PROFRUN, '--live', '-q', '-o', new_directory('live') + '/recording',
                   'sh', '-c', 'echo short; exit 4') as terminal:
+        # The screen comes if the recording is found before the program ends.
+        terminal.until('short|, ended')
+        terminal.keys('q')
         expect_equal(terminal.status(), 4, 'status')
         terminal.until('short')
 
