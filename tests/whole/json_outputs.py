@@ -29,6 +29,17 @@ def profrun(*words, status=0):
 
 
 @test
+def a_process_has_its_threads_also_if_they_shared_a_file():
+    program = compile('threads.c')
+    for profile in 'calltree:counts', 'trace':
+        output = record([program], profile).output
+        about = json.loads(shim_report('report', '--json', output))
+        process, = about['processes']
+        expect_equal((process['threads'], len(about['threads'])),
+                     (1 + 64 + 200 + 50, 1 + 64 + 200 + 50), profile)
+
+
+@test
 def info_has_what_the_text_has():
     for profile, output in recordings():
         text = shim_report('info', output)

@@ -133,7 +133,20 @@ static void put_lacking(struct json *json, const char *key,
 	free(paths);
 }
 
-static void put_process(struct json *json, const struct process *process)
+/* By process. */
+static uint32_t *count_threads(const struct model *model)
+{
+	uint32_t *counts = allocate(model->recording->process_count,
+				    sizeof(*counts));
+	uint32_t i;
+
+	for (i = 0; i < model->thread_count; i++)
+		counts[model->threads[i].process]++;
+	return counts;
+}
+
+static void put_process(struct json *json, const struct process *process,
+			uint32_t threads)
 {
 	const struct shim_meta *meta = &process->meta;
 	bool known = process->has_meta;
@@ -168,8 +181,7 @@ static void put_process(struct json *json, const struct process *process)
 	       known && meta->is_cpu);
 	put_ns(json, "cpu_ns", process_cpu_ns(process),
 	       process_has_cpu(process));
-	json_key_count(json, "threads",
-		       process->file_count + process->reduced_count);
+	json_key_count(json, "threads", threads);
 	json_close_object(json);
 }
 
@@ -514,7 +526,7 @@ static void put_head(struct json *json, const struct model *model)
 	const struct recording *recording = model->recording;
 	const struct process *first = &recording->processes[0];
 	struct count calls = count_of_model(model);
-	uint32_t i;
+	uint32_t *threads = count_threads(model), i;
 
 	json_key_count(json, "version", 1);
 	json_key_text(json, "program", process_string(first, "program"));
@@ -567,9 +579,10 @@ static void put_head(struct json *json, const struct model *model)
 	json_key_array(json, "processes");
 	for (i = 0; i < recording->process_count; i++) {
 		json_line(json, 0);
-		put_process(json, &recording->processes[i]);
+		put_process(json, &recording->processes[i], threads[i]);
 	}
 	json_close_array(json);
+	free(threads);
 }
 
 void json_report_print(FILE *out, struct model *model,

@@ -90,7 +90,6 @@ static void give_processes(struct recording *recording,
 		process->end_clock = reduced->end_clock;
 		process->latest_clock = reduced->latest_clock;
 		process->end_source = reduced->end_source;
-		process->reduced_count = reduced->file_count;
 	}
 }
 

@@ -49,7 +49,6 @@ struct process {
 	uint64_t images_lost;
 	struct tree_file *files;
 	uint32_t file_count;
-	uint32_t reduced_count; /* files that were not read, see reduction.h */
 	struct file_range *ranges; /* chunks of all files, by @begin */
 	uint32_t range_count;
 	struct coverage_file *coverage;
