@@ -301,6 +301,26 @@ def nothing_is_shown_longer_than_its_caller():
 
 
 @test
+def a_bound_is_no_longer_than_any_caller():
+    program = Program()
+    # A call that no tick found is in one that took at most 500 ns.
+    recording = craft.write(new_directory('recording'), {
+        'meta': craft.meta(), 'images': craft.images(program.image()),
+        '0.calltree': craft.tree(
+            thread(), node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=1),
+            node(program['outer'], at(0), calls=1, time=500, coarse=0),
+            node(program['main'], at(1), calls=1, time=400, coarse=0),
+            node(program['mark_main'], at(2), calls=10, time=0, coarse=1))})
+    paths = {p['id']: p for p in json.loads(
+        report(recording, 'export', 'json'))['paths']}
+    longest = {n: p['total_below_ns'] or p['total_ns'] for n, p in paths.items()
+               if p['function'] is not None}
+    for number, most in longest.items():
+        caller = paths[number]['parent']
+        expect(caller not in longest or most <= longest[caller], (number, longest))
+
+
+@test
 def times_below_the_cost_are_shown_as_bounds():
     program = Program()
     # Timed exactly: 50 us in all, of which hooks are thought to take 100.

@@ -389,7 +389,6 @@ static void put_path(struct json *json, const struct model *model,
 	const struct path *path = &model->paths[number];
 	bool known = path->is_timed;
 	struct count calls = count_of_path(path);
-	double above = time_above(model, number);
 	bool has_parent = path->parent != 0 && path->parent != NONE;
 
 	json_object(json);
@@ -418,8 +417,8 @@ static void put_path(struct json *json, const struct model *model,
 	put_ns(json, "total_ns", path->total, known);
 	put_ns(json, "total_error_ns", sqrt(path->variance), known);
 	put_ns(json, "total_raw_ns", path->total_raw, known);
-	json_bounds(json, known ? path_self_bound(path, above) : 0,
-		    known ? path_total_bound(path, above) : 0);
+	json_bounds(json, known ? path_self_bound(path) : 0,
+		    known ? path_total_bound(path) : 0);
 	put_range(json, &(struct range){ path->min, path->min_most, path->max,
 					 path->max_most,
 					 !path->has_no_range &&

@@ -50,26 +50,28 @@ double self_bound(const struct sums *sums, double above)
 			within(sums->total, total_bound(sums, above)));
 }
 
-double path_total_bound(const struct path *path, double above)
+double path_total_bound(const struct path *path)
 {
-	return bound_of(path->total, path->total_most, path->self_tick, above);
+	return bound_of(path->total, path->total_most, path->self_tick,
+			path->above);
 }
 
-double time_above(const struct model *model, uint32_t path)
+void paths_limit(struct model *model)
 {
-	uint32_t number = model->paths[path].parent;
-	const struct path *caller = &model->paths[number];
-	double bound;
+	for (uint32_t i = 1; i < model->path_count; i++) {
+		struct path *path = &model->paths[i];
+		const struct path *caller = &model->paths[path->parent];
 
-	if (number == 0 || caller->function == NONE)
-		return model->time;
-	bound = path_total_bound(caller, model->time);
-	return bound > 0 ? bound : caller->total;
+		path->above = path->parent == 0 || caller->function == NONE ?
+				      model->time :
+				      within(caller->total,
+					     path_total_bound(caller));
+	}
 }
 
-double path_self_bound(const struct path *path, double above)
+double path_self_bound(const struct path *path)
 {
 	return bound_of(shown_self(path->self, path->total), path->self_most,
 			path->self_tick,
-			within(path->total, path_total_bound(path, above)));
+			within(path->total, path_total_bound(path)));
 }

@@ -30,10 +30,10 @@ double total_bound(const struct sums *sums, double above);
 double waited_bound(const struct sums *sums);
 /* The bound of a shortest or longest call of @ns, or 0; @most: the measured time. */
 double duration_bound(double ns, double most);
-/* The maximum of a path's time: its caller's total.  Then the bounds of the
- * path's times. */
-double time_above(const struct model *model, uint32_t path);
-double path_self_bound(const struct path *path, double above);
-double path_total_bound(const struct path *path, double above);
+/* Finds the maximum of each path's time: its caller's total, or the bound of that. */
+void paths_limit(struct model *model);
+/* The bounds of the path's times. */
+double path_self_bound(const struct path *path);
+double path_total_bound(const struct path *path);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/names.h"
+#include "model/bounds.h"
 #include "model/budget.h"
 #include "model/exceptions.h"
 #include "model/frames.h"
@@ -793,6 +794,7 @@ void model_measure(struct model *model)
 	budget_add_paths(model);
 	find_duration(model);
 	totals_measure(model);
+	paths_limit(model);
 	memory_measure(model);
 	locks_measure(model);
 	exceptions_measure(model);

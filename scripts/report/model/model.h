@@ -122,8 +122,8 @@ struct path {
 	/* samples that found the path itself, or hooks in it */
 	double own_raw;
 	double seen_cost; /* our own cost, subtracted from the ticks' time */
-	double self_most, total_most; /* see bounds.h */
-	double waited, waited_least;  /* as those of sums */
+	double self_most, total_most, above; /* see bounds.h */
+	double waited, waited_least;	     /* as those of sums */
 	double raw_waited,
 		total_raw_waited; /* how much of it the raw times have */
 	bool has_waited;

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/bounds.h"
 #include "model/memory.h"
 #include "model/model.h"
 #include "model/shown.h"
@@ -139,6 +140,7 @@ struct model subtree_of(const struct model *model, const bool *wanted,
 	free(inside);
 	map_free(&growing.path_by_key);
 	paths_link(&growing.tree);
+	paths_limit(&growing.tree);
 	return growing.tree;
 }
 

@@ -216,11 +216,9 @@ static void put_paths(struct source *source, const struct walking *walking)
 					   rounded(paths[order[i]].self));
 		COLUMN(columns, i, count, whole(paths[order[i]].total));
 		COLUMN(columns, i, count,
-		       whole(path_self_bound(&paths[order[i]],
-					     time_above(model, order[i]))));
+		       whole(path_self_bound(&paths[order[i]])));
 		COLUMN(columns, i, count,
-		       whole(path_total_bound(&paths[order[i]],
-					      time_above(model, order[i]))));
+		       whole(path_total_bound(&paths[order[i]])));
 	}
 	if (model->has_errors) {
 		COLUMN(columns, i, count,

@@ -253,8 +253,6 @@ static void draw_numbers(const struct tree *tree, const struct branch *branch,
 {
 	const struct model *model = &branch->forest->model;
 	const struct path *path = &model->paths[branch->path];
-	double above = tree->callers ? model->time :
-				       time_above(model, branch->path);
 	bool known = model->has_times &&
 		     (path->function == NONE || path->is_timed);
 	char text[SHORT_TEXT];
@@ -262,12 +260,11 @@ static void draw_numbers(const struct tree *tree, const struct branch *branch,
 	cell_percent(row, branch->forest->weights[branch->path], tree->all,
 		     true);
 	row_cell(row,
-		 bounded_text(text, path->total, path_total_bound(path, above),
-			      known),
+		 bounded_text(text, path->total, path_total_bound(path), known),
 		 TIME_WIDTH);
 	row_cell(row,
 		 bounded_text(text, shown_self(path->self, path->total),
-			      path_self_bound(path, above), known),
+			      path_self_bound(path), known),
 		 TIME_WIDTH);
 	cell_path_calls(row, model, path);
 }

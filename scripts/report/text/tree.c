@@ -202,7 +202,6 @@ static void print_columns(struct printing *printing, uint32_t number)
 	bool known = model->has_times &&
 		     (path->function == NONE || path->is_timed);
 	char text[SHORT_TEXT], calls[2 * COUNT_TEXT];
-	double above = time_above(model, number);
 	struct count count = count_of_path(path);
 
 	print_percent(printing, fmax(printing->weights[number], 0));
@@ -211,10 +210,10 @@ static void print_columns(struct printing *printing, uint32_t number)
 		return;
 	}
 	table_cell(table, bounded_text(text, path->total,
-				       path_total_bound(path, above), known));
+				       path_total_bound(path), known));
 	table_cell(table,
 		   bounded_text(text, shown_self(path->self, path->total),
-				path_self_bound(path, above), known));
+				path_self_bound(path), known));
 	table_cell(table,
 		   count_column_text(calls, &printing->calls,
 				     path_is_counted(path) ? &count : NULL));
