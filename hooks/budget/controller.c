@@ -35,7 +35,7 @@
 #define SEEN_PERCENT_LARGE 100
 /* Calls that are counted get such parts, too, over the whole run and a begin of some samples: a
  * short phase with many calls does not end the counting. */
-#define COUNTED_PERCENT	      12
+#define COUNTED_PERCENT	      8
 #define COUNTED_PERCENT_LARGE 92
 #define COUNTED_BEGIN	      50
 /* Hooks may take this percentage of what may be seen; or as many percent as the budget has, if that
