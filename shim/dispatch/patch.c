@@ -100,7 +100,11 @@ static int make_writable(struct patch *patch)
 
 	if (patch->map_count > 0)
 		return 0;
-	r = maps_read(collect_mapping, patch);
+	r = maps_read_range(patch->start, patch->end, collect_mapping, patch);
+	if (r < 0) {
+		patch->map_count = 0;
+		r = maps_read(collect_mapping, patch);
+	}
 	count = patch->map_count;
 	if (r == 0 && (count == 0 || count == PATCH_MAPS))
 		r = -EFAULT;
