@@ -246,10 +246,18 @@ def sleds_count_calls_for_a_budget():
     expect_equal((result.status, result.stdout), (0, 'done\n' * 2), 'the program')
     about = json_of(result.output)
     expect(about['budget']['functions_counted'] > 0, about['budget'])
-    calls = {f['name']: f for f in about['functions']}
-    for name, wanted in ('longer', 6000000), ('shorter', 60000000):
-        found, error = calls[name]['calls'], calls[name]['calls_error']
-        expect(abs(found - wanted) <= 2 * (error or 0), (name, found, error))
+    expect_counted({f['name']: f for f in about['functions']})
+
+
+def expect_counted(functions):
+    """The calls of calls_short.c.  On a busy machine the shorter function may go off and have no
+    burst: then the report says that it was called more often than was counted."""
+    expect_equal(functions['longer']['calls'], 6000000, 'longer')
+    expect_equal(functions['longer']['calls_error'], None, 'an exact number')
+    shorter = functions['shorter']
+    error = 2 * (shorter['calls_error'] or 0)
+    expect(shorter['calls'] <= 60000000 + error and
+           (shorter['calls'] >= 60000000 - error or not shorter['calls_complete']), shorter)
 
 
 @test
