@@ -362,6 +362,13 @@ def objects_are_chosen_by_their_soname():
         expect_equal(sums if wanted else sum(sums.values()), wanted, flags)
 
 
+def expect_hits(paths, wanted, about):
+    """The hits of a long run.  Each second of processor time, which a busy machine makes longer,
+    adds a sample."""
+    found = sum(Gmon(path).sum() for path in paths)
+    expect(wanted <= found <= wanted + 4, '%s: %s, not %s' % (about, found, wanted))
+
+
 @test
 def sums_of_threads_are_exact():
     for flags in '', '-threads':
@@ -374,7 +381,7 @@ def sums_of_threads_are_exact():
                      {'first': 400000.0, 'second': 400000.0}, 'gprof')
     # Long enough for the threads to run at the same time.
     ran = Run('threads=4:3000000')
-    expect_equal(Gmon(ran.path()).sum(), 12000000, 'at once')
+    expect_hits([ran.path()], 12000000, 'at once')
 
 
 @test
@@ -496,10 +503,9 @@ def sigdump_writes_the_file_and_counting_continues():
 def a_thousand_signals_to_eight_threads_leave_a_whole_file():
     ran = Run('handler', 'threads=8:300000!')
     expect_equal(ran.files(), ['gmon.out'], 'files')
-    expect_equal(Gmon(ran.path()).sum(), 2400000, 'sum')
+    expect_hits([ran.path()], 2400000, 'sum')
     ran = Run('handler', 'threads=8:300000!', flags='-threads')
-    expect_equal(sum(Gmon(ran.path(name)).sum() for name in ran.files()),
-                 2400000, 'sum with -threads')
+    expect_hits(map(ran.path, ran.files()), 2400000, 'sum with -threads')
 
 
 @test
