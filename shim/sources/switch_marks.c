@@ -92,6 +92,18 @@ static bool extend(struct run *run, uint32_t number, uintptr_t address,
 	return true;
 }
 
+/* Stores what STEP_PREPARE makes of the code; false if the mark cannot be used. */
+static bool prepare_copy(const struct source_image *image,
+			 const struct source_mark *mark,
+			 const unsigned char *code, unsigned char *copy)
+{
+	size_t size = size_of(mark);
+
+	for (size_t i = 0; i < size; i++)
+		copy[i] = code[i];
+	return source_of(mark->source)->prepare(image, mark, copy);
+}
+
 /* Whether the bytes that STEP_PREPARE writes are there.  Another tool may have replaced
  * them, and have switched the mark off again. */
 static bool is_still_prepared(const struct source_image *image,
@@ -101,9 +113,7 @@ static bool is_still_prepared(const struct source_image *image,
 	unsigned char copy[MARK_SIZE_MAX];
 	size_t size = size_of(mark);
 
-	for (size_t i = 0; i < size; i++)
-		copy[i] = code[i];
-	if (!source_of(mark->source)->prepare(image, mark, copy))
+	if (!prepare_copy(image, mark, code, copy))
 		return false;
 	for (size_t i = 0; i < size; i++)
 		if (copy[i] != code[i])
@@ -139,29 +149,22 @@ static int set_idle(struct source_image *image, struct source_mark *mark,
 static bool redirect(const struct source_image *image, struct source_mark *mark,
 		     struct patch *patch, unsigned char *code)
 {
-	const struct source *source = source_of(mark->source);
 	unsigned char copy[MARK_SIZE_MAX];
 	uintptr_t at = mark_address(image, mark) + DISTANCE;
-	size_t size = source->size;
-	uint32_t distance;
-	bool differs = false;
+	size_t size = size_of(mark);
+	uint32_t before, distance;
 
-	for (size_t i = 0; i < size; i++)
-		copy[i] = code[i];
-	if (!source->prepare(image, mark, copy))
+	if (!prepare_copy(image, mark, code, copy))
 		return false;
-	for (size_t i = 0; i < size; i++) {
-		bool is_distance = i - DISTANCE < sizeof(distance);
-
-		if (copy[i] != code[i] && !is_distance)
+	for (size_t i = 0; i < size; i++)
+		if (copy[i] != code[i] && i - DISTANCE >= sizeof(distance))
 			return false;
-		differs |= copy[i] != code[i];
-	}
+	__builtin_memcpy(&before, code + DISTANCE, sizeof(before));
 	__builtin_memcpy(&distance, copy + DISTANCE, sizeof(distance));
 	/* A thunk's word has let the mark count already. */
-	if (differs &&
+	if (distance != before &&
 	    (!patch_is_one_store(at) || patch_store(patch, at, distance) < 0))
-		return source->has_thunks && mark->is_counted;
+		return source_of(mark->source)->has_thunks && mark->is_counted;
 	__builtin_memcpy(code + DISTANCE, &distance, sizeof(distance));
 	mark->has_counter = mark->is_counted;
 	return true;
