@@ -311,7 +311,6 @@ static void add_processes(struct reduction *reduction,
 				.end_clock = process->end_clock,
 				.latest_clock = process->latest_clock,
 				.end_source = process->end_source,
-				.file_count = process->file_count,
 			};
 	}
 }

@@ -62,7 +62,6 @@ struct reduced_process {
 	const char *name;
 	uint64_t end_clock, latest_clock;
 	uint32_t end_source;
-	uint32_t file_count; /* read by earlier versions only */
 };
 
 struct reduced_thread {

@@ -35,7 +35,7 @@ struct stored_rank {
 
 struct stored_process {
 	uint64_t end_clock, latest_clock;
-	uint32_t name, end_source, file_count, unused;
+	uint32_t name, end_source, unused[2];
 };
 
 struct stored_thread {
@@ -122,7 +122,6 @@ static void write_processes(const struct reduction *reduction, FILE *file,
 			.latest_clock = process->latest_clock,
 			.name = text_number(texts, process->name),
 			.end_source = process->end_source,
-			.file_count = process->file_count,
 		};
 
 		fwrite(&stored, sizeof(stored), 1, file);
@@ -314,7 +313,6 @@ static void read_processes(struct reduction *reduction, struct input *input)
 			.end_clock = stored[i].end_clock,
 			.latest_clock = stored[i].latest_clock,
 			.end_source = stored[i].end_source,
-			.file_count = stored[i].file_count,
 		};
 	free(stored);
 	count = input->head.threads;
