@@ -580,9 +580,7 @@ static void print_unclear(const struct layout *layout, const struct diff *diff)
 {
 	bool is_one = diff->side[0].all.runs == 1 &&
 		      diff->side[1].all.runs == 1;
-
-	bool is_least = diff->value == VALUE_CALLS &&
-			(diff->side[0].is_least || diff->side[1].is_least);
+	bool is_least = diff->side[0].is_least || diff->side[1].is_least;
 
 	fputs(is_least ?
 		      "\n" NOT_SHOWN
