@@ -304,13 +304,11 @@ def nothing_is_shown_longer_than_its_caller():
 def a_bound_is_no_longer_than_any_caller():
     program = Program()
     # A call that no tick found is in one that took at most 500 ns.
-    recording = craft.write(new_directory('recording'), {
-        'meta': craft.meta(), 'images': craft.images(program.image()),
-        '0.calltree': craft.tree(
-            thread(), node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=1),
-            node(program['outer'], at(0), calls=1, time=500, coarse=0),
-            node(program['main'], at(1), calls=1, time=400, coarse=0),
-            node(program['mark_main'], at(2), calls=10, time=0, coarse=1))})
+    recording = program.record_timed(
+        node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=1),
+        node(program['outer'], at(0), calls=1, time=500, coarse=0),
+        node(program['main'], at(1), calls=1, time=400, coarse=0),
+        node(program['mark_main'], at(2), calls=10, time=0, coarse=1))
     paths = {p['id']: p for p in json.loads(
         report(recording, 'export', 'json'))['paths']}
     longest = {n: p['total_below_ns'] or p['total_ns'] for n, p in paths.items()
@@ -324,12 +322,9 @@ def a_bound_is_no_longer_than_any_caller():
 def times_below_the_cost_are_shown_as_bounds():
     program = Program()
     # Timed exactly: 50 us in all, of which hooks are thought to take 100.
-    recording = craft.write(new_directory('recording'), {
-        'meta': craft.meta(), 'images': craft.images(program.image()),
-        '0.calltree': craft.tree(
-            thread(), node(program['main'], MEMORY, calls=1, time=400 * MS,
-                           coarse=0),
-            node(program['outer'], at(0), calls=100000, time=50000, coarse=0))})
+    recording = program.record_timed(
+        node(program['main'], MEMORY, calls=1, time=400 * MS, coarse=0),
+        node(program['outer'], at(0), calls=100000, time=50000, coarse=0))
     text = report(recording, 'report')
     expect(re.search(r'< 50\.0 us .* outer', text), text)
     expect(' 0 ns' not in text, text)
@@ -349,12 +344,10 @@ def costly(time, calls, cost=20000, hooks=None):
         each = (time // MS - hooks) // 2, hooks // 2
         samples = [craft.sampled(at(n), 0, *each) for n in (0, 1)]
         budget = craft.budget(percent=0, weight=time // MS)
-    return report(craft.write(new_directory('recording'), {
-        'meta': craft.meta(cost=cost, budget=budget),
-        'images': craft.images(program.image()), '0.calltree': craft.tree(
-            thread(), node(program['main'], MEMORY, calls=1, time=time, coarse=0),
-            node(program['outer'], at(0), calls=calls, time=time // 2,
-                 coarse=0), *samples)}), 'report')
+    return report(program.record_timed(
+        node(program['main'], MEMORY, calls=1, time=time, coarse=0),
+        node(program['outer'], at(0), calls=calls, time=time // 2, coarse=0),
+        *samples, cost=cost, budget=budget), 'report')
 
 
 @test
@@ -386,14 +379,10 @@ def a_short_run_is_told_to_time_every_call():
 def exact(program, tiny, main, budget, cost=5000):
     """main calls outer() ten million times: 400 ms, of which @tiny samples are its own;
     and it has 500 ms itself, and @main samples."""
-    return craft.write(new_directory('recording'), {
-        'meta': craft.meta(budget=budget, cost=cost),
-        'images': craft.images(program.image()),
-        '0.calltree': craft.tree(
-            thread(),
-            node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=0),
-            node(program['outer'], at(0), calls=10000000, time=400 * MS, coarse=0),
-            sampled(at(0), 0, *main), sampled(at(1), 0, *tiny))})
+    return program.record_timed(
+        node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=0),
+        node(program['outer'], at(0), calls=10000000, time=400 * MS, coarse=0),
+        sampled(at(0), 0, *main), sampled(at(1), 0, *tiny), budget=budget, cost=cost)
 
 
 @test
@@ -445,14 +434,11 @@ def time_without_samples_was_spent_waiting():
 @test
 def what_hooks_hardly_touch_keeps_its_exact_time():
     program = Program()
-    recording = craft.write(new_directory('recording'), {
-        'meta': craft.meta(budget=craft.budget(percent=0, weight=900)),
-        'images': craft.images(program.image()),
-        '0.calltree': craft.tree(
-            thread(),
-            node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=0),
-            node(program['outer'], at(0), calls=1000, time=400 * MS, coarse=0),
-            sampled(at(0), 0, 500), sampled(at(1), 0, 411))})
+    recording = program.record_timed(
+        node(program['main'], MEMORY, calls=1, time=900 * MS, coarse=0),
+        node(program['outer'], at(0), calls=1000, time=400 * MS, coarse=0),
+        sampled(at(0), 0, 500), sampled(at(1), 0, 411),
+        budget=craft.budget(percent=0, weight=900))
     some, _ = functions(recording)
     # 1,000 times 1 ns of cost, more or less.
     expect(399.9 * MS < some['outer']['self_ns'] <= 400 * MS, str(some['outer']))

@@ -40,9 +40,12 @@ class Program:
         return self.symbols[name]
 
     def record(self, *nodes, budget=None, **about):
+        return self.record_timed(*nodes, budget=budget or craft.budget(), **about)
+
+    def record_timed(self, *nodes, **about):
+        """@nodes have times, and may have samples beside them."""
         return craft.write(new_directory('recording'), {
-            'meta': craft.meta(budget=budget or craft.budget(), **about),
-            'images': craft.images(self.image()),
+            'meta': craft.meta(**about), 'images': craft.images(self.image()),
             '0.calltree': craft.tree(thread(), *nodes)})
 
 
