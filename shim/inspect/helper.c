@@ -165,6 +165,14 @@ static enum helper_state open_now(int self)
 	return next;
 }
 
+/* Whether the owner of the lock has ended, so that it will never be free.  A thread may also
+ * end after it has freed the lock. */
+static bool has_ended(int tid, const int *lock)
+{
+	return !sys_is_alive(sys_getpid(), tid) &&
+	       __atomic_load_n(lock, __ATOMIC_ACQUIRE) == tid;
+}
+
 /*
  * The opener may wait for the loader's lock, whose owner may be in a constructor whose
  * hook makes a query.  So other threads wait only for a limited time.
@@ -190,7 +198,7 @@ static enum shim_result open_once(int self)
 		/* The loader has called a function with a mark. */
 		if (tid == self)
 			break;
-		if (tid && !sys_is_alive(sys_getpid(), tid))
+		if (tid && has_ended(tid, &opener))
 			set_state(HELPER_MISSING);
 		sys_yield();
 	}
@@ -243,7 +251,7 @@ static enum shim_result take_lock(int self)
 			return SHIM_OK;
 		if (holder == self)
 			return SHIM_E_NOT_YET_AVAILABLE;
-		if (!sys_is_alive(sys_getpid(), holder)) {
+		if (has_ended(holder, &owner)) {
 			/* This is a fork child, in which the thread that held the lock
 			 * does not exist. */
 			set_state(HELPER_MISSING);

@@ -162,6 +162,7 @@ static unsigned fail_at;
 static int fail_error;
 static bool fail_for_good;
 static const char *failed;
+static void (*watcher)(const char *name);
 static char *names;
 static unsigned names_room;
 static uint64_t slow_ns, ahead_ns;
@@ -188,6 +189,11 @@ void fake_fail(unsigned n, int error, bool for_good)
 const char *fake_failed(void)
 {
 	return failed;
+}
+
+void fake_watch(void (*called)(const char *name))
+{
+	watcher = called;
 }
 
 void fake_note_names(char *memory, unsigned room)
@@ -226,6 +232,8 @@ static int fails(const char *name)
 	unsigned call_number = __atomic_add_fetch(&fake_calls, 1,
 						  __ATOMIC_RELAXED);
 
+	if (watcher)
+		watcher(name);
 	if (names && call_number < names_room)
 		names[call_number] = name[0];
 	if (fail_at == 0 || call_number < fail_at ||
@@ -379,6 +387,8 @@ int sys_getppid(void)
 
 bool sys_is_alive(int pid, int tid)
 {
+	if (watcher)
+		watcher("is_alive");
 	return real_is_alive(pid, tid);
 }
 

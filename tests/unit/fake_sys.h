@@ -19,6 +19,9 @@ void fake_fail(unsigned n, int error, bool for_good);
  * reached. */
 const char *fake_failed(void);
 
+/* From now on, each call first calls @watcher with the name of its function; NULL: stop. */
+void fake_watch(void (*watcher)(const char *name));
+
 /* From now on, the n-th call stores the first letter of its function in
  * @names[n], n < @room; NULL: stop. */
 void fake_note_names(char *names, unsigned room);

@@ -1,5 +1,5 @@
 /*
- * Queries of debug information while a system call fails.
+ * Queries of debug information while a system call fails, and of two threads.
  */
 #include "fake_sys.h"
 #include "image/image.h"
@@ -9,6 +9,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -79,4 +81,86 @@ Test(helper, a_query_without_an_answer_is_not_ok, .timeout = 120)
 		}
 	cr_expect(lt(u32, n, CALLS_MAX));
 	cr_expect(gt(u32, refused, 2));
+}
+
+/* --- a thread that ends at once --- */
+
+static pthread_t other;
+static sem_t has_begun, may_end;
+static __thread bool is_other;
+static const char *stop_at; /* the other thread stops in this call */
+
+static void stop_other(void)
+{
+	sem_post(&has_begun);
+	sem_wait(&may_end);
+}
+
+static void take_slowly(const struct debuginfo_answer *answer, void *found)
+{
+	take(answer, found);
+	stop_other();
+}
+
+static void *run_other(void *unused)
+{
+	int found = 0;
+
+	is_other = true;
+	helper_ask(HELPER_DEMANGLE, NULL, "_Z4namei",
+		   stop_at ? take : take_slowly, &found);
+	return unused;
+}
+
+/* The first time that this thread looks whether the other is alive, the other ends first. */
+static void let_end(const char *name)
+{
+	static bool has_stopped, has_ended;
+
+	if (is_other && stop_at && !has_stopped && strcmp(name, stop_at) == 0) {
+		has_stopped = true;
+		stop_other();
+	}
+	if (!is_other && !has_ended && strcmp(name, "is_alive") == 0) {
+		has_ended = true;
+		sem_post(&may_end);
+		pthread_join(other, NULL);
+	}
+}
+
+/* The answer to a query while the other thread is in its own. */
+static int ask_beside(const char *where)
+{
+	pid_t child = fork();
+	int status = -1, found;
+
+	if (child == 0) {
+		alarm(60);
+		setenv("SHIM_DISABLE", "1", 1);
+		state_start();
+		image_look_again();
+		stop_at = where;
+		fake_watch(let_end);
+		pthread_create(&other, NULL, run_other, NULL);
+		sem_wait(&has_begun);
+		found = ask();
+		/* What one query finds missing, later ones do, too. */
+		_exit(found == ask() ? found : 0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+}
+
+Test(helper, a_thread_may_end_right_after_its_query, .timeout = 120)
+{
+	sem_init(&has_begun, 0, 0);
+	sem_init(&may_end, 0, 0);
+	cr_assert(eq(int, ask_beside(NULL), OK | ANSWERED | RIGHT));
+}
+
+Test(helper, a_thread_may_end_right_after_it_opened_the_library, .timeout = 120)
+{
+	sem_init(&has_begun, 0, 0);
+	sem_init(&may_end, 0, 0);
+	cr_assert(eq(int, ask_beside("protect"), OK | ANSWERED | RIGHT));
 }
