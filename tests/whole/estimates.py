@@ -319,6 +319,34 @@ def a_bound_is_no_longer_than_any_caller():
 
 
 @test
+def what_is_left_of_a_caller_bounds_what_it_called():
+    program = Program()
+    # Of the caller, the cost of a thousand calls leaves less than of the called: 59.98 of 100
+    # us, and 70 of 90. It is known to take time elsewhere, so that the cost is believed.
+    recording = program.record_timed(
+        node(program['main'], MEMORY, calls=1, time=400 * MS, coarse=0),
+        node(program['outer'], at(0), calls=1, time=10 * MS, coarse=0),
+        node(program['off'], at(0), calls=1, time=50 * MS, coarse=0),
+        node(program['outer'], at(2), calls=1, time=100000, coarse=0),
+        node(program['below'], at(3), calls=1000, time=90000, coarse=0),
+        cost=20000)
+    document = json.loads(report(recording, 'export', 'json'))
+    paths = {p['id']: p for p in document['paths']}
+    names = [f['name'] for f in document['functions']]
+    below, = [p for p in paths.values() if p['function'] is not None and
+              names[p['function']] == 'below']
+    caller = paths[below['parent']]
+    expect_equal((round(caller['total_ns']), round(below['total_ns']),
+                  round(below['self_ns'])), (59980, 59980, 59980), 'times')
+    text = report(recording, 'report', '--tree', '--min-percent', '0')
+    expect_equal(re.findall(r' (60\.0 us) .* (outer|below)', text),
+                 [('60.0 us', 'outer'), ('60.0 us', 'below')], text)
+    # Of all its calls, the function has what is left of them.
+    some, _ = functions(recording)
+    expect_equal(round(some['below']['total_ns']), 70000, 'of the function')
+
+
+@test
 def times_below_the_cost_are_shown_as_bounds():
     program = Program()
     # Timed exactly: 50 us in all, of which hooks are thought to take 100.

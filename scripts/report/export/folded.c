@@ -19,13 +19,13 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "export/format.h"
+#include "model/bounds.h"
 #include "model/functions.h"
 #include "model/locks.h"
 #include "model/memory.h"
 #include "model/model.h"
 #include "model/options.h"
 #include "model/paths.h"
-#include "model/totals.h"
 
 /* All paths with equal names. */
 struct fold {

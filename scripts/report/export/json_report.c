@@ -411,10 +411,10 @@ static void put_path(struct json *json, const struct model *model,
 	json_key_count(json, "open_before", path->older);
 	if (model->is_sampled)
 		json_key_count(json, "guessed", path->guessed);
-	put_ns(json, "self_ns", shown_self(path->self, path->total), known);
+	put_ns(json, "self_ns", path_self(path), known);
 	put_ns(json, "self_error_ns", sqrt(path->self_variance), known);
 	put_ns(json, "self_raw_ns", path->self_raw, known);
-	put_ns(json, "total_ns", path->total, known);
+	put_ns(json, "total_ns", path_total(path), known);
 	put_ns(json, "total_error_ns", sqrt(path->variance), known);
 	put_ns(json, "total_raw_ns", path->total_raw, known);
 	json_bounds(json, known ? path_self_bound(path) : 0,

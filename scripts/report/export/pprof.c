@@ -30,6 +30,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "export/format.h"
+#include "model/bounds.h"
 #include "model/functions.h"
 #include "model/memory.h"
 #include "model/model.h"

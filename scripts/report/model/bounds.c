@@ -38,6 +38,11 @@ double duration_bound(double ns, double most)
 	return ns >= LEAST_NS ? 0 : fmax(most, LEAST_NS);
 }
 
+double shown_self(double self, double total)
+{
+	return fmax(fmin(self, total), 0);
+}
+
 /* A total, whether known or a bound, includes the self time. */
 static double within(double total, double total_bound)
 {
@@ -50,9 +55,19 @@ double self_bound(const struct sums *sums, double above)
 			within(sums->total, total_bound(sums, above)));
 }
 
+double path_total(const struct path *path)
+{
+	return fmin(path->total, path->above);
+}
+
+double path_self(const struct path *path)
+{
+	return shown_self(path->self, path_total(path));
+}
+
 double path_total_bound(const struct path *path)
 {
-	return bound_of(path->total, path->total_most, path->self_tick,
+	return bound_of(path_total(path), path->total_most, path->self_tick,
 			path->above);
 }
 
@@ -64,14 +79,13 @@ void paths_limit(struct model *model)
 
 		path->above = path->parent == 0 || caller->function == NONE ?
 				      model->time :
-				      within(caller->total,
+				      within(path_total(caller),
 					     path_total_bound(caller));
 	}
 }
 
 double path_self_bound(const struct path *path)
 {
-	return bound_of(shown_self(path->self, path->total), path->self_most,
-			path->self_tick,
-			within(path->total, path_total_bound(path)));
+	return bound_of(path_self(path), path->self_most, path->self_tick,
+			within(path_total(path), path_total_bound(path)));
 }

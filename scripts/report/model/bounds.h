@@ -1,7 +1,7 @@
 /*
- * Upper bounds for times that cannot be distinguished from 0: fewer ticks or
- * samples were seen than one, or the hooks account for all of the time.  They
- * are shown as "< X".
+ * Times as they are printed.  If fewer ticks or samples were seen than one, or the hooks
+ * account for all of the time, it cannot be distinguished from 0: an upper bound is
+ * shown, as "< X".
  */
 #ifndef REPORT_MODEL_BOUNDS_H
 #define REPORT_MODEL_BOUNDS_H
@@ -22,6 +22,13 @@ struct sums;
  */
 double bound_of(double time, double most, double tick, double above);
 
+/*
+ * The self time to print.  A parent's self time includes time of its children
+ * that a coarse clock missed, so a child's time minus our cost may be below 0:
+ * sums over many paths are right, but a single self time must not exceed its
+ * total.
+ */
+double shown_self(double self, double total);
 /* The bound of a function's printed times, or 0.  @above: the time of the
  * program. */
 double self_bound(const struct sums *sums, double above);
@@ -32,6 +39,13 @@ double waited_bound(const struct sums *sums);
 double duration_bound(double ns, double most);
 /* Finds the maximum of each path's time: its caller's total, or the bound of that. */
 void paths_limit(struct model *model);
+/*
+ * The printed times of a path, none longer than its caller's.  Our own cost in it is an
+ * estimate, so that what is left of a path may be less than what is left of its callees.  The
+ * sums of functions, and the exports whose readers add paths up, have the times as they are.
+ */
+double path_self(const struct path *path);
+double path_total(const struct path *path);
 /* The bounds of the path's times. */
 double path_self_bound(const struct path *path);
 double path_total_bound(const struct path *path);

@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/bounds.h"
 #include "model/budget.h"
 #include "model/model.h"
 #include "model/selftime.h"
@@ -132,11 +133,6 @@ static void measure_paths(struct model *model)
 		parent->variance += path->variance;
 	}
 	model->paths[0].total_raw -= model->paths[0].total_raw_waited;
-}
-
-double shown_self(double self, double total)
-{
-	return fmax(fmin(self, total), 0);
 }
 
 /* No tick at all means "less than about one". */
@@ -431,7 +427,7 @@ double *paths_weigh(const struct model *model)
 
 	for (i = model->path_count - 1; i > 0; i--) {
 		if (model->has_times) {
-			weights[i] = paths[i].total;
+			weights[i] = path_total(&paths[i]);
 			continue;
 		}
 		weights[i] += (double)paths[i].calls;

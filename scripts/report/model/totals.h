@@ -52,13 +52,6 @@ void part_sums_begin(struct part_sums *part, const struct model *model);
 void part_sums_of(struct part_sums *part, const struct model *model,
 		  uint32_t root);
 void part_sums_end(struct part_sums *part);
-/*
- * The self time to print.  A parent's self time includes time of its children
- * that a coarse clock missed, so a child's time minus our cost may be below 0:
- * sums over many paths are right, but a single self time must not exceed its
- * total.
- */
-double shown_self(double self, double total);
 
 /*
  * Walks down from @root without recursion, however deep the tree is: calls

@@ -10,12 +10,17 @@ class PathsDown {
         this.all = measured.total[0];
     }
 
-    node(path) {
+    // No time is shown that is longer than @most, its caller's: what is left of a path when
+    // the cost of recording is subtracted may be less than what is left of its callees.
+    node(path, most) {
         const { view, measured } = this;
+        const limited = time => state.metric === 'time' ?
+            Math.min(time, most) : time;
 
         return {
             key: path, path, function: view.function[path],
-            self: measured.self[path], total: measured.total[path],
+            self: limited(measured.self[path]),
+            total: limited(measured.total[path]),
             calls: view.calls[path], timed: view.isTimed(path),
             selfBelow: measured.selfBelow ? measured.selfBelow[path] : 0,
             totalBelow: measured.totalBelow ? measured.totalBelow[path] : 0,
@@ -24,17 +29,17 @@ class PathsDown {
         };
     }
 
-    children({ path }) {
+    children({ path, total }) {
         const { view } = this;
         const found = [];
 
         for (let c = path + 1; c < view.next[path]; c = view.next[c])
-            found.push(this.node(c));
+            found.push(this.node(c, total));
         return found.sort((a, b) => b.total - a.total);
     }
 
     roots() {
-        return this.children({ path: 0 });
+        return this.children({ path: 0, total: this.all });
     }
 }
 

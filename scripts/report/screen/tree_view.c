@@ -260,11 +260,12 @@ static void draw_numbers(const struct tree *tree, const struct branch *branch,
 	cell_percent(row, branch->forest->weights[branch->path], tree->all,
 		     true);
 	row_cell(row,
-		 bounded_text(text, path->total, path_total_bound(path), known),
+		 bounded_text(text, path_total(path), path_total_bound(path),
+			      known),
 		 TIME_WIDTH);
 	row_cell(row,
-		 bounded_text(text, shown_self(path->self, path->total),
-			      path_self_bound(path), known),
+		 bounded_text(text, path_self(path), path_self_bound(path),
+			      known),
 		 TIME_WIDTH);
 	cell_path_calls(row, model, path);
 }

@@ -209,11 +209,10 @@ static void print_columns(struct printing *printing, uint32_t number)
 		print_memory(printing, number);
 		return;
 	}
-	table_cell(table, bounded_text(text, path->total,
+	table_cell(table, bounded_text(text, path_total(path),
 				       path_total_bound(path), known));
-	table_cell(table,
-		   bounded_text(text, shown_self(path->self, path->total),
-				path_self_bound(path), known));
+	table_cell(table, bounded_text(text, path_self(path),
+				       path_self_bound(path), known));
 	table_cell(table,
 		   count_column_text(calls, &printing->calls,
 				     path_is_counted(path) ? &count : NULL));
@@ -265,7 +264,8 @@ static void print_path(struct printing *printing, uint32_t number)
 static double hidden_bound(const struct model *model, const struct level *level)
 {
 	const struct path *caller = &model->paths[level->path];
-	double above = caller->function == NONE ? model->time : caller->total;
+	double above = caller->function == NONE ? model->time :
+						  path_total(caller);
 
 	return bound_of(level->hidden_weight, level->hidden_most,
 			level->hidden_tick, above);
