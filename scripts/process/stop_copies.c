@@ -30,6 +30,7 @@
 #include "process/ended_call.h"
 #include "process/priority.h"
 #include "process/stop_copies.h"
+#include "process/target.h"
 
 /* The bytes to copy of a stack whose mapping is unknown. */
 #define STACK_COPY_BLIND (64u << 10)
@@ -221,6 +222,19 @@ static void look_at(struct stopping *stopping, struct stopped *thread)
 	stopping->waiting -= thread->asked_ns > 0;
 }
 
+/* Why the thread could not be asked.  The kernel also refuses threads that have ended. */
+static enum stop_result why_not(const struct stopping *stopping,
+				const struct stopped *thread)
+{
+	char name[64], state;
+
+	return thread->error == ESRCH ||
+			       !target_thread(stopping->memory->target,
+					      thread->tid, name, &state) ?
+		       STOP_GONE :
+		       STOP_REFUSED;
+}
+
 static void ask_to_stop(struct stopping *stopping, struct stopped *thread)
 {
 	if (thread->is_over)
@@ -231,7 +245,7 @@ static void ask_to_stop(struct stopping *stopping, struct stopped *thread)
 	    ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) == 0)
 		return;
 	thread->error = errno;
-	thread->result = errno == ESRCH ? STOP_GONE : STOP_REFUSED;
+	thread->result = why_not(stopping, thread);
 	thread->is_over = true;
 	stopping->waiting--;
 }

@@ -367,6 +367,67 @@ def a_round_goes_on_until_the_process_ends():
     expect(b'rest' in out, out)
 
 
+# For profrun: the process ends before a thread is traced for the AT-th time.
+ENDING = r'''
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static void end_process(pid_t pid)
+{
+	char path[64], text[512] = "", *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	kill(pid, SIGKILL);
+	do {
+		FILE *file = fopen(path, "r");
+
+		end = file && fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+		if (file)
+			fclose(file);
+	} while (end && end[2] != 'Z');
+}
+
+long ptrace(enum __ptrace_request request, ...)
+{
+	static int calls;
+	va_list list;
+	pid_t tid;
+	void *address, *data;
+
+	va_start(list, request);
+	tid = va_arg(list, pid_t);
+	address = va_arg(list, void *);
+	data = va_arg(list, void *);
+	va_end(list);
+	if (request == PTRACE_SEIZE && ++calls == atoi(getenv("AT")))
+		end_process(atoi(getenv("PID")));
+	return syscall(SYS_ptrace, request, tid, address, data);
+}
+'''
+
+
+@test
+def a_process_that_ends_when_it_is_about_to_be_stopped_has_ended():
+    """The kernel refuses to trace it, as it refuses a process of another user."""
+    path = os.path.join(new_directory('ending'), 'ending.so')
+    with open(path + '.c', 'w') as file:
+        file.write(ENDING)
+    subprocess.run(['gcc', '-shared', '-fPIC', '-o', path, path + '.c'], check=True)
+    for at, words in (3, ['--every', '10ms', '--folded']), (1, []):
+        with Program(1) as program:
+            text = stack(program.pid, *words, status=0 if words else 1,
+                         env=dict(os.environ, LD_PRELOAD=path, PID=str(program.pid),
+                                  AT=str(at)))
+        expect(('rest' if words else 'has ended') in text, text)
+
+
 # Seen to fail when let_go() does not detach a thread that is stopped.
 @test
 def a_stopped_process_stays_stopped_and_a_running_one_goes_on():
