@@ -320,7 +320,7 @@ static void put_off(struct stopped *thread)
 }
 
 /* Copies those that are held.  Returns the number of the first threads that are not put off
- * for want of memory. */
+ * for want of memory.  Of the others, those that have yet to stop are not waited for. */
 static uint32_t copy_held(struct stopping *stopping, uint32_t asked)
 {
 	uint32_t i, done = asked;
@@ -329,8 +329,13 @@ static uint32_t copy_held(struct stopping *stopping, uint32_t asked)
 	for (i = 0; i < asked; i++) {
 		struct stopped *thread = &stopping->threads[i];
 
-		if (!thread->is_held)
+		if (!thread->is_held) {
+			if (i > done && !thread->is_over) {
+				thread->asked_ns = 0;
+				stopping->waiting--;
+			}
 			continue;
+		}
 		if (stopping->copied < COPIED_MAX) {
 			copy(stopping, thread);
 			continue;
@@ -382,11 +387,8 @@ static uint32_t stop_and_copy(struct stopping *stopping,
 
 	stopping->progress_ns = ns_of(CLOCK_MONOTONIC);
 	stopping->holds = run_many(stopping);
-	if (stopping->holds) {
+	if (stopping->holds)
 		asked = hold_and_copy(stopping, signals);
-		if (asked < stopping->count)
-			return asked;
-	}
 	while (goes_on) {
 		while (asked < stopping->count &&
 		       stopping->waiting < together &&

@@ -413,13 +413,19 @@ long ptrace(enum __ptrace_request request, ...)
 '''
 
 
+def preloaded(name, text):
+    """The path of a library."""
+    path = os.path.join(new_directory(name), name + '.so')
+    with open(path + '.c', 'w') as file:
+        file.write(text)
+    subprocess.run(['gcc', '-shared', '-fPIC', '-o', path, path + '.c'], check=True)
+    return path
+
+
 @test
 def a_process_that_ends_when_it_is_about_to_be_stopped_has_ended():
     """The kernel refuses to trace it, as it refuses a process of another user."""
-    path = os.path.join(new_directory('ending'), 'ending.so')
-    with open(path + '.c', 'w') as file:
-        file.write(ENDING)
-    subprocess.run(['gcc', '-shared', '-fPIC', '-o', path, path + '.c'], check=True)
+    path = preloaded('ending', ENDING)
     for at, words in (3, ['--every', '10ms', '--folded']), (1, []):
         with Program(1) as program:
             text = stack(program.pid, *words, status=0 if words else 1,
@@ -515,6 +521,69 @@ def very_many_threads_that_run_have_all_their_frames():
             expect(tid == program.pid or
                    names[:3] == ['rest', 'inlined', 'inner'] and
                    all(name in names for name in callers), (kind, names))
+
+
+# For profrun: the thread TID is asked to stop half a second late.
+LATE = r'''
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct timespec asked;
+static int is_asked;
+
+static long call(long request, pid_t tid, void *address, void *data)
+{
+	return syscall(SYS_ptrace, request, tid, address, data);
+}
+
+long ptrace(enum __ptrace_request request, ...)
+{
+	va_list list;
+	pid_t tid;
+	void *address, *data;
+
+	va_start(list, request);
+	tid = va_arg(list, pid_t);
+	address = va_arg(list, void *);
+	data = va_arg(list, void *);
+	va_end(list);
+	if (request == PTRACE_INTERRUPT && tid == atoi(getenv("TID")) && !is_asked) {
+		is_asked = 1;
+		clock_gettime(CLOCK_MONOTONIC, &asked);
+		return 0;
+	}
+	return call(request, tid, address, data);
+}
+
+int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *limit)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (is_asked == 1 && (now.tv_sec - asked.tv_sec) * 1000000000 +
+			     now.tv_nsec - asked.tv_nsec > 500000000) {
+		is_asked = 2;
+		call(PTRACE_INTERRUPT, atoi(getenv("TID")), NULL, NULL);
+	}
+	return (int)syscall(SYS_rt_sigtimedwait, set, info, limit, 8);
+}
+'''
+
+
+@test
+def of_very_many_threads_one_that_stops_late_has_its_frames():
+    with Program(min(40 * os.cpu_count(), 640), 'wide') as program:
+        tid = sorted(map(int, os.listdir('/proc/%d/task' % program.pid)))[1]
+        found = frames(stack(program.pid, env=dict(
+            os.environ, LD_PRELOAD=preloaded('late', LATE), TID=str(tid))))
+    names = [name for name, _, _ in found[tid]]
+    expect_equal(names[:3], ['rest', 'inlined', 'inner'], tid)
 
 
 @test
