@@ -543,24 +543,37 @@ static bool only_shim_is_left(void)
 	       tasks_each(is_main_or_own, NULL) == 0;
 }
 
+/* The path of a socket is limited to 107 bytes, and the recording's path may be longer. */
+static void write_path(char path[64], int directory, const char *name)
+{
+	struct text text;
+
+	text_init(&text, path, 64);
+	text_add(&text, "/proc/thread-self/fd/");
+	text_add_number(&text, (uint64_t)directory);
+	text_add(&text, name);
+}
+
+/* The socket gets its name when it listens: who finds it can connect. */
 static int open_socket(void)
 {
-	char path[64];
-	struct text text;
-	int directory, fd;
+	char path[64], unready[64];
+	int directory, fd, r;
 
 	directory = record_open_directory();
 	if (directory < 0)
 		return directory;
-	/* The path of a socket is limited to 107 bytes, and the recording's path may be
-	 * longer. */
-	text_init(&text, path, sizeof(path));
-	text_add(&text, "/proc/thread-self/fd/");
-	text_add_number(&text, (uint64_t)directory);
-	text_add(&text, "/" NAME);
-	fd = sys_listen(path);
+	write_path(unready, directory, "/" NAME ".new");
+	write_path(path, directory, "/" NAME);
+	fd = sys_listen(unready);
+	r = fd < 0 ? fd : sys_rename(unready, path);
+	if (r < 0) {
+		sys_remove(unready);
+		if (fd >= 0)
+			sys_close(fd);
+	}
 	sys_close(directory);
-	return fd;
+	return r < 0 ? r : fd;
 }
 
 /* The number of times that the socket is to be made again, in another recording. */

@@ -12,11 +12,12 @@ import io
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 
 import shimtest
-from shimtest import compile, expect, expect_equal, new_directory, test
+from shimtest import compile, expect, expect_equal, need, new_directory, test
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))), 'include')
@@ -300,6 +301,34 @@ def budget_changes_while_the_program_runs():
     expect_equal(after['percent'], 1, 'after')
     expect(after['functions_off'] > 0, after)
     expect('the budget was changed' in info, info)
+
+
+@test
+def a_socket_that_can_be_seen_can_be_connected_to():
+    need('strace')
+    output = new_directory('recording')
+    variables = {'LD_PRELOAD': shimtest.library, 'SHIM_DIR': output,
+                 'SHIM_PROFILE': 'calltree', 'SHIM_CONTROL': '1'}
+    # Seconds pass between the socket's bind and its listen.
+    process = subprocess.Popen(
+        ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=listen',
+         '-e', 'inject=listen:delay_enter=2000000',
+         *[word for name, value in variables.items() for word in ('-E', name + '=' + value)],
+         compile('phases.c', flags=['-pthread', '-I', INCLUDE])],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=shimtest.environment())
+    try:
+        found = []
+        while not found and process.poll() is None:
+            found = glob.glob(output + '/*/control')
+            time.sleep(0.01)
+        if not found:
+            raise shimtest.Skipped('strace cannot trace: %s' % process.stderr.read().decode())
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(found[0])
+    finally:
+        process.kill()
+        process.communicate()
 
 
 # Seen to fail when the samples went on.
