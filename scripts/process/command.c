@@ -27,6 +27,7 @@
 #include "process/attach.h"
 #include "process/naming.h"
 #include "process/stack.h"
+#include "process/target.h"
 
 static const char stack_help[] =
 	"Usage: profrun stack PID|CORE [OPTIONS]\n\n"
@@ -224,6 +225,14 @@ static char *join_items(char *items, const char *item)
 	return joined;
 }
 
+/* Its parent may not have waited for a process that has ended. */
+static bool runs(int pid)
+{
+	const struct target target = { .pid = pid };
+
+	return target_is_alive(&target);
+}
+
 /* Waits for @ns nanoseconds (0: without end), for a signal, or for the process's end. */
 static void wait_for(double ns, int pid)
 {
@@ -233,7 +242,7 @@ static void wait_for(double ns, int pid)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	end = (double)now.tv_sec * 1e9 + (double)now.tv_nsec + ns;
-	while (!is_interrupted && kill(pid, 0) == 0) {
+	while (!is_interrupted && runs(pid)) {
 		double left;
 
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -259,7 +268,7 @@ static int record_for(const struct attach_options *options, int pid, double ns)
 	if (status)
 		return status;
 	wait_for(ns, pid);
-	if (kill(pid, 0) < 0 && errno == ESRCH)
+	if (!runs(pid))
 		return 0;
 	return attach_end(pid, options->is_quiet, options->wait_ns);
 }

@@ -744,6 +744,21 @@ def record_with_a_pid_ends_after_its_time():
 
 
 @test
+def record_with_a_pid_ends_with_the_process_before_its_parent_knows():
+    with Program(1) as program:
+        recording = subprocess.Popen([PROFRUN, 'record', '--pid', str(program.pid), '-o',
+                                      program.directory], stderr=subprocess.PIPE, text=True)
+        try:
+            text = recording.stderr.readline()
+            expect('recording process' in text, text)
+            program.process.send_signal(signal.SIGKILL)
+            expect_equal(recording.wait(60), 0, 'record')
+        finally:
+            recording.kill()
+            recording.communicate()
+
+
+@test
 def samples_include_threads_that_ran_before():
     with Program(1, 'read', flags=['-g', '-pthread']) as program:
         program.attach('-p', 'sampling')
