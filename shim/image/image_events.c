@@ -152,7 +152,9 @@ void image_raise_pending(void)
 		while ((r = state_call_locked(claim_oldest_notice, &notice)) >
 		       0)
 			raise_notice(&notice);
-		__atomic_store_n(&raiser.tid, 0, __ATOMIC_RELEASE);
+		/* A thread that has a notice now sees that none raises it, or this one
+		 * sees the notice. */
+		__atomic_store_n(&raiser.tid, 0, __ATOMIC_SEQ_CST);
 	}
 }
 
