@@ -33,6 +33,7 @@
 #define QUIET __attribute__((no_instrument_function))
 
 static struct shim_profiler_handle *handle;
+static volatile bool has_begun; /* the other's work */
 static volatile bool ends;
 static volatile double sink;
 static const char *itself;
@@ -139,13 +140,11 @@ QUIET static void begin(struct other *other, void (*work)(void))
 {
 	other->work = work;
 	other->id = 0;
-	ends = false;
+	ends = has_begun = false;
 	pthread_create(&other->thread, NULL, be_other, other);
-	for (unsigned tries = 0; tries < 50000; tries++) {
-		if (__atomic_load_n(&other->id, __ATOMIC_ACQUIRE) != 0)
-			break;
+	for (unsigned tries = 0; !has_begun && tries < 50000; tries++)
 		usleep(100);
-	}
+	/* It may sleep then. */
 	usleep(20000);
 }
 
@@ -157,6 +156,7 @@ QUIET static void end(struct other *other)
 
 static APART void compute(void)
 {
+	has_begun = true;
 	while (!ends)
 		sink += 1;
 	sink += 1;
@@ -179,6 +179,7 @@ static APART void sleep_once(void)
 	struct timespec time = { 1, 0 };
 	double before = now();
 
+	has_begun = true;
 	if (nanosleep(&time, NULL) != 0)
 		printf("wrong: the sleep failed\n");
 	if (now() - before < 1 || now() - before > 3)
@@ -209,6 +210,7 @@ static APART void wait_for_child(void)
 	pid_t child = vfork();
 
 	if (child == 0) {
+		has_begun = true;
 		syscall(SYS_nanosleep, &(struct timespec){ 2, 0 }, NULL);
 		_exit(0);
 	}
@@ -335,6 +337,7 @@ QUIET static void ask_each_other(void)
 	double until = now() + 1;
 	struct stack stack;
 
+	has_begun = true;
 	while (now() < until && asked[me] < 20000) {
 		shim_thread id = __atomic_load_n(&pair[!me].id,
 						 __ATOMIC_ACQUIRE);
@@ -467,6 +470,7 @@ static void runs(void)
 
 QUIET static void allocate(void)
 {
+	has_begun = true;
 	while (!ends)
 		for (size_t size = 1; size < 1u << 20; size *= 2)
 			free(malloc(size));
@@ -474,6 +478,7 @@ QUIET static void allocate(void)
 
 QUIET static void load(void)
 {
+	has_begun = true;
 	while (!ends) {
 		void *library = dlopen("libm.so.6", RTLD_NOW);
 
@@ -486,6 +491,7 @@ QUIET static void load(void)
 
 QUIET static void fork_and_execute(void)
 {
+	has_begun = true;
 	while (!ends) {
 		int status = 1;
 		pid_t child = fork();
@@ -505,6 +511,7 @@ QUIET static void print(void)
 {
 	char text[100];
 
+	has_begun = true;
 	while (!ends)
 		snprintf(text, sizeof(text), "%d %f %s", 5, 5.5, "five");
 }
