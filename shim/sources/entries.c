@@ -128,7 +128,9 @@ static int add_entry(struct source_image *image, enum shim_source source,
 	if (address < image->start || address >= image->end ||
 	    read_code(&code, address) < 0)
 		return 0;
-	if (entry_call(code.bytes + BEFORE) > 0)
+	/* (mcount.c finds these, or says why not.) */
+	if (entry_call(code.bytes + BEFORE) > 0 ||
+	    entry_call_is_far(code.bytes + BEFORE))
 		return 0;
 	if (entry_saves_chain(code.bytes + BEFORE)) {
 		left->are_nested++;

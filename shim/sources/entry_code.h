@@ -24,6 +24,10 @@ void entry_split(unsigned char *code, size_t size);
 /* The length of a call, as of __fentry__, at @code; 0 if there is none. */
 size_t entry_call(const unsigned char *code);
 
+/* Whether @code, of 2 bytes, begins a call through a register (gcc's -mcmodel=large), which
+ * nothing can replace. */
+bool entry_call_is_far(const unsigned char *code);
+
 /* Whether a landing pad for indirect branches ends before @code, whose *@size bytes are part
  * of the function. */
 bool entry_is_landing(const unsigned char *code, size_t *size);

@@ -31,6 +31,7 @@ struct search {
 	bool is_entry;		    /* of __fentry__ */
 	uint32_t refused, are_fixed;
 	uint32_t use_return;
+	bool has_calls;
 	int result;
 };
 
@@ -54,6 +55,7 @@ static bool take_call(void *argument, uintptr_t address, uint32_t size,
 {
 	struct search *search = argument;
 
+	search->has_calls = true;
 	search->before.marks = search->image->marks;
 	if (function == search->last ||
 	    marks_find_function(&search->before, function))
@@ -98,6 +100,18 @@ static void say_refused(const struct search *search,
 		 entry->path, number);
 }
 
+/* With a slot there are calls.  Those through a register are not found. */
+static void say_far(const struct search *search,
+		    const struct image_entry *entry)
+{
+	if (!search->has_calls)
+		log_line("%s: its functions call %s through a register "
+			 "(-mcmodel=large), and are not recorded (compile with "
+			 "-finstrument-functions)",
+			 entry->path,
+			 search->is_entry ? "__fentry__" : "mcount");
+}
+
 /* Calls may reach another definition: the program's, or after an attach libc's. */
 static bool calls_reach_shim(void)
 {
@@ -129,6 +143,8 @@ static int find_calls(struct source_image *image,
 	pages_begin(image->end);
 	r = sites_search(&memory, slots, count, take_call, &search);
 	pages_drop();
+	if (r == 0)
+		say_far(&search, entry);
 	say_refused(&search, entry);
 	left_out_say_marks(
 		image->start, search.are_fixed,

@@ -222,6 +222,21 @@ def functions_that_read_the_return_address_of_mcount_are_said():
 
 
 @test
+def calls_through_a_register_are_said():
+    for flags in [], NO_PIE:
+        for more in [], ['-mfentry'], ['-mrecord-mcount'], ['-mfentry', '-mrecord-mcount']:
+            program = compile_chain('gcc', '-O2', '-mcmodel=large', '-w', '-Wl,--no-warnings',
+                                    *flags, *more)
+            got, _ = recorded(program, SHIM_VERBOSE='1')
+            alone = run([program])
+            expect_equal((got.status, got.stdout), (alone.status, alone.stdout), (flags, more))
+            name = '__fentry__' if '-mfentry' in more else 'mcount'
+            expect('call %s through a register (-mcmodel=large)' % name in got.stderr,
+                   got.stderr)
+            expect('no-ops' not in got.stderr, got.stderr)
+
+
+@test
 def nested_functions_keep_what_they_save_before_their_mark():
     for flags in [], ['-mrecord-mcount', *NO_PIE], ['-mrecord-mcount', '-mnop-mcount', *NO_PIE]:
         for more in '-O0', '-O2', '-fcf-protection':

@@ -28,6 +28,12 @@ size_t entry_call(const unsigned char *code)
 	return 0;
 }
 
+bool entry_call_is_far(const unsigned char *code)
+{
+	(void)code;
+	return false;
+}
+
 bool entry_is_landing(const unsigned char *code, size_t *size)
 {
 	(void)code;

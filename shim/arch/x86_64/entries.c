@@ -71,6 +71,12 @@ size_t entry_call(const unsigned char *code)
 	return code[0] == 0xff && code[1] == 0x15 ? 6 : 0;
 }
 
+/* movabs $..., %r10 or %r11 */
+bool entry_call_is_far(const unsigned char *code)
+{
+	return code[0] == 0x49 && (code[1] == 0xba || code[1] == 0xbb);
+}
+
 bool entry_is_landing(const unsigned char *code, size_t *size)
 {
 	*size = 4;
