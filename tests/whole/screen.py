@@ -287,6 +287,20 @@ def small_terminals_and_new_sizes_are_served():
 
 
 @test
+def narrow_terminals_show_names_and_the_numbers_that_fit():
+    time = r' +\S+ \w?s'
+    for columns, rows in (60, r'^ +[\d.]+%s%s +1 main' % (time, time)), \
+            (32, r'^ +[\d.]+%s main' % time), (25, r'^ +[\d.]+ main'), \
+            (20, r'^ +[\d.]+ main'), (15, '^main'):
+        with tui(columns=columns) as terminal:
+            terminal.until(rows)
+            for key, title in ('2', 'call path'), ('3', 'call path'), ('4', 'name'), \
+                    ('1', 'function'):
+                terminal.keys(key)
+                terminal.until(r'^ *(\S+ +)*%s' % title)
+
+
+@test
 def without_a_terminal_or_a_recording_it_says_so():
     done = subprocess.run([PROFRUN, 'tui', recording('calltree:exact')], text=True,
                           stdin=subprocess.DEVNULL, capture_output=True)

@@ -136,9 +136,9 @@ static void draw_columns(struct view *view, struct row *row)
 {
 	const struct model *model = ((struct page *)view)->tui->model;
 
-	row_cell(row, counted_name(model), calls_width(model));
-	row_cell(row, "total", TIME_WIDTH);
-	row_cell(row, "self", TIME_WIDTH);
+	row_number(row, counted_name(model), calls_width(model));
+	row_number(row, "total", TIME_WIDTH);
+	row_number(row, "self", TIME_WIDTH);
 	row_text(row, "function");
 }
 

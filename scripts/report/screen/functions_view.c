@@ -139,16 +139,16 @@ static void draw_columns(struct view *view, struct row *row)
 	const struct model *model = functions->tui->model;
 
 	if (functions->has_memory) {
-		row_cell(row, "bytes", TIME_WIDTH);
-		row_cell(row, "blocks", TIME_WIDTH + 2);
-		row_cell(row, "at peak", TIME_WIDTH);
-		row_cell(row, "left", TIME_WIDTH);
+		row_number(row, "bytes", TIME_WIDTH);
+		row_number(row, "blocks", TIME_WIDTH + 2);
+		row_number(row, "at peak", TIME_WIDTH);
+		row_number(row, "left", TIME_WIDTH);
 	} else {
-		row_cell(row, "self%", PERCENT_WIDTH);
-		row_cell(row, "self", TIME_WIDTH);
-		row_cell(row, "total", TIME_WIDTH);
-		row_cell(row, counted_name(model), calls_width(model));
-		row_cell(row, model->is_sampled ? "" : "mean", TIME_WIDTH);
+		row_number(row, "self%", PERCENT_WIDTH);
+		row_number(row, "self", TIME_WIDTH);
+		row_number(row, "total", TIME_WIDTH);
+		row_number(row, counted_name(model), calls_width(model));
+		row_number(row, model->is_sampled ? "" : "mean", TIME_WIDTH);
 	}
 	row_text(row, "function");
 }
@@ -157,10 +157,10 @@ static void draw_memory(const struct memory *memory, struct row *row)
 {
 	char text[SHORT_TEXT];
 
-	row_cell(row, human_bytes(text, memory->allocated), TIME_WIDTH);
-	row_cell(row, human_count(text, memory->allocations), TIME_WIDTH + 2);
-	row_cell(row, human_bytes(text, memory->peak), TIME_WIDTH);
-	row_cell(row, human_bytes(text, memory->live), TIME_WIDTH);
+	row_number(row, human_bytes(text, memory->allocated), TIME_WIDTH);
+	row_number(row, human_count(text, memory->allocations), TIME_WIDTH + 2);
+	row_number(row, human_bytes(text, memory->peak), TIME_WIDTH);
+	row_number(row, human_bytes(text, memory->live), TIME_WIDTH);
 }
 
 static void draw_row(struct view *view, uint32_t number, struct row *row)

@@ -99,8 +99,8 @@ static void draw_columns(struct view *view, struct row *row)
 {
 	bool sums = ((struct live_function *)view)->top->since_start;
 
-	row_cell(row, sums ? "calls" : "calls/s", CALLS_WIDTH);
-	row_cell(row, sums ? "total" : "total/s", TIME_WIDTH);
+	row_number(row, sums ? "calls" : "calls/s", CALLS_WIDTH);
+	row_number(row, sums ? "total" : "total/s", TIME_WIDTH);
 	row_text(row, "function");
 }
 
@@ -134,19 +134,21 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 	before = find_before(&top->before, at);
 	/* (The snapshot before may be one without this function's neighbours.) */
 	is_known = top->since_start || top->before.head.neighbour_count;
-	row_cell(row,
-		 is_known ? human_count(text,
-					whole(top_rate(
-						top, (double)at->calls,
-						before ? (double)before->calls :
-							 0))) :
-			    "-",
-		 CALLS_WIDTH);
-	row_cell(row,
-		 time_text(text,
-			   top_rate(top, at->total, before ? before->total : 0),
-			   is_known && top->now.head.has_times),
-		 TIME_WIDTH);
+	row_number(row,
+		   is_known ?
+			   human_count(text,
+				       whole(top_rate(
+					       top, (double)at->calls,
+					       before ? (double)before->calls :
+							0))) :
+			   "-",
+		   CALLS_WIDTH);
+	row_number(
+		row,
+		time_text(text,
+			  top_rate(top, at->total, before ? before->total : 0),
+			  is_known && top->now.head.has_times),
+		TIME_WIDTH);
 	row_text(row, top->now.text + at->name);
 }
 

@@ -157,23 +157,23 @@ static void draw_columns(struct view *view, struct row *row)
 	const struct snapshot_head *head = &top->now.head;
 	bool sums = top->since_start;
 
-	row_cell(row, head->has_times ? "self%" : "calls%", PERCENT_WIDTH);
+	row_number(row, head->has_times ? "self%" : "calls%", PERCENT_WIDTH);
 	if (head->has_times) {
-		row_cell(row, sums ? "self" : "self/s", TIME_WIDTH);
-		row_cell(row, sums ? "total" : "total/s", TIME_WIDTH);
+		row_number(row, sums ? "self" : "self/s", TIME_WIDTH);
+		row_number(row, sums ? "total" : "total/s", TIME_WIDTH);
 	}
-	row_cell(row,
-		 head->is_sampled ? (sums ? "samples" : "samples/s") :
-		 sums		  ? "calls" :
-				    "calls/s",
-		 CALLS_WIDTH);
+	row_number(row,
+		   head->is_sampled ? (sums ? "samples" : "samples/s") :
+		   sums		    ? "calls" :
+				      "calls/s",
+		   CALLS_WIDTH);
 	if (head->has_memory)
-		row_cell(row, sums ? "bytes" : "bytes/s", TIME_WIDTH);
+		row_number(row, sums ? "bytes" : "bytes/s", TIME_WIDTH);
 	if (head->has_waits)
-		row_cell(row, sums ? "waits" : "waits/s", TIME_WIDTH);
+		row_number(row, sums ? "waits" : "waits/s", TIME_WIDTH);
 	if (!sums && terminal_columns() >= COLUMNS_WIDE)
-		row_cell(row, head->is_sampled ? "all samples" : "all calls",
-			 CALLS_WIDTH + 3);
+		row_number(row, head->is_sampled ? "all samples" : "all calls",
+			   CALLS_WIDTH + 3);
 	row_text(row, "function");
 }
 
@@ -189,25 +189,25 @@ static void draw_numbers(const struct live_functions *functions,
 	cell_percent(row, at->rates[head->has_times ? BY_SELF : BY_CALLS],
 		     functions->all, is_known);
 	if (head->has_times) {
-		row_cell(row,
-			 time_text(text, at->rates[BY_SELF],
-				   is_known && at->row->is_timed),
-			 TIME_WIDTH);
-		row_cell(row,
-			 time_text(text, at->rates[BY_TOTAL],
-				   is_known && at->row->is_timed),
-			 TIME_WIDTH);
+		row_number(row,
+			   time_text(text, at->rates[BY_SELF],
+				     is_known && at->row->is_timed),
+			   TIME_WIDTH);
+		row_number(row,
+			   time_text(text, at->rates[BY_TOTAL],
+				     is_known && at->row->is_timed),
+			   TIME_WIDTH);
 	}
-	row_cell(row,
-		 is_counted ? human_count(text, whole(at->rates[BY_CALLS])) :
-			      "-",
-		 CALLS_WIDTH);
+	row_number(row,
+		   is_counted ? human_count(text, whole(at->rates[BY_CALLS])) :
+				"-",
+		   CALLS_WIDTH);
 	if (head->has_memory)
-		row_cell(row, human_bytes(text, whole(at->rates[BY_BYTES])),
-			 TIME_WIDTH);
+		row_number(row, human_bytes(text, whole(at->rates[BY_BYTES])),
+			   TIME_WIDTH);
 	if (head->has_waits)
-		row_cell(row, time_text(text, at->rates[BY_WAITED], is_known),
-			 TIME_WIDTH);
+		row_number(row, time_text(text, at->rates[BY_WAITED], is_known),
+			   TIME_WIDTH);
 }
 
 static void draw_row(struct view *view, uint32_t number, struct row *row)
@@ -225,8 +225,8 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 		snprintf(text, sizeof(text), "%s%s",
 			 at->row->is_estimate ? "~" : "",
 			 human_count(count, at->row->calls));
-		row_cell(row, at->row->is_counted ? text : "-",
-			 CALLS_WIDTH + 3);
+		row_number(row, at->row->is_counted ? text : "-",
+			   CALLS_WIDTH + 3);
 	}
 	row_text(row, (int)text_columns(names + at->row->name) > row_left(row) ?
 			      names + at->row->short_name :

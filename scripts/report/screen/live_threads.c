@@ -94,10 +94,10 @@ static void draw_columns(struct view *view, struct row *row)
 {
 	bool sums = ((struct live_threads *)view)->top->since_start;
 
-	row_cell(row, "tid", ID_WIDTH);
-	row_cell(row, sums ? "calls" : "calls/s", CALLS_WIDTH);
-	row_cell(row, sums ? "time" : "time/s", TIME_WIDTH);
-	row_cell(row, "lost", ID_WIDTH);
+	row_number(row, "tid", ID_WIDTH);
+	row_number(row, sums ? "calls" : "calls/s", CALLS_WIDTH);
+	row_number(row, sums ? "time" : "time/s", TIME_WIDTH);
+	row_number(row, "lost", ID_WIDTH);
 	row_text(row, "name");
 }
 
@@ -109,15 +109,16 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 	char text[SHORT_TEXT];
 
 	snprintf(text, sizeof(text), "%u", at->thread->tid);
-	row_cell(row, text, ID_WIDTH);
-	row_cell(row,
-		 top_has_rates(top) ? human_count(text, whole(at->calls)) : "-",
-		 CALLS_WIDTH);
-	row_cell(row,
-		 time_text(text, at->self,
-			   top_has_rates(top) && top->now.head.has_times),
-		 TIME_WIDTH);
-	row_cell(row, human_count(text, at->thread->lost), ID_WIDTH);
+	row_number(row, text, ID_WIDTH);
+	row_number(row,
+		   top_has_rates(top) ? human_count(text, whole(at->calls)) :
+					"-",
+		   CALLS_WIDTH);
+	row_number(row,
+		   time_text(text, at->self,
+			     top_has_rates(top) && top->now.head.has_times),
+		   TIME_WIDTH);
+	row_number(row, human_count(text, at->thread->lost), ID_WIDTH);
 	row_text(row, top->now.text + at->thread->name);
 }
 

@@ -24,27 +24,27 @@ void cell_percent(struct row *row, double part, double all, bool is_known)
 
 	if (is_known && all > 0)
 		snprintf(text, sizeof(text), "%.2f", 100 * fmax(part, 0) / all);
-	row_cell(row, text, PERCENT_WIDTH);
+	row_number(row, text, PERCENT_WIDTH);
 }
 
 void cell_self(struct row *row, const struct sums *sums, double above)
 {
 	char text[SHORT_TEXT];
 
-	row_cell(row,
-		 bounded_text(text, shown_self(sums->self, sums->total),
-			      self_bound(sums, above), !is_untimed(sums)),
-		 TIME_WIDTH);
+	row_number(row,
+		   bounded_text(text, shown_self(sums->self, sums->total),
+				self_bound(sums, above), !is_untimed(sums)),
+		   TIME_WIDTH);
 }
 
 void cell_total(struct row *row, const struct sums *sums, double above)
 {
 	char text[SHORT_TEXT];
 
-	row_cell(row,
-		 bounded_text(text, sums->total, total_bound(sums, above),
-			      !is_untimed(sums)),
-		 TIME_WIDTH);
+	row_number(row,
+		   bounded_text(text, sums->total, total_bound(sums, above),
+				!is_untimed(sums)),
+		   TIME_WIDTH);
 }
 
 void cell_mean(struct row *row, const struct model *model,
@@ -52,12 +52,12 @@ void cell_mean(struct row *row, const struct model *model,
 {
 	char text[SHORT_TEXT];
 
-	row_cell(row,
-		 model->is_sampled ?
-			 "" :
-			 time_text(text, mean_ns(sums),
-				   !is_untimed(sums) && mean_is_known(sums)),
-		 TIME_WIDTH);
+	row_number(row,
+		   model->is_sampled ?
+			   "" :
+			   time_text(text, mean_ns(sums),
+				     !is_untimed(sums) && mean_is_known(sums)),
+		   TIME_WIDTH);
 }
 
 static void cell_count(struct row *row, const struct model *model,
@@ -65,8 +65,8 @@ static void cell_count(struct row *row, const struct model *model,
 {
 	char text[COUNT_TEXT];
 
-	row_cell(row, count ? count_text(text, count) : "-",
-		 calls_width(model));
+	row_number(row, count ? count_text(text, count) : "-",
+		   calls_width(model));
 }
 
 void cell_calls(struct row *row, const struct model *model,

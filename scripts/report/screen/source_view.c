@@ -146,10 +146,10 @@ static void draw_columns(struct view *view, struct row *row)
 	const struct source *source = (struct source *)view;
 
 	if (source->all > 0) {
-		row_cell(row, "self%", PERCENT_WIDTH);
-		row_cell(row, "self", TIME_WIDTH);
+		row_number(row, "self%", PERCENT_WIDTH);
+		row_number(row, "self", TIME_WIDTH);
 	}
-	row_cell(row, "line", LINE_WIDTH);
+	row_number(row, "line", LINE_WIDTH);
 	row_text(row, "source");
 }
 
@@ -165,15 +165,15 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 	}
 	if (source->all > 0 && line->self > 0) {
 		cell_percent(row, line->self, source->all, true);
-		row_cell(row,
-			 time_text(text, line->self * source->period_ns,
-				   source->period_ns > 0),
-			 TIME_WIDTH);
+		row_number(row,
+			   time_text(text, line->self * source->period_ns,
+				     source->period_ns > 0),
+			   TIME_WIDTH);
 	} else if (source->all > 0) {
 		row_skip(row, PERCENT_WIDTH + 1 + TIME_WIDTH + 1);
 	}
 	snprintf(text, sizeof(text), "%d", line->line);
-	row_cell(row, text, LINE_WIDTH);
+	row_number(row, text, LINE_WIDTH);
 	row_text_as(row, line->text, line->self > 0 ? LOOK_STRONG : LOOK_PLAIN);
 }
 

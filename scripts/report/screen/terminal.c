@@ -28,6 +28,9 @@
 
 #define ESCAPE 27
 
+/* Names shorter than this seldom tell functions apart. */
+#define NAME_LEAST 12
+
 enum { PAIR_NAME = 1, PAIR_HEADING, PAIR_STRONG };
 
 static volatile sig_atomic_t is_on;
@@ -262,6 +265,13 @@ void row_cell(struct row *row, const char *text, int width)
 	if (width < 0)
 		row_skip(row, most - used);
 	row_skip(row, 1);
+}
+
+void row_number(struct row *row, const char *text, int width)
+{
+	row->is_full |= row_left(row) - width - 1 < NAME_LEAST;
+	if (!row->is_full)
+		row_cell(row, text, width);
 }
 
 void row_ends(struct row *row, const char *text, int width)

@@ -23,6 +23,7 @@ enum look {
 struct row {
 	int y, x;
 	enum look look;
+	bool is_full; /* no more numbers */
 };
 
 /* Dies with @message if standard input or output is no terminal. */
@@ -43,6 +44,9 @@ int terminal_columns(void);
 struct row row_begin(int y, enum look look);
 /* A cell of @width columns and a blank; aligned left with @width < 0. */
 void row_cell(struct row *row, const char *text, int width);
+/* The same of a number in front of a name.  On a narrow terminal the last numbers of a row, which
+ * matter least, are left out, so that there is room for the name. */
+void row_number(struct row *row, const char *text, int width);
 /* The same, aligned left; of a longer text both ends are drawn. */
 void row_ends(struct row *row, const char *text, int width);
 /* Draws text to the end of the row, which is cut by an ellipsis. */

@@ -55,11 +55,11 @@ static void draw_columns(struct view *view, struct row *row)
 {
 	const struct model *model = ((struct threads *)view)->tui->model;
 
-	row_cell(row, "pid", ID_WIDTH);
-	row_cell(row, "tid", ID_WIDTH);
-	row_cell(row, counted_name(model), calls_width(model));
-	row_cell(row, "time", TIME_WIDTH);
-	row_cell(row, "lost", ID_WIDTH);
+	row_number(row, "pid", ID_WIDTH);
+	row_number(row, "tid", ID_WIDTH);
+	row_number(row, counted_name(model), calls_width(model));
+	row_number(row, "time", TIME_WIDTH);
+	row_number(row, "lost", ID_WIDTH);
 	row_text(row, "name");
 }
 
@@ -68,7 +68,7 @@ static void draw_id(struct row *row, uint32_t id)
 	char text[SHORT_TEXT];
 
 	snprintf(text, sizeof(text), "%u", id);
-	row_cell(row, text, ID_WIDTH);
+	row_number(row, text, ID_WIDTH);
 }
 
 static void draw_row(struct view *view, uint32_t number, struct row *row)
@@ -82,12 +82,12 @@ static void draw_row(struct view *view, uint32_t number, struct row *row)
 
 	draw_id(row, model->recording->processes[thread->process].pid);
 	draw_id(row, thread->tid);
-	row_cell(row, count_text(text, &count), calls_width(model));
-	row_cell(row,
-		 time_text(text, model->raw ? thread->self_raw : thread->self,
-			   known),
-		 TIME_WIDTH);
-	row_cell(row, human_count(text, lost_sum(thread->lost)), ID_WIDTH);
+	row_number(row, count_text(text, &count), calls_width(model));
+	row_number(row,
+		   time_text(text, model->raw ? thread->self_raw : thread->self,
+			     known),
+		   TIME_WIDTH);
+	row_number(row, human_count(text, lost_sum(thread->lost)), ID_WIDTH);
 	row_text(row, thread->name);
 }
 

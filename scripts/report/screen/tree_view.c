@@ -241,10 +241,10 @@ static void draw_columns(struct view *view, struct row *row)
 {
 	const struct model *model = ((struct tree *)view)->model;
 
-	row_cell(row, model->has_times ? "total%" : "calls%", PERCENT_WIDTH);
-	row_cell(row, "total", TIME_WIDTH);
-	row_cell(row, "self", TIME_WIDTH);
-	row_cell(row, counted_name(model), calls_width(model));
+	row_number(row, model->has_times ? "total%" : "calls%", PERCENT_WIDTH);
+	row_number(row, "total", TIME_WIDTH);
+	row_number(row, "self", TIME_WIDTH);
+	row_number(row, counted_name(model), calls_width(model));
 	row_text(row, "call path");
 }
 
@@ -259,14 +259,14 @@ static void draw_numbers(const struct tree *tree, const struct branch *branch,
 
 	cell_percent(row, branch->forest->weights[branch->path], tree->all,
 		     true);
-	row_cell(row,
-		 bounded_text(text, path_total(path), path_total_bound(path),
-			      known),
-		 TIME_WIDTH);
-	row_cell(row,
-		 bounded_text(text, path_self(path), path_self_bound(path),
-			      known),
-		 TIME_WIDTH);
+	row_number(row,
+		   bounded_text(text, path_total(path), path_total_bound(path),
+				known),
+		   TIME_WIDTH);
+	row_number(row,
+		   bounded_text(text, path_self(path), path_self_bound(path),
+				known),
+		   TIME_WIDTH);
 	cell_path_calls(row, model, path);
 }
 
