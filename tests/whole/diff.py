@@ -7,12 +7,17 @@ import math
 import os
 import re
 import shutil
+import struct
 import subprocess
 import xml.etree.ElementTree
 
+import craft
 import shimtest
 from shimtest import (compile, expect, expect_equal, new_directory,
                       record, shim_report, test)
+
+# Offsets in struct shim_meta.
+META_LOST, META_LOST_OTHERS = 16544, 18624
 
 recorded = {}
 
@@ -166,6 +171,32 @@ def unknown_changes_are_not_shown_as_equal():
     expect(re.search(r'^ .*\+8\.3 not shown to differ +%d +120 +130  leaf$' %
                      runs_to_tell, text, re.M), text)
     expect('99 % certain' in text and ': not shown to differ\n' in text, text)
+
+
+@test
+def losses_that_cannot_be_are_damage_and_not_shown():
+    """In the root of a thread, and in meta: of a thread, and of waits."""
+    paths = []
+    for what, lost in ('whole', 5), ('root', 1 << 60), ('meta', 5):
+        about = craft.meta()
+        if what == 'meta':
+            for at in META_LOST, META_LOST_OTHERS:
+                about = about[:at] + struct.pack('<Q', 1 << 62) + about[at + 8:]
+        paths.append(craft.write(new_directory(what), {
+            'meta': about, 'images': craft.images(craft.image(0x1000, 0x2000, '/bin/nothing')),
+            '1.calltree': craft.tree(
+                craft.thread(lost=[lost]),
+                craft.node(0x1100, craft.MEMORY, calls=3, time=5000))}))
+    whole, root, meta = paths
+    for damaged, left in (root, ''), (meta, '5 and '):
+        done = subprocess.run([shimtest.report, 'diff', whole, damaged, '--value', 'calls'],
+                              capture_output=True, text=True, check=True)
+        expect('cannot be' in done.stderr, done.stderr)
+        sides = [line for line in done.stdout.splitlines() if re.match('[AB]  ', line)]
+        expect(sides[0].endswith('  (5 calls LOST)'), sides)
+        expect(sides[1].endswith('  (%san unknown number of calls LOST)' % left), sides)
+        about = json.loads(shim_report('report', '--format', 'json', damaged))
+        expect(about['lost'] <= 5, about)
 
 
 @test

@@ -34,6 +34,10 @@
 
 #define VISITING (NONE - 1)
 
+/* So many processors may count losses at once. */
+#define MOST_THREADS 4096
+#define MOST_IN_ALL  (1ull << 58)
+
 const char *const lost_names[SHIM_LOST_CAUSES] = {
 	[SHIM_LOST_SPACE] = "space",
 	[SHIM_LOST_FILE_SIZE] = "file_size",
@@ -161,16 +165,23 @@ static uint32_t find_thread(struct build *build, uint32_t tid, const char *name)
 	return thread;
 }
 
-static void add_lost(struct model *model, uint32_t thread,
-		     const uint64_t lost[SHIM_LOST_CAUSES])
+/* False if a count cannot be; then the others are added. */
+static bool add_lost(struct model *model, uint32_t thread,
+		     const uint64_t lost[SHIM_LOST_CAUSES], uint64_t most)
 {
+	bool are_possible = true;
 	uint32_t i;
 
 	for (i = 0; i < SHIM_LOST_CAUSES; i++) {
+		if (lost[i] > most) {
+			are_possible = false;
+			continue;
+		}
 		model->threads[thread].lost[i] += lost[i];
 		model->lost_causes[i] += lost[i];
 		model->lost += lost[i];
 	}
+	return are_possible;
 }
 
 /* A coroutine's root may lack a name: it belongs to the thread of the root
@@ -191,7 +202,9 @@ static uint32_t add_root(struct build *build, const struct entry *entry,
 		thread = last;
 	else
 		thread = find_thread(build, tid, name);
-	add_lost(build->model, thread, node.lost);
+	if (!add_lost(build->model, thread, node.lost, build->count_limit))
+		model_blame(&build->bad_counts, &build->bad_count_offset,
+			    entry->offset);
 	return thread;
 }
 
@@ -645,12 +658,20 @@ static bool counts_lost_samples(const struct shim_meta *meta)
 	return meta->size > offsetof(struct shim_meta, lost_more);
 }
 
+static void blame_meta(struct build *build)
+{
+	warn("%s/%s/meta: a count of losses that cannot be; not added",
+	     build->model->recording->path, build->process->name);
+	build->model->damaged++;
+}
+
 /* Adds losses of threads that have no file. */
 static void add_lost_threads(struct build *build)
 {
 	const struct shim_meta *meta = &build->process->meta;
+	uint64_t all, most = process_count_limit(build->process);
 	uint32_t i, cause, thread;
-	uint64_t all;
+	bool are_possible = true;
 
 	for (i = 0; i < SHIM_META_THREADS; i++) {
 		all = 0;
@@ -659,8 +680,11 @@ static void add_lost_threads(struct build *build)
 		if (!all)
 			continue;
 		thread = find_thread(build, meta->lost[i].tid, "");
-		add_lost(build->model, thread, meta->lost[i].lost);
+		are_possible &= add_lost(build->model, thread,
+					 meta->lost[i].lost, most);
 	}
+	if (!are_possible)
+		blame_meta(build);
 }
 
 static const uint64_t *lost_of(const struct shim_meta *meta, uint32_t kind)
@@ -674,12 +698,23 @@ static void add_lost_others(struct build *build)
 {
 	const struct shim_meta *meta = &build->process->meta;
 	struct model *model = build->model;
+	uint64_t lost, most = process_count_limit(build->process);
+	bool are_possible = true;
 	uint32_t kind, cause;
 
+	/* (All threads count here.) */
+	most = most < MOST_IN_ALL / MOST_THREADS ? most * MOST_THREADS :
+						   MOST_IN_ALL;
 	for (kind = 0; kind < SHIM_LOST_KINDS; kind++)
-		for (cause = 0; cause < SHIM_LOST_CAUSES; cause++)
-			model->lost_others[kind][cause] += lost_of(meta,
-								   kind)[cause];
+		for (cause = 0; cause < SHIM_LOST_CAUSES; cause++) {
+			lost = lost_of(meta, kind)[cause];
+			if (lost > most)
+				are_possible = false;
+			else
+				model->lost_others[kind][cause] += lost;
+		}
+	if (!are_possible)
+		blame_meta(build);
 }
 
 /* A model of samples has them where others have calls. */

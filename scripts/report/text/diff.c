@@ -230,6 +230,7 @@ static void add_run(struct diff *diff, int which, const struct model *model)
 	}
 	welch_add(&diff->side[which].all, value_of_all(model, diff->value));
 	diff->side[which].lost += model->lost;
+	diff->side[which].has_damage |= model_has_damage(model);
 	if (!diff->side[which].command)
 		diff->side[which].command = process_string(
 			&model->recording->processes[0], "command");
@@ -451,9 +452,11 @@ static void print_side(const struct layout *layout, const struct diff *diff,
 	fputs("  ", layout->out);
 	put_text(layout->out,
 		 side->command ? side->command : "unknown program");
-	if (side->lost)
-		fprintf(layout->out, "  (%s calls LOST)",
-			human_count(text, side->lost));
+	if (side->lost || side->has_damage)
+		fprintf(layout->out, "  (%s%s%s calls LOST)",
+			side->lost ? human_count(text, side->lost) : "",
+			side->lost && side->has_damage ? " and " : "",
+			side->has_damage ? "an unknown number of" : "");
 	fputc('\n', layout->out);
 }
 

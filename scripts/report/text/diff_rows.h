@@ -37,6 +37,7 @@ struct diff_side {
 	bool is_least;	  /* these calls are a lower bound */
 	const char *command;
 	uint64_t lost;
+	bool has_damage; /* more may be lost */
 };
 
 struct diff {
