@@ -47,7 +47,7 @@ struct remote {
 enum remote_result {
 	REMOTE_DONE,
 	REMOTE_GONE, /* the thread or its process has ended, or executed a program */
-	REMOTE_STUCK,	/* it does not stop: it waits in the kernel */
+	REMOTE_STUCK, /* it does not stop: it waits in the kernel, or gets no processor */
 	REMOTE_REFUSED, /* errno has the reason */
 	REMOTE_NO_ROOM, /* its stack has no room */
 	REMOTE_SLOW, /* it is not done in limit_ns; the thread goes on with it */

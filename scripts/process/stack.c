@@ -102,11 +102,17 @@ static const char *state_text(char state)
 	}
 }
 
-static const char *no_stack_text(enum stop_result result)
+static const char *no_stack_text(const struct thread *thread)
 {
-	return result == STOP_STUCK ?
-		       "no stack: the thread waits in the kernel and cannot be stopped" :
-		       "no stack: the thread has ended";
+	if (thread->result != STOP_STUCK)
+		return "no stack: the thread has ended";
+	switch (thread->state) {
+	case 'D':
+		return "no stack: the thread waits in the kernel and cannot be stopped";
+	case 'R':
+		return "no stack: the thread did not stop in 5 s (it may have got no processor)";
+	default: return "no stack: the thread did not stop in 5 s";
+	}
 }
 
 static void print_function(FILE *out, uint32_t number,
@@ -185,7 +191,7 @@ static void print_round(FILE *out, const struct round *round,
 		if (thread->result == STOP_DONE)
 			print_frames(out, thread);
 		else
-			fprintf(out, "  (%s)\n", no_stack_text(thread->result));
+			fprintf(out, "  (%s)\n", no_stack_text(thread));
 		if (calls)
 			print_open_calls(out, calls, thread->tid);
 	}
@@ -258,9 +264,8 @@ static void put_thread(struct json *json, const struct thread *thread,
 	json_key_text(json, "state",
 		      thread->state ? state_text(thread->state) : NULL);
 	json_key_text(json, "no_stack",
-		      thread->result == STOP_DONE ?
-			      NULL :
-			      no_stack_text(thread->result));
+		      thread->result == STOP_DONE ? NULL :
+						    no_stack_text(thread));
 	json_key_count(json, "stopped_ns", thread->stopped_ns);
 	json_key_array(json, "frames");
 	for (i = 0; i < thread->count; i++) {
@@ -426,8 +431,14 @@ static void store_stack(struct stack_reader *reader, struct thread *thread,
 	const struct unwind_from from = { &stopped->registers, stopped->stack,
 					  stopped->stack_size, stopped->bytes };
 
+	char name[sizeof(thread->name)];
+
 	thread->result = stopped->result;
 	thread->stopped_ns = stopped->stopped_ns;
+	/* The state now tells why. */
+	if (stopped->result == STOP_STUCK)
+		target_thread(&reader->target, thread->tid, name,
+			      &thread->state);
 	if (stopped->result == STOP_REFUSED)
 		target_refused(&reader->target, stopped->error);
 	if (stopped->result == STOP_DONE)

@@ -45,7 +45,7 @@
 #define TOGETHER_AFTER 1000000
 
 /* The longest wait in which no thread stops.  A thread that takes longer sleeps in the
- * kernel. */
+ * kernel, or gets no processor. */
 #define PATIENCE_NS 5000000000u
 
 /* Threads that are stopped together are copied when none has stopped for GATHER_NS, at the

@@ -8,8 +8,8 @@
 
 enum stop_result {
 	STOP_DONE,
-	STOP_GONE,   /* the thread has ended */
-	STOP_STUCK,  /* the thread sleeps in the kernel and cannot be stopped */
+	STOP_GONE, /* the thread has ended */
+	STOP_STUCK, /* it did not stop: it sleeps in the kernel, or gets no processor */
 	STOP_REFUSED /* errno has the reason */
 };
 

@@ -633,6 +633,46 @@ def threads_of_the_kernel_are_refused():
     raise Skipped('no thread of the kernel can be seen here')
 
 
+# The thread goes on as one that gets no processor, or that sleeps where nothing ends the call.
+DEAF = '''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+long ptrace(enum __ptrace_request request, ...)
+{
+	va_list list;
+	long pid;
+	void *first, *second;
+	va_start(list, request);
+	pid = va_arg(list, int);
+	first = va_arg(list, void *);
+	second = va_arg(list, void *);
+	va_end(list);
+	if (request == PTRACE_INTERRUPT && pid == atoi(getenv("DEAF")))
+		return 0;
+	return ((long (*)(enum __ptrace_request, ...))dlsym(RTLD_NEXT, "ptrace"))(
+		request, pid, first, second);
+}
+'''
+
+
+@test
+def a_thread_that_does_not_stop_has_the_reason_that_is_known():
+    source, library = (os.path.join(new_directory('deaf'), name) for name in ('d.c', 'd.so'))
+    with open(source, 'w') as file:
+        file.write(DEAF)
+    subprocess.run(['gcc', '-shared', '-fPIC', source, '-o', library], check=True)
+    for kind, state, reason in (
+            ('spin', 'running', ' (it may have got no processor)'), ('sleep', 'sleeping', '')):
+        with Program(1, kind) as program:
+            tid = max(map(int, os.listdir('/proc/%d/task' % program.pid)))
+            text = stack(program.pid, env=dict(os.environ, LD_PRELOAD=library, DEAF=str(tid)))
+            expect(re.search(r'thread %d .*, %s\n +\(no stack: the thread did not stop in '
+                             r'5 s%s\)' % (tid, state, re.escape(reason)), text), text)
+
+
 @test
 def a_process_with_a_debugger_is_refused_with_its_name():
     libc = ctypes.CDLL(None, use_errno=True)
