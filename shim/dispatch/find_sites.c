@@ -261,6 +261,7 @@ struct other_search {
 	const struct view *text;
 	sites_found *found;
 	void *argument;
+	uint32_t unknown;
 };
 
 static bool find_other(uintptr_t address, enum scan_kind kind, void *argument)
@@ -269,23 +270,28 @@ static bool find_other(uintptr_t address, enum scan_kind kind, void *argument)
 	uint32_t size = scan_forms[kind].size;
 	struct frame_range function;
 
-	if (scan_forms[kind].jumps ||
-	    !fde_find(&search->frames, address, &function) ||
-	    function.end - address < size)
+	if (scan_forms[kind].jumps)
 		return true;
+	if (!fde_find(&search->frames, address, &function) ||
+	    function.end - address < size) {
+		search->unknown++;
+		return true;
+	}
 	return search->found(
 		search->argument, address, size, function.start,
 		is_fixed(search->text, address, kind, function.end));
 }
 
 int sites_search(const struct call_sites_image *memory, const uintptr_t *slots,
-		 unsigned count, sites_found *found, void *argument)
+		 unsigned count, sites_found *found, void *argument,
+		 uint32_t *unknown)
 {
 	struct other_search search = { .found = found, .argument = argument };
 	struct texts texts = { .memory = memory };
 	struct scan scan = { .slot_count = count };
 	int r = open_texts(&texts);
 
+	*unknown = 0;
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < count; i++)
@@ -298,6 +304,7 @@ int sites_search(const struct call_sites_image *memory, const uintptr_t *slots,
 		search.text = &texts.text[i];
 		scan_calls(&scan, search.text, find_other, &search);
 	}
+	*unknown = search.unknown;
 	close_texts(&texts);
 	return r;
 }

@@ -55,8 +55,10 @@ typedef bool sites_found(void *argument, uintptr_t address, uint32_t size,
 			 uintptr_t function, bool is_fixed);
 
 /* Calls @found for each call through @slots, at most SCAN_SLOTS_MAX, in ascending order.
+ * *@unknown receives the number of calls that are in no function of the index.
  * Returns 0 or -errno; -ENOEXEC without an index of functions. */
 int sites_search(const struct call_sites_image *memory, const uintptr_t *slots,
-		 unsigned count, sites_found *found, void *argument);
+		 unsigned count, sites_found *found, void *argument,
+		 uint32_t *unknown);
 
 #endif

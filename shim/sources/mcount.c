@@ -102,9 +102,9 @@ static void say_refused(const struct search *search,
 
 /* With a slot there are calls.  Those through a register are not found. */
 static void say_far(const struct search *search,
-		    const struct image_entry *entry)
+		    const struct image_entry *entry, uint32_t unknown)
 {
-	if (!search->has_calls)
+	if (!search->has_calls && unknown == 0)
 		log_line("%s: its functions call %s through a register "
 			 "(-mcmodel=large), and are not recorded (compile with "
 			 "-finstrument-functions)",
@@ -136,15 +136,21 @@ static int find_calls(struct source_image *image,
 	uintptr_t slots[SCAN_SLOTS_MAX];
 	unsigned count = hook_table_mcount_slots(
 		image->start, image->end, is_entry, slots, SCAN_SLOTS_MAX);
+	uint32_t unknown;
 	int r;
 
 	if (count == 0 || !calls_reach_shim())
 		return 0;
 	pages_begin(image->end);
-	r = sites_search(&memory, slots, count, take_call, &search);
+	r = sites_search(&memory, slots, count, take_call, &search, &unknown);
 	pages_drop();
 	if (r == 0)
-		say_far(&search, entry);
+		say_far(&search, entry, unknown);
+	left_out_say_marks(
+		image->start, unknown,
+		"calls of mcount or __fentry__ are in functions of "
+		"no unwind table, and are not recorded (compile with "
+		"-fasynchronous-unwind-tables)");
 	say_refused(&search, entry);
 	left_out_say_marks(
 		image->start, search.are_fixed,

@@ -237,6 +237,17 @@ def calls_through_a_register_are_said():
 
 
 @test
+def functions_without_unwind_tables_are_said():
+    for more in [], ['-mfentry']:
+        program = compile_chain('gcc', '-O1', '-fno-asynchronous-unwind-tables', '-g0', *more)
+        got, _ = recorded(program, SHIM_VERBOSE='1')
+        expect_equal(got.status, 3, 'status')
+        expect('calls of mcount or __fentry__ are in functions of no unwind table' in got.stderr,
+               got.stderr)
+        expect('register' not in got.stderr, got.stderr)
+
+
+@test
 def nested_functions_keep_what_they_save_before_their_mark():
     for flags in [], ['-mrecord-mcount', *NO_PIE], ['-mrecord-mcount', '-mnop-mcount', *NO_PIE]:
         for more in '-O0', '-O2', '-fcf-protection':
