@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Maps @size bytes that fork children share, below the image at @start.  Returns the
- * address, or 0.  State lock held. */
+/* Maps @size bytes that fork children share, near the image at @start: below it if there
+ * is room.  Returns the address, or 0.  State lock held. */
 uintptr_t near_map(uintptr_t start, size_t size);
 
 /* Whether a call in the image [@start, @end) reaches all of the @size bytes at @part. */

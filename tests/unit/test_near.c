@@ -75,19 +75,27 @@ Test(near, what_is_mapped_stays)
 	cr_assert(eq(int, *(char *)at, 0));
 }
 
-Test(near, nothing_is_mapped_a_gib_away)
+static void take(uintptr_t start, uintptr_t end)
 {
-	cr_assert(mmap((char *)(START - GIB - MIB), GIB + MIB, PROT_NONE,
+	cr_assert(mmap((char *)start, end - start, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
 			       MAP_FIXED_NOREPLACE,
 		       -1, 0) != MAP_FAILED);
+}
+
+Test(near, nothing_is_mapped_more_than_a_gib_away)
+{
+	take(START - GIB - MIB, START);
+	cr_assert(eq(ulong, near_map(START + 5, 4096), START + GIB));
+	take(START, START + GIB);
 	cr_assert(eq(ulong, near_map(START, 4096), 0));
 }
 
+/* lld links programs without PIE to 2 MiB. */
 Test(near, the_first_mib_stays_free)
 {
-	cr_assert(eq(ulong, near_map(MIB, 4096), 0));
-	cr_assert(eq(ulong, near_map(2 * MIB + 4095, 4096), 0));
+	cr_assert(eq(ulong, near_map(MIB, 4096), MIB + GIB));
+	cr_assert(eq(ulong, near_map(2 * MIB + 4095, 4096), 2 * MIB + GIB));
 	cr_assert(eq(ulong, near_map(2 * MIB + 4096, 4096), MIB));
 }
 

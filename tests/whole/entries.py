@@ -8,7 +8,7 @@ import os
 import subprocess
 
 import shimtest
-from shimtest import add_test, compile, expect, expect_equal, record, run, test, tree_of
+from shimtest import add_test, compile, expect, expect_equal, need, record, run, test, tree_of
 
 
 def build(family, optimize, flags=()):
@@ -110,6 +110,18 @@ def no_ops_of_all_lengths_are_marks():
             expect_equal(sorted({path.split(';')[-1] for path in calls(result)}),
                          ['a', 'fact'], (family, length))
             expect_same(program, program, 'coverage')
+
+
+@test
+def a_program_may_have_no_room_below_it():
+    """lld links programs without PIE to 2 MiB."""
+    need('ld.lld')
+    program = compile('nesting.c', 'gcc', '-O0', [
+        '-fpatchable-function-entry=5', '-fuse-ld=lld', '-fno-pie', '-no-pie'],
+        name='nesting-lld', instrument=False)
+    result = expect_same(program, program, 'calltree')
+    found = shimtest.calls_of(shimtest.json_of(result.output))
+    expect_equal({name: found.get(name) for name in result.truth()}, result.truth(), 'calls')
 
 
 @test
