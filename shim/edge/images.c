@@ -45,6 +45,10 @@ static int (*real_iterate)(int (*each)(struct dl_phdr_info *, size_t, void *),
 			   void *argument);
 static uint32_t close_count;
 
+/* Calls that open objects now, and have not looked for new ones yet.  A fork child also counts
+ * those of threads that it does not have, and only looks more often. */
+static unsigned opening;
+
 /* --- what has the loader loaded or unloaded? --- */
 
 /* How many objects the loader has loaded and unloaded since the start. */
@@ -312,11 +316,28 @@ static bool is_expected_since(const struct loads *before)
 	       lookup_last_define(now.loaded - before->loaded, symbol);
 }
 
+/* Another thread may have opened the object, and not have looked at it yet: then this thread
+ * would call functions whose marks are off. */
+static bool others_open(void)
+{
+	return __atomic_load_n(&opening, __ATOMIC_ACQUIRE) > 1;
+}
+
+static void begin_opening(void)
+{
+	__atomic_fetch_add(&opening, 1, __ATOMIC_ACQ_REL);
+}
+
+static void end_opening(void)
+{
+	__atomic_fetch_sub(&opening, 1, __ATOMIC_ACQ_REL);
+}
+
 static void look_again_after(const struct objects *before)
 {
 	struct image_objects added;
 
-	if (image_is_unseen())
+	if (image_is_unseen() || others_open())
 		open_look_again(NULL);
 	else if (is_changed_since(&before->loads))
 		open_look_again(has_only_added(before, &added) ? &added : NULL);
@@ -329,12 +350,15 @@ static void look_again_after(const struct objects *before)
 static void *open_watched(const char *path, int flags)
 {
 	struct objects before = read_objects(NULL);
-	void *handle = real_dlopen(path, flags);
+	void *handle;
 
+	begin_opening();
+	handle = real_dlopen(path, flags);
 	if (!handle && raise_failed(path))
 		handle = real_dlopen(path, flags);
 	if (handle)
 		look_again_after(&before);
+	end_opening();
 	return handle;
 }
 
@@ -363,22 +387,29 @@ static bool has_marks_since(const struct loads *before)
 static void *open_expecting(const char *path, int flags)
 {
 	struct loads before = count_loads();
-	void *handle = real_dlopen(path, flags);
+	void *handle;
 
-	if (handle && (is_expected_since(&before) || has_marks_since(&before)))
+	begin_opening();
+	handle = real_dlopen(path, flags);
+	if (handle && (is_expected_since(&before) || has_marks_since(&before) ||
+		       (sources_are_on() && others_open())))
 		open_look_again(NULL);
+	end_opening();
 	return handle;
 }
 
 static void *open_watched_in(Lmid_t space, const char *path, int flags)
 {
 	struct objects before = read_objects(NULL);
-	void *handle = real_dlmopen(space, path, flags);
+	void *handle;
 
+	begin_opening();
+	handle = real_dlmopen(space, path, flags);
 	if (!handle && raise_failed(path))
 		handle = real_dlmopen(space, path, flags);
 	if (handle)
 		look_again_after(&before);
+	end_opening();
 	return handle;
 }
 

@@ -5,10 +5,12 @@ Marks that are only at entries (-fpatchable-function-entry, -mrecord-mcount): ca
 and results (tests/programs/entries.cc).
 """
 import os
+import shutil
 import subprocess
 
 import shimtest
-from shimtest import add_test, compile, expect, expect_equal, need, record, run, test, tree_of
+from shimtest import (add_test, compile, expect, expect_equal, need, new_directory, record, run,
+                      test, tree_of)
 
 
 def build(family, optimize, flags=()):
@@ -122,6 +124,63 @@ def a_program_may_have_no_room_below_it():
     result = expect_same(program, program, 'calltree')
     found = shimtest.calls_of(shimtest.json_of(result.output))
     expect_equal({name: found.get(name) for name in result.truth()}, result.truth(), 'calls')
+
+
+OPENED = '''
+__attribute__((noinline)) int helper(int n) { __asm__ volatile(""); return n + 1; }
+int opened(int n) { return helper(n) + helper(n + 1); }
+'''
+OPENS = '''
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static pthread_barrier_t barrier;
+static char **libraries;
+static void *open_all(void *unused)
+{
+	for (char **at = libraries; *at; at++) {
+		pthread_barrier_wait(&barrier);
+		int (*opened)(int) = dlsym(dlopen(*at, RTLD_NOW), "opened");
+		opened(1);
+	}
+	return unused;
+}
+int main(int count, char **arguments)
+{
+	pthread_t threads[4];
+	libraries = arguments + 1;
+	pthread_barrier_init(&barrier, NULL, 4);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, open_all, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	return count > 1 ? 3 : 4;
+}
+'''
+
+
+# Seen to lose up to a quarter of the calls when only the thread that opened a library looked at it.
+@test
+def threads_may_open_the_same_library_at_once():
+    directory = new_directory('opened')
+
+    def build_in(name, text, *flags):
+        source, made = (os.path.join(directory, name + end) for end in ('.c', '.out'))
+        with open(source, 'w') as file:
+            file.write(text)
+        subprocess.run(['gcc', '-O1', '-pthread', source, '-o', made, *flags], check=True)
+        return made
+    library = build_in('opened', OPENED, '-shared', '-fPIC', '-fpatchable-function-entry=5')
+    libraries = [shutil.copy(library, os.path.join(directory, '%d.so' % i)) for i in range(60)]
+    program = build_in('opens', OPENS, '-finstrument-functions')
+    for profile in 'calltree', 'trace':
+        result = record([program, *libraries], profile)
+        expect_equal(result.status, 3, 'status')
+        rows = shimtest.json_of(result.output)['functions']
+        found = {name: sum(row['calls'] for row in rows if row['name'] == name)
+                 for name in ('opened', 'helper')}
+        expect_equal(found, {'opened': 240, 'helper': 480}, profile)
 
 
 @test
