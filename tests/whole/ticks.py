@@ -13,7 +13,7 @@ import time
 
 import shimtest
 from shimtest import (compile, environment, expect, expect_equal, json_of,
-                      linker_name, new_directory, run, test)
+                      linker_name, need, new_directory, run, test)
 
 # A struct shim_tick.
 TICK = struct.Struct('<8sII48sQQI44x')
@@ -293,6 +293,20 @@ def another_file_is_not_believed():
     done = run([compile('trivial.c', 'gcc', '-O1')], output, 'calltree')
     expect_equal(done.status, 0, done.stderr)
     expect(is_near(ticks_of(output)[0], kernel), 'a fifo')
+
+
+@test
+def valgrind_finds_no_error_in_a_recorded_program():
+    """It hides the page of the kernel's clock."""
+    need('valgrind')
+    program = compile('nesting.c')
+    output = os.path.join(new_directory('valgrind'), 'recording')
+    os.mkdir(output, 0o700)
+    done = subprocess.run(
+        ['valgrind', '-q', '--error-exitcode=99', program], capture_output=True, text=True,
+        env=environment(LD_PRELOAD=shimtest.library, SHIM_DIR=output))
+    expect_equal(done.returncode, 0, done.stderr[-2000:])
+    expect(json_of(output)['calls'] > 0, 'no call')
 
 
 if __name__ == '__main__':
