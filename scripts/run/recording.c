@@ -102,8 +102,10 @@ static int expand(const char *pattern, const char *program, char path[PATH_MAX])
 
 	path[0] = '\0';
 	if (*pattern != '/') {
-		if (getcwd(path, PATH_MAX) == NULL)
-			return -errno;
+		if (getcwd(path, PATH_MAX) == NULL) {
+			path[0] = '\0';
+			return errno == ERANGE ? -ENAMETOOLONG : -errno;
+		}
 		n = strlen(path);
 		if (n > 1 && n < PATH_MAX - 1)
 			strcpy(path + n, "/");

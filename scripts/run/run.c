@@ -306,8 +306,13 @@ static int make_recording(struct start *start)
 		return STATUS_FAILED;
 	}
 	if (r < 0) {
-		say("%s: cannot be created: %s; %s runs unprofiled",
-		    start->directory, recording_error(r), program.name);
+		if (start->directory[0])
+			say("%s: cannot be created: %s; %s runs unprofiled",
+			    start->directory, recording_error(r), program.name);
+		else
+			say("the working directory has no path: %s (use -o with "
+			    "an absolute name); %s runs unprofiled",
+			    recording_error(r), program.name);
 		start->directory[0] = '\0';
 		return 0;
 	}

@@ -202,6 +202,18 @@ def a_directory_above_that_cannot_be_made_gives_its_reason():
                done.stderr)
 
 
+@test
+def a_working_directory_without_a_path_is_said():
+    directory = new_directory('gone')
+    script = 'mkdir d && cd d && rmdir ../d && exec "$@"'
+    done = subprocess.run(['sh', '-c', script, 'sh', PROFRUN, '-q', program()], cwd=directory,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=environment())
+    expect_equal((done.returncode, done.stdout), (0, run([program()]).stdout), done)
+    expect('profrun: the working directory has no path: ' in done.stderr and
+           'runs unprofiled' in done.stderr, done.stderr)
+
+
 def run_rank(directory, rank):
     return subprocess.run(
         [PROFRUN, '-p', 'calltree:counts', '--no-report', program()],
