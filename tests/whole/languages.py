@@ -31,6 +31,7 @@ NAMES = [
     ('_Dmain', 'D main', 'D main'),
     # C++, and names of no language or of one without a library for its names
     ('_ZN2ns1fEi', 'ns::f(int)', 'ns::f()'),
+    ('_ZW2mm5twicei', 'twice@mm(int)', 'twice@mm()'),
     ('_Random', '_Random', '_Random'),
     ('_D', '_D', '_D'),
     ('_D3ap', '_D3ap', '_D3ap'),

@@ -1,10 +1,10 @@
 /*
- * A limited use of demanglers: libstdc++'s for C++, libiberty's for Rust and D.  A
- * hostile name of a few hundred bytes can mean gigabytes of text or deep recursion.  The
- * length limits the recursion (C++ names of more than 1 KB stay mangled).  The text is
- * limited by longjmp out of the functions that the demanglers call: for C++ and Rust the
- * variants that deliver the text piece by piece, for D libiberty's allocator, which is
- * defined here.  The demanglers still run in sandboxes only.
+ * A limited use of demanglers: libstdc++'s for C++, libiberty's for Rust and D, and for
+ * modules of C++20.  A hostile name of a few hundred bytes can mean gigabytes of text or
+ * deep recursion.  The length limits the recursion (C++ names of more than 1 KB stay
+ * mangled).  The text is limited by longjmp out of the functions that the demanglers call:
+ * for C++ and Rust the variants that deliver the text piece by piece, for D libiberty's
+ * allocator, which is defined here.  The demanglers still run in sandboxes only.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -88,6 +88,15 @@ static bool run_rust_demangler(const char *name)
 	       rust_demangle_callback(name, 0, append_piece, NULL);
 }
 
+/* libstdc++'s of gcc 12 does not know names of C++20 modules. */
+static bool run_newer_demangler(const char *name)
+{
+	length = 0;
+	return !setjmp(enough) &&
+	       cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI,
+					  append_piece, NULL);
+}
+
 /* The demangler of D takes no names with the suffix of a clone. */
 static bool run_d_demangler(const char *name)
 {
@@ -118,7 +127,8 @@ static bool run_demangler(const char *name)
 	return name[1] == 'D' ?
 		       run_d_demangler(name) :
 		       run_rust_demangler(name) ||
-			       (name[1] == 'Z' && run_cpp_demangler(name));
+			       (name[1] == 'Z' && (run_cpp_demangler(name) ||
+						   run_newer_demangler(name)));
 }
 
 #else
