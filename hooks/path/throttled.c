@@ -208,8 +208,7 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 	uint32_t count = 0;
 
 	for (; site && count < room; site = site->next) {
-		/* Without an address it is the mark of the whole function. */
-		if (site->gone || (site->address && !site->is_enter) ||
+		if (site->gone || !(site->is_enter || site->is_mark) ||
 		    first-- > 0)
 			continue;
 		first = 0;

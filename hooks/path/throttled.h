@@ -31,9 +31,10 @@ enum throttled_state {
 
 struct throttled_site {
 	struct throttled_site *next;
-	uintptr_t address; /* 0: jumps of the function */
+	uintptr_t address; /* 0: jumps to the leave hook, or a mark */
 	bool gone;
 	bool is_enter;
+	bool is_mark;	 /* with no address: switches enters, too */
 	bool is_pending; /* its code is not changed yet */
 };
 

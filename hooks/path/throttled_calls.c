@@ -9,6 +9,7 @@
 #include "path/throttled.h"
 
 #include <shim/builtin.h>
+#include <shim/info.h>
 
 #include <shim/banned.h>
 
@@ -28,6 +29,17 @@ static struct throttled_site *find_site(const struct throttled *throttled,
 	return site;
 }
 
+/* Whether a leave without an address is of a mark.  Otherwise it is a jump to the leave hook, and
+ * the function has calls of the enter hook. */
+static bool has_mark(const struct throttled *throttled)
+{
+	enum shim_source source;
+
+	return shim_function_source(throttled->function & SHIM_NODE_ADDRESS,
+				    &source) != SHIM_OK ||
+	       source != SHIM_SOURCE_HOOKS;
+}
+
 static struct throttled_site *add_site(struct throttled *throttled,
 				       uintptr_t address, bool is_enter,
 				       bool is_pending)
@@ -39,6 +51,7 @@ static struct throttled_site *add_site(struct throttled *throttled,
 		return NULL;
 	site->address = address;
 	site->is_enter = is_enter;
+	site->is_mark = address == 0 && !is_enter && has_mark(throttled);
 	site->is_pending = is_pending;
 	site->next = __atomic_load_n(&throttled->sites, __ATOMIC_RELAXED);
 	while (!__atomic_compare_exchange_n(&throttled->sites, &site->next,

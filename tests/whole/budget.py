@@ -217,6 +217,21 @@ def most_bursts_count_at_the_call_sites():
 
 
 @shimtest.test
+def functions_that_jump_to_their_leave_hook_are_counted_in_bursts_too():
+    """What counts is the call of the enter hook. One of so many bursts is of hooks."""
+    path = compile('leaves_by_jump.c', 'gcc', '-O2')
+    result = record([path, '2000'], 'calltree:budget=10')
+    truths = truths_of(result)
+    process, = processes_of(result)
+    expect_exact(process, truths[process.pid])
+    names = [name for name in ('first', 'second') if name in process.off]
+    in_hooks = sum(process.calls[name] - process.before[name] for name in names)
+    expect(names and process.in_bursts > in_hooks,
+           'of %s, bursts counted %d calls, and %d were recorded' %
+           (names, process.in_bursts, in_hooks))
+
+
+@shimtest.test
 def without_a_budget_nothing_is_sampled():
     path = compile('throttled.cc', 'gcc', '-O2')
     result = record([path, '20', '0'], 'calltree')
