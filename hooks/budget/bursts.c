@@ -8,8 +8,9 @@
  * hooks.  In the others they reach the hooks, which know their paths.
  *
  * The calls of a burst cost time, and so does the switching.  All bursts together take a sixth
- * of the budget, or more if hooks and samples take less than a third of it.  A function that
- * costs four times as much in a burst is in half as many: hot functions are in fewer bursts, and
+ * of the budget, or more if hooks and samples take less than a third of it.  They take a
+ * quarter if the program calls hooks: nothing is inlined then, so that more functions are to be
+ * counted, and more code is switched for each.  A function that costs four times as much in a burst is in half as many: hot functions are in fewer bursts, and
  * take more of the time.  The bursts of a function are nearly evenly spaced: the two around a
  * time tell about that time, and the phases of a program are found.
  */
@@ -43,6 +44,8 @@ static uint64_t switching_ns;
 static uint64_t counted_sum;
 static struct shim_counted_call enters[CALLS_ROOM];
 static uint32_t next_counter = BURST_COUNTERS;
+/* The program calls hooks (-finstrument-functions), and does not only have marks. */
+static bool has_calls;
 
 /* --- random numbers --- */
 
@@ -253,6 +256,7 @@ static void count_enters(void)
 			more = throttled_list_enters(in_burst[i], first,
 						     CALLS_ROOM - count,
 						     enters + count);
+			has_calls |= more > 0 && enters[count].address != 0;
 			first += more;
 			count += more;
 		} while (count == CALLS_ROOM);
@@ -425,7 +429,7 @@ static uint64_t note_burst(const struct moment *moment, uint64_t ns)
 
 static void end_counting(void)
 {
-	throttled_switch(in_burst, burst_size, false);
+	throttled_end_counting(in_burst, burst_size);
 	for (uint32_t i = 0; i < burst_size; i++) {
 		in_burst[i]->strays = 0;
 		__atomic_store_n(&in_burst[i]->is_burst_counted, false,
@@ -474,8 +478,7 @@ static void end_burst(const struct moment *moment)
 	mean_cost_ns = (mean_cost_ns * 7 + cost_ns) / 8;
 }
 
-/* The part of the time that bursts may take, in 1/1000: a sixth of the budget.  If less
- * than a third of the budget is used, they also get half of the difference. */
+/* The part of the time that bursts may take, in 1/1000.  If less than a third of the budget is used, they also get half of the difference. */
 static uint64_t share_of_bursts(const struct moment *moment)
 {
 	uint64_t percent = controller_percent < 10 ? controller_percent : 10;
@@ -483,7 +486,8 @@ static uint64_t share_of_bursts(const struct moment *moment)
 	uint64_t used_ns = moment->hooks * moment->meta->sample_period_ns +
 			   moment->meta->own_ns;
 	uint64_t used = ns / 1000 ? used_ns / (ns / 1000) : 0;
-	uint64_t share = percent * 10 / 6, most = percent * 10 / 3;
+	uint64_t share = percent * 10 / (has_calls ? 4 : 6);
+	uint64_t most = percent * 10 / 3;
 
 	return used < most ? share + (most - used) / 2 : share;
 }

@@ -182,21 +182,34 @@ void throttled_mark(const struct throttled *throttled, bool is_slow)
 
 /* --- call sites --- */
 
-uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
-			uint32_t room, struct shim_hook_call *calls)
+static bool is_of_enter(const struct throttled_site *site)
+{
+	return site->is_enter || site->is_mark;
+}
+
+static uint32_t list_sites(const struct throttled *throttled, bool only_enters,
+			   uint32_t first, uint32_t room,
+			   struct shim_hook_call *calls)
 {
 	const struct throttled_site *site = __atomic_load_n(&throttled->sites,
 							    __ATOMIC_ACQUIRE);
 	uint32_t count = 0;
 
 	for (; site && count < room; site = site->next) {
-		if (site->gone || first-- > 0)
+		if (site->gone || (only_enters && !is_of_enter(site)) ||
+		    first-- > 0)
 			continue;
 		first = 0;
 		calls[count++] = (struct shim_hook_call){ throttled->function,
 							  site->address };
 	}
 	return count;
+}
+
+uint32_t throttled_list(const struct throttled *throttled, uint32_t first,
+			uint32_t room, struct shim_hook_call *calls)
+{
+	return list_sites(throttled, false, first, room, calls);
 }
 
 uint32_t throttled_list_enters(const struct throttled *throttled,
@@ -208,8 +221,7 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 	uint32_t count = 0;
 
 	for (; site && count < room; site = site->next) {
-		if (site->gone || !(site->is_enter || site->is_mark) ||
-		    first-- > 0)
+		if (site->gone || !is_of_enter(site) || first-- > 0)
 			continue;
 		first = 0;
 		calls[count++] = (struct shim_counted_call){
@@ -239,7 +251,8 @@ void throttled_give_back(const struct throttled *throttled)
 
 #define SWITCHED_MAX 256 /* sites in a batch */
 
-bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
+static bool switch_listed(struct throttled *const *list, uint32_t count,
+			  bool only_enters, bool on)
 {
 	static struct shim_hook_call calls[SWITCHED_MAX];
 	uint32_t used = 0;
@@ -255,9 +268,8 @@ bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
 				       SHIM_OK;
 				used = 0;
 			}
-			more = throttled_list(list[i], first,
-					      SWITCHED_MAX - used,
-					      calls + used);
+			more = list_sites(list[i], only_enters, first,
+					  SWITCHED_MAX - used, calls + used);
 			first += more;
 			used += more;
 		} while (used == SWITCHED_MAX);
@@ -268,6 +280,16 @@ bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
 	for (uint32_t i = 0; !on && i < count; i++)
 		throttled_give_back(list[i]);
 	return all;
+}
+
+bool throttled_switch(struct throttled *const *list, uint32_t count, bool on)
+{
+	return switch_listed(list, count, false, on);
+}
+
+void throttled_end_counting(struct throttled *const *list, uint32_t count)
+{
+	switch_listed(list, count, true, false);
 }
 
 /* --- open calls --- */

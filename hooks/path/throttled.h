@@ -171,6 +171,8 @@ void throttled_follow_filters(void);
 /*
  * throttled_switch  - switches the sites of @count functions, in as few batches as possible;
  *                     false if a site could not be switched
+ * throttled_end_counting - switches off what shim_profiler_count_calls has switched on: the
+ *                     calls of the enter hook
  * throttled_give_back - called after the sites of a function were changed: if its object has
  *                     gone meanwhile, another one may be there, whose calls are on again
  * throttled_uncount - switches @count functions off that were counted, and reorders their
@@ -183,6 +185,7 @@ void throttled_follow_filters(void);
  *                     object may have gone
  */
 bool throttled_switch(struct throttled *const *list, uint32_t count, bool on);
+void throttled_end_counting(struct throttled *const *list, uint32_t count);
 void throttled_give_back(const struct throttled *throttled);
 void throttled_uncount(struct throttled **list, uint32_t count);
 uint64_t throttled_counted(const struct throttled *throttled);

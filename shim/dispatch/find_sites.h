@@ -29,6 +29,9 @@ struct site {
 	};
 };
 
+/* Of a function's offset; most functions share theirs with none that has parts. */
+#define SITE_PART_BITS 1024u
+
 struct site_image {
 	struct call_sites_image memory;
 	struct site *sites;
@@ -36,7 +39,8 @@ struct site_image {
 	uint32_t off;		   /* the number of sites whose code is off */
 	struct changes changes;	   /* sites of call_sites_throttle */
 	uint32_t parts, parts_end; /* the range of sites with part_of */
-	bool has_parts;		   /* shim has searched for parts */
+	uint64_t part_bits[SITE_PART_BITS / 64]; /* of functions with parts */
+	bool has_parts; /* shim has searched for parts */
 	uint32_t rejected;
 	uint32_t end; /* the offset after the last site found */
 	bool scanned;

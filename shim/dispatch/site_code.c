@@ -14,8 +14,6 @@
 
 #include <shim/banned.h>
 
-#define PAGE 4096u
-
 unsigned char site_buffer[SITE_BUFFER];
 
 /* A range of code that shim writes with one system call. */
@@ -82,13 +80,16 @@ static int write_run(struct site_image *image, struct patch *patch,
 	return r;
 }
 
-/* Adds a site to the run.  False if a whole page without sites lies between: a write to
- * that page would make the kernel copy it in vain. */
+/* To read and write so many bytes, which are in no cache, takes as long as another call of the
+ * system.  Pages in which nothing changes are not written: the kernel would copy them. */
+#define GAP_MAX 1024u
+
+/* Adds a site to the run; false: it is too far away. */
 static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
 {
 	uintptr_t last = run->start + run->size - 1;
 
-	if (run->size == 0 || address / PAGE > last / PAGE + 1 ||
+	if (run->size == 0 || address - last > GAP_MAX ||
 	    address + 1 - run->start > SITE_BUFFER)
 		return false;
 	run->last = number;

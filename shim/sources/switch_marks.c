@@ -14,7 +14,6 @@
 
 #include <shim/banned.h>
 
-#define PAGE	    4096u
 #define BUFFER_SIZE (64u << 10)
 
 static unsigned char buffer[BUFFER_SIZE];
@@ -77,14 +76,16 @@ static size_t size_of(const struct source_mark *mark)
 	return source_of(mark->source)->size;
 }
 
-/* Adds a mark to the run.  False if a whole page without marks lies between: a write to
- * that page would make the kernel copy it in vain. */
+/* As that of dispatch/site_code.c. */
+#define GAP_MAX 1024u
+
+/* Adds a mark to the run; false: it is too far away. */
 static bool extend(struct run *run, uint32_t number, uintptr_t address,
 		   size_t size)
 {
 	uintptr_t last = run->start + run->size - 1;
 
-	if (run->size == 0 || address / PAGE > last / PAGE + 1 ||
+	if (run->size == 0 || address - last > GAP_MAX ||
 	    address + size - run->start > BUFFER_SIZE)
 		return false;
 	run->last = number;

@@ -24,14 +24,18 @@ void *shim_memory_map(size_t size)
 
 /* What throttled_switch asks for. */
 static uint32_t batches, switched, refused_batch;
+static uintptr_t switched_off[SITES];
 
 enum shim_result shim_profiler_switch_calls(struct shim_profiler_handle *handle,
 					    int on, uint32_t count,
 					    const struct shim_hook_call *calls)
 {
 	cr_assert(eq(ptr, handle, tree_handle));
-	cr_assert(eq(int, on, 1));
 	cr_assert(gt(u32, count, 0));
+	for (uint32_t i = 0; !on && i < count; i++)
+		switched_off[switched++] = calls[i].address;
+	if (!on)
+		return SHIM_OK;
 	for (uint32_t i = 0; i < count; i++, switched++) {
 		cr_assert(eq(u64, calls[i].address, 0x100 + switched % SITES));
 		cr_assert(eq(u64, calls[i].function, 1 + switched / SITES));
@@ -76,4 +80,26 @@ Test(switched, what_is_at_the_sites_of_a_gone_function_is_on)
 	cr_assert(eq(u64, gone->function, 7ull << 48 | 1));
 	throttled_give_back(gone);
 	cr_assert(eq(u32, switched, 1));
+}
+
+/* Leaves are off meanwhile.  One that is jumped to has no address, as a mark, which has both. */
+Test(switched, what_counts_in_a_burst_is_calls_of_the_enter_hook)
+{
+	static struct throttled_site sites[] = {
+		{ .address = 0x100, .is_enter = true },
+		{ .address = 0x200 },
+		{ .address = 0 },
+		{ .address = 0x300, .is_enter = true },
+		{ .address = 0, .is_mark = true },
+	};
+	struct throttled *one = throttled_add(1, 0);
+
+	for (unsigned i = 0; i < 4; i++)
+		sites[i].next = &sites[i + 1];
+	one->sites = sites;
+	throttled_end_counting(&one, 1);
+	cr_assert(eq(u32, switched, 3));
+	cr_assert(eq(u64, switched_off[0], 0x100));
+	cr_assert(eq(u64, switched_off[1], 0x300));
+	cr_assert(eq(u64, switched_off[2], 0));
 }
