@@ -28,6 +28,9 @@
 #define FORGET_AFTER_NS 10000000
 /* One of so many bursts is of hooks. */
 #define HOOKS_EVERY 4
+/* Code may be unwritable for a while only, as when an object is being closed.  What cannot count
+ * in so many bursts never can. */
+#define REFUSALS_MAX 3
 
 /* The part of a burst's time that its calls and their switching may cost, in 1/10^12. */
 #define INTENSITY 400000000000ull
@@ -135,7 +138,7 @@ static bool is_off(const struct throttled *throttled)
 static bool may_be_chosen(const struct throttled *throttled)
 {
 	return is_off(throttled) &&
-	       !(is_counting && (throttled->has_no_burst_counter ||
+	       !(is_counting && (throttled->refusals >= REFUSALS_MAX ||
 				 shim_filter_admits(throttled->function) != 1));
 }
 
@@ -236,7 +239,7 @@ static void refuse_uncounted(uint32_t count)
 		for (uint32_t j = 0; !enters[i].is_counted && j < burst_size;
 		     j++)
 			if (in_burst[j]->burst_counter == enters[i].counter)
-				in_burst[j]->has_no_burst_counter = true;
+				in_burst[j]->is_refused = true;
 }
 
 static void count_enters(void)
@@ -267,8 +270,10 @@ static void count_enters(void)
 	if (count > 0)
 		shim_profiler_count_calls(tree_handle, count, enters);
 	refuse_uncounted(count);
-	for (uint32_t i = 0; i < burst_size; i++)
+	for (uint32_t i = 0; i < burst_size; i++) {
+		in_burst[i]->refusals += in_burst[i]->is_refused;
 		throttled_give_back(in_burst[i]);
+	}
 }
 
 static void begin_counting(const struct moment *moment)
@@ -279,9 +284,11 @@ static void begin_counting(const struct moment *moment)
 		if (give_counter(in_burst[i]))
 			in_burst[kept++] = in_burst[i];
 	burst_size = kept;
-	for (uint32_t i = 0; i < burst_size; i++)
+	for (uint32_t i = 0; i < burst_size; i++) {
+		in_burst[i]->is_refused = false;
 		__atomic_store_n(&in_burst[i]->is_burst_counted, true,
 				 __ATOMIC_RELEASE);
+	}
 	count_enters();
 	for (uint32_t i = 0; i < burst_size; i++)
 		in_burst[i]->begin = counted_in(in_burst[i], moment->tree);
@@ -397,7 +404,7 @@ static uint64_t count_now(const struct throttled *throttled)
 static bool is_whole(const struct throttled *throttled)
 {
 	return is_counting ? throttled_is_burst_counted(throttled) &&
-				     !throttled->has_no_burst_counter :
+				     !throttled->is_refused :
 			     throttled_state(throttled) == THROTTLED_BURST;
 }
 

@@ -69,8 +69,9 @@ struct throttled {
 	bool is_counted;
 	/* Bursts may count with this one; 0: none yet.  Its calls are in no report. */
 	uint32_t burst_counter;
-	bool is_burst_counted;	   /* now */
-	bool has_no_burst_counter; /* its sites cannot count */
+	bool is_burst_counted; /* now */
+	bool is_refused;       /* its sites cannot count in this burst */
+	uint8_t refusals;
 };
 
 /* All functions that were ever switched off, in the order of their numbers. */

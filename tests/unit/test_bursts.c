@@ -106,6 +106,9 @@ int shim_filter_admits(uintptr_t function)
 	return admitted;
 }
 
+/* So often, no call can count. */
+static unsigned refused;
+
 enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
 					   uint32_t count,
 					   struct shim_counted_call *list)
@@ -113,7 +116,8 @@ enum shim_result shim_profiler_count_calls(struct shim_profiler_handle *handle,
 	(void)handle;
 	thread_ns += SWITCH_NS;
 	for (uint32_t i = 0; i < count; i++)
-		list[i].is_counted = 1;
+		list[i].is_counted = refused == 0;
+	refused -= refused > 0;
 	return SHIM_OK;
 }
 
@@ -236,6 +240,29 @@ Test(bursts, functions_that_a_filter_may_exclude_are_in_bursts_of_hooks)
 		cr_assert(not(is_in_burst() && is_counting));
 	}
 	cr_expect(gt(u32, seen, 10));
+}
+
+static unsigned bursts_that_count(unsigned samples)
+{
+	unsigned seen = 0;
+
+	for (unsigned i = 0; i < samples; i++) {
+		sample(10);
+		seen += is_in_burst() && is_counting;
+	}
+	return seen;
+}
+
+Test(bursts, what_cannot_count_for_a_while_counts_later)
+{
+	begin();
+	refused = 2;
+	cr_expect(gt(u32, bursts_that_count(3000), 10));
+	begin();
+	refused = UINT32_MAX;
+	cr_expect(le(u32, bursts_that_count(3000), REFUSALS_MAX * FUNCTIONS));
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		cr_expect(eq(u32, functions[i].refusals, REFUSALS_MAX));
 }
 
 /* The share of the time that bursts take, in 1/1000. */
