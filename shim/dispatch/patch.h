@@ -30,6 +30,34 @@ void patch_open(struct patch *patch, uintptr_t start, uintptr_t end);
 int patch_read(uintptr_t address, unsigned char *bytes, size_t size,
 	       bool may_go);
 
+/* A range of code that is read and written at once, and the numbers of what changes in it, the
+ * last one included; empty with @size 0. */
+struct patch_run {
+	uint32_t first, last;
+	uintptr_t start;
+	size_t size;
+};
+
+/* To read and write so many bytes, which are in no cache, takes as long as another call of the
+ * system.  Pages in which nothing changes are not written: the kernel would copy them. */
+#define PATCH_RUN_GAP  1024u
+#define PATCH_RUN_ROOM (64u << 10) /* the longest run */
+
+/* Adds @size bytes at @address, with the next higher number, to the run; false: it is empty, or
+ * they are too far away. */
+static inline bool patch_run_extend(struct patch_run *run, uint32_t number,
+				    uintptr_t address, size_t size)
+{
+	uintptr_t last = run->start + run->size - 1;
+
+	if (run->size == 0 || address - last > PATCH_RUN_GAP ||
+	    address + size - run->start > PATCH_RUN_ROOM)
+		return false;
+	run->last = number;
+	run->size = address + size - run->start;
+	return true;
+}
+
 /* Copies @size bytes to @address.  Equal bytes stay untouched; each other byte changes
  * with one store.  Returns 0 or -errno. */
 int patch_write(struct patch *patch, uintptr_t address,

@@ -16,13 +16,6 @@
 
 unsigned char site_buffer[SITE_BUFFER];
 
-/* A range of code that shim writes with one system call. */
-struct run {
-	uint32_t first, last; /* sites, the last one included */
-	uintptr_t start;
-	size_t size;
-};
-
 static bool wants_off(const struct site *site)
 {
 	return !sites_are_detached && !site->is_fixed &&
@@ -41,7 +34,7 @@ int site_read_code(const struct site_image *image, uintptr_t start, size_t size)
 
 /* Changes the sites of the run in the buffer.  It leaves bytes that are neither on nor
  * off, such as a debugger's breakpoint. */
-static void change_buffer(struct site_image *image, const struct run *run)
+static void change_buffer(struct site_image *image, const struct patch_run *run)
 {
 	for (uint32_t i = run->first; i <= run->last; i++) {
 		const struct site *site = &image->sites[i];
@@ -54,7 +47,7 @@ static void change_buffer(struct site_image *image, const struct run *run)
 	}
 }
 
-static void store_states(struct site_image *image, const struct run *run)
+static void store_states(struct site_image *image, const struct patch_run *run)
 {
 	for (uint32_t i = run->first; i <= run->last; i++) {
 		struct site *site = &image->sites[i];
@@ -67,7 +60,7 @@ static void store_states(struct site_image *image, const struct run *run)
 }
 
 static int write_run(struct site_image *image, struct patch *patch,
-		     const struct run *run)
+		     const struct patch_run *run)
 {
 	int r = site_read_code(image, run->start, run->size);
 
@@ -78,23 +71,6 @@ static int write_run(struct site_image *image, struct patch *patch,
 	if (r == 0)
 		store_states(image, run);
 	return r;
-}
-
-/* To read and write so many bytes, which are in no cache, takes as long as another call of the
- * system.  Pages in which nothing changes are not written: the kernel would copy them. */
-#define GAP_MAX 1024u
-
-/* Adds a site to the run; false: it is too far away. */
-static bool extend_run(struct run *run, uint32_t number, uintptr_t address)
-{
-	uintptr_t last = run->start + run->size - 1;
-
-	if (run->size == 0 || address - last > GAP_MAX ||
-	    address + 1 - run->start > SITE_BUFFER)
-		return false;
-	run->last = number;
-	run->size = address + 1 - run->start;
-	return true;
 }
 
 /* The first site from @number on that may have changed since the last sites_settle_changed(),
@@ -110,7 +86,7 @@ static uint32_t skip_unchanged(const struct site_image *image, uint32_t number,
 static int write_sites(struct site_image *image, struct patch *patch,
 		       uint32_t first, uint32_t end)
 {
-	struct run run = { .size = 0 };
+	struct patch_run run = { .size = 0 };
 	int r = 0;
 
 	for (uint32_t i = skip_unchanged(image, first, end); r == 0 && i < end;
@@ -120,11 +96,11 @@ static int write_sites(struct site_image *image, struct patch *patch,
 		if (wants_off(&image->sites[i]) == image->sites[i].off)
 			continue;
 		address = address_of(image, i);
-		if (extend_run(&run, i, address))
+		if (patch_run_extend(&run, i, address, 1))
 			continue;
 		if (run.size > 0)
 			r = write_run(image, patch, &run);
-		run = (struct run){ i, i, address, 1 };
+		run = (struct patch_run){ i, i, address, 1 };
 	}
 	if (r == 0 && run.size > 0)
 		r = write_run(image, patch, &run);

@@ -5,11 +5,12 @@
 #ifndef SHIM_SITE_CODE_H
 #define SHIM_SITE_CODE_H
 
+#include "dispatch/patch.h"
 #include "dispatch/site_images.h"
 
 #include <stddef.h>
 
-#define SITE_BUFFER (64u << 10)
+#define SITE_BUFFER PATCH_RUN_ROOM /* a run fits */
 
 /* What site_read_code has read last. */
 extern unsigned char site_buffer[SITE_BUFFER];

@@ -14,16 +14,7 @@
 
 #include <shim/banned.h>
 
-#define BUFFER_SIZE (64u << 10)
-
-static unsigned char buffer[BUFFER_SIZE];
-
-/* Marks whose code shim reads and writes at once. */
-struct run {
-	uint32_t first, last; /* marks, the last one included */
-	uintptr_t start;
-	size_t size;
-};
+static unsigned char buffer[PATCH_RUN_ROOM];
 
 bool switch_wants(const struct source_mark *mark, bool is_on)
 {
@@ -74,23 +65,6 @@ static bool differs(const struct source_image *image,
 static size_t size_of(const struct source_mark *mark)
 {
 	return source_of(mark->source)->size;
-}
-
-/* As that of dispatch/site_code.c. */
-#define GAP_MAX 1024u
-
-/* Adds a mark to the run; false: it is too far away. */
-static bool extend(struct run *run, uint32_t number, uintptr_t address,
-		   size_t size)
-{
-	uintptr_t last = run->start + run->size - 1;
-
-	if (run->size == 0 || address - last > GAP_MAX ||
-	    address + size - run->start > BUFFER_SIZE)
-		return false;
-	run->last = number;
-	run->size = address + size - run->start;
-	return true;
 }
 
 /* Stores what STEP_PREPARE makes of the code; false if the mark cannot be used. */
@@ -244,7 +218,7 @@ static void note_state(struct source_image *image, struct source_mark *mark,
 /* What the buffer, which has the code of a run, shows of a mark. */
 static enum mark_state state_in(const struct source_image *image,
 				const struct source_mark *mark,
-				const struct run *run)
+				const struct patch_run *run)
 {
 	return source_of(mark->source)
 		->state(image, mark,
@@ -252,7 +226,8 @@ static enum mark_state state_in(const struct source_image *image,
 }
 
 static int write_run(struct source_image *image, struct patch *patch,
-		     const struct run *run, enum switch_step step, bool is_on)
+		     const struct patch_run *run, enum switch_step step,
+		     bool is_on)
 {
 	int r = patch_read(run->start, buffer, run->size, image->may_go);
 	bool any = false;
@@ -283,7 +258,7 @@ static int write_run(struct source_image *image, struct patch *patch,
 static int write_marks(struct source_image *image, struct patch *patch,
 		       enum switch_step step, bool is_on)
 {
-	struct run run = { .size = 0 };
+	struct patch_run run = { .size = 0 };
 	int r = 0;
 
 	for (uint32_t i = source_next_changed(image, image->changes.first);
@@ -293,11 +268,11 @@ static int write_marks(struct source_image *image, struct patch *patch,
 		uintptr_t address = mark_address(image, mark);
 
 		if (!differs(image, mark, step, is_on) ||
-		    extend(&run, i, address, size_of(mark)))
+		    patch_run_extend(&run, i, address, size_of(mark)))
 			continue;
 		if (run.size > 0)
 			r = write_run(image, patch, &run, step, is_on);
-		run = (struct run){ i, i, address, size_of(mark) };
+		run = (struct patch_run){ i, i, address, size_of(mark) };
 	}
 	if (r == 0 && run.size > 0)
 		r = write_run(image, patch, &run, step, is_on);
@@ -340,7 +315,7 @@ static uint32_t window_end(const struct source_image *image, uint32_t first)
 	while (i + 1 < image->count &&
 	       image->marks[i + 1].offset - image->marks[first].offset +
 			       size_of(&image->marks[i + 1]) <=
-		       BUFFER_SIZE)
+		       PATCH_RUN_ROOM)
 		i++;
 	return i;
 }
@@ -350,13 +325,14 @@ int switch_read(struct source_image *image)
 	uint32_t last;
 
 	for (uint32_t first = 0; first < image->count; first = last + 1) {
-		struct run run;
+		struct patch_run run;
 		int r;
 
 		last = window_end(image, first);
-		run = (struct run){ first, last,
-				    mark_address(image, &image->marks[first]),
-				    0 };
+		run = (struct patch_run){
+			first, last, mark_address(image, &image->marks[first]),
+			0
+		};
 		run.size = image->marks[last].offset -
 			   image->marks[first].offset +
 			   size_of(&image->marks[last]);
