@@ -10,9 +10,10 @@
  * The calls of a burst cost time, and so does the switching.  All bursts together take a sixth
  * of the budget, or more if hooks and samples take less than a third of it.  They take a
  * quarter if the program calls hooks: nothing is inlined then, so that more functions are to be
- * counted, and more code is switched for each.  A function that costs four times as much in a burst is in half as many: hot functions are in fewer bursts, and
- * take more of the time.  The bursts of a function are nearly evenly spaced: the two around a
- * time tell about that time, and the phases of a program are found.
+ * counted, and more code is switched for each.  A function that costs four times as much in a
+ * burst is in half as many: hot functions are in fewer bursts, and take more of the time.  The
+ * bursts of a function are nearly evenly spaced: the two around a time tell about that time, and
+ * the phases of a program are found.
  */
 #include "budget/controller.h"
 
@@ -485,7 +486,8 @@ static void end_burst(const struct moment *moment)
 	mean_cost_ns = (mean_cost_ns * 7 + cost_ns) / 8;
 }
 
-/* The part of the time that bursts may take, in 1/1000.  If less than a third of the budget is used, they also get half of the difference. */
+/* The part of the time that bursts may take, in 1/1000.  If less than a third of the budget is
+ * used, they also get half of the difference. */
 static uint64_t share_of_bursts(const struct moment *moment)
 {
 	uint64_t percent = controller_percent < 10 ? controller_percent : 10;

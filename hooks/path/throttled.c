@@ -187,6 +187,18 @@ static bool is_of_enter(const struct throttled_site *site)
 	return site->is_enter || site->is_mark;
 }
 
+/* Whether a list has the site, of which *@first more are to be left out. */
+static bool is_listed(const struct throttled_site *site, bool only_enters,
+		      uint32_t *first)
+{
+	if (site->gone || (only_enters && !is_of_enter(site)))
+		return false;
+	if (*first == 0)
+		return true;
+	(*first)--;
+	return false;
+}
+
 static uint32_t list_sites(const struct throttled *throttled, bool only_enters,
 			   uint32_t first, uint32_t room,
 			   struct shim_hook_call *calls)
@@ -195,14 +207,11 @@ static uint32_t list_sites(const struct throttled *throttled, bool only_enters,
 							    __ATOMIC_ACQUIRE);
 	uint32_t count = 0;
 
-	for (; site && count < room; site = site->next) {
-		if (site->gone || (only_enters && !is_of_enter(site)) ||
-		    first-- > 0)
-			continue;
-		first = 0;
-		calls[count++] = (struct shim_hook_call){ throttled->function,
-							  site->address };
-	}
+	for (; site && count < room; site = site->next)
+		if (is_listed(site, only_enters, &first))
+			calls[count++] = (struct shim_hook_call){
+				throttled->function, site->address
+			};
 	return count;
 }
 
@@ -220,15 +229,12 @@ uint32_t throttled_list_enters(const struct throttled *throttled,
 							    __ATOMIC_ACQUIRE);
 	uint32_t count = 0;
 
-	for (; site && count < room; site = site->next) {
-		if (site->gone || !is_of_enter(site) || first-- > 0)
-			continue;
-		first = 0;
-		calls[count++] = (struct shim_counted_call){
-			site->address, throttled->function,
-			throttled->burst_counter, 0
-		};
-	}
+	for (; site && count < room; site = site->next)
+		if (is_listed(site, true, &first))
+			calls[count++] = (struct shim_counted_call){
+				site->address, throttled->function,
+				throttled->burst_counter, 0
+			};
 	return count;
 }
 

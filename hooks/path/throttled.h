@@ -71,7 +71,7 @@ struct throttled {
 	uint32_t burst_counter;
 	bool is_burst_counted; /* now */
 	bool is_refused;       /* its sites cannot count in this burst */
-	uint8_t refusals;
+	uint8_t refusals;      /* bursts in which they could not */
 };
 
 /* All functions that were ever switched off, in the order of their numbers. */

@@ -100,19 +100,21 @@ static uint32_t find_whole(const struct site_image *image, uint32_t start,
 	return found;
 }
 
-static uint64_t *part_bit(struct site_image *image, uint32_t whole,
-			  uint64_t *bit)
+static uint32_t part_bit(uint32_t whole)
 {
-	uint32_t number = (whole ^ whole >> 10) % SITE_PART_BITS;
+	return (whole ^ whole >> 10) % SITE_PART_BITS;
+}
 
-	*bit = 1ull << number % 64;
-	return &image->part_bits[number / 64];
+/* Whether the function may have parts. */
+static bool has_part_bit(const struct site_image *image, uint32_t whole)
+{
+	uint32_t bit = part_bit(whole);
+
+	return image->part_bits[bit / 64] >> bit % 64 & 1;
 }
 
 static void find_parts(struct site_image *image)
 {
-	uint64_t bit, *bits;
-
 	image->has_parts = true;
 	for (uint32_t i = 0; i < image->count; i++) {
 		struct site *site = &image->sites[i];
@@ -124,8 +126,9 @@ static void find_parts(struct site_image *image)
 		if (whole == 0 || whole == start)
 			continue;
 		site->part_of = whole;
-		bits = part_bit(image, whole, &bit);
-		*bits |= bit;
+		image->part_bits[part_bit(whole) / 64] |= 1ull
+							  << part_bit(whole) %
+								     64;
 		if (image->parts_end == 0)
 			image->parts = i;
 		image->parts_end = i + 1;
@@ -135,11 +138,10 @@ static void find_parts(struct site_image *image)
 static uint32_t change_parts(struct site_image *image, uint32_t whole, bool on)
 {
 	uint32_t count = 0;
-	uint64_t bit;
 
 	if (!image->has_parts)
 		find_parts(image);
-	if (!(*part_bit(image, whole, &bit) & bit))
+	if (!has_part_bit(image, whole))
 		return 0;
 	for (uint32_t i = image->parts; i < image->parts_end; i++)
 		if (image->sites[i].part_of == whole) {

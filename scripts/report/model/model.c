@@ -34,7 +34,8 @@
 
 #define VISITING (NONE - 1)
 
-/* So many processors may count losses at once. */
+/* A count of all threads may be so many times that of one; and no sum of such counts
+ * overflows. */
 #define MOST_THREADS 4096
 #define MOST_IN_ALL  (1ull << 58)
 
