@@ -42,24 +42,43 @@ static int ask(void)
 	return found;
 }
 
-/* The @n-th system call fails, and with @for_good all later ones. */
-static int ask_apart(unsigned n, bool for_good)
+/* What @run returns in a child, where no query was made before. */
+static int run_apart(int (*run)(void *argument), void *argument)
 {
 	pid_t child = fork();
-	int status = -1, found;
+	int status = -1;
 
 	if (child == 0) {
 		alarm(60);
 		setenv("SHIM_DISABLE", "1", 1);
 		state_start();
 		image_look_again();
-		fake_fail(n, ENOMEM, for_good);
-		found = ask() | (fake_failed() ? FAILED : 0);
-		fake_fail(0, 0, false);
-		_exit(found);
+		_exit(run(argument));
 	}
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+}
+
+struct failure {
+	unsigned n;
+	bool for_good;
+};
+
+static int ask_failing(void *argument)
+{
+	const struct failure *failure = argument;
+	int found;
+
+	fake_fail(failure->n, ENOMEM, failure->for_good);
+	found = ask() | (fake_failed() ? FAILED : 0);
+	fake_fail(0, 0, false);
+	return found;
+}
+
+/* The @n-th system call fails, and with @for_good all later ones. */
+static int ask_apart(unsigned n, bool for_good)
+{
+	return run_apart(ask_failing, &(struct failure){ n, for_good });
 }
 
 Test(helper, a_query_without_an_answer_is_not_ok, .timeout = 120)
@@ -128,39 +147,34 @@ static void let_end(const char *name)
 	}
 }
 
+static int ask_while_other_asks(void *unused)
+{
+	int found;
+
+	(void)unused;
+	fake_watch(let_end);
+	pthread_create(&other, NULL, run_other, NULL);
+	sem_wait(&has_begun);
+	found = ask();
+	/* What one query finds missing, later ones do, too. */
+	return found == ask() ? found : 0;
+}
+
 /* The answer to a query while the other thread is in its own. */
 static int ask_beside(const char *where)
 {
-	pid_t child = fork();
-	int status = -1, found;
-
-	if (child == 0) {
-		alarm(60);
-		setenv("SHIM_DISABLE", "1", 1);
-		state_start();
-		image_look_again();
-		stop_at = where;
-		fake_watch(let_end);
-		pthread_create(&other, NULL, run_other, NULL);
-		sem_wait(&has_begun);
-		found = ask();
-		/* What one query finds missing, later ones do, too. */
-		_exit(found == ask() ? found : 0);
-	}
-	waitpid(child, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+	sem_init(&has_begun, 0, 0);
+	sem_init(&may_end, 0, 0);
+	stop_at = where;
+	return run_apart(ask_while_other_asks, NULL);
 }
 
 Test(helper, a_thread_may_end_right_after_its_query, .timeout = 120)
 {
-	sem_init(&has_begun, 0, 0);
-	sem_init(&may_end, 0, 0);
 	cr_assert(eq(int, ask_beside(NULL), OK | ANSWERED | RIGHT));
 }
 
 Test(helper, a_thread_may_end_right_after_it_opened_the_library, .timeout = 120)
 {
-	sem_init(&has_begun, 0, 0);
-	sem_init(&may_end, 0, 0);
 	cr_assert(eq(int, ask_beside("protect"), OK | ANSWERED | RIGHT));
 }

@@ -367,18 +367,49 @@ def a_round_goes_on_until_the_process_ends():
     expect(b'rest' in out, out)
 
 
-# For profrun: the process ends before a thread is traced for the AT-th time.
-ENDING = r'''
+# For profrun: a ptrace() that asks instead() first, which returns true if it has done the call.
+PTRACE = r'''
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
+static bool instead(long request, pid_t tid);
+
+static pid_t number_of(const char *variable)
+{
+	return atoi(getenv(variable));
+}
+
+static long trace(long request, pid_t tid, void *address, void *data)
+{
+	return syscall(SYS_ptrace, request, tid, address, data);
+}
+
+long ptrace(enum __ptrace_request request, ...)
+{
+	va_list list;
+	pid_t tid;
+	void *address, *data;
+
+	va_start(list, request);
+	tid = va_arg(list, pid_t);
+	address = va_arg(list, void *);
+	data = va_arg(list, void *);
+	va_end(list);
+	return instead(request, tid) ? 0 : trace(request, tid, address, data);
+}
+'''
+
+# The process ends before a thread is traced for the AT-th time.
+ENDING = r'''
 static void end_process(pid_t pid)
 {
 	char path[64], text[512] = "", *end;
@@ -394,30 +425,23 @@ static void end_process(pid_t pid)
 	} while (end && end[2] != 'Z');
 }
 
-long ptrace(enum __ptrace_request request, ...)
+static bool instead(long request, pid_t tid)
 {
 	static int calls;
-	va_list list;
-	pid_t tid;
-	void *address, *data;
 
-	va_start(list, request);
-	tid = va_arg(list, pid_t);
-	address = va_arg(list, void *);
-	data = va_arg(list, void *);
-	va_end(list);
-	if (request == PTRACE_SEIZE && ++calls == atoi(getenv("AT")))
-		end_process(atoi(getenv("PID")));
-	return syscall(SYS_ptrace, request, tid, address, data);
+	(void)tid;
+	if (request == PTRACE_SEIZE && ++calls == number_of("AT"))
+		end_process(number_of("PID"));
+	return false;
 }
 '''
 
 
 def preloaded(name, text):
-    """The path of a library."""
+    """The path of a library with PTRACE and @text."""
     path = os.path.join(new_directory(name), name + '.so')
     with open(path + '.c', 'w') as file:
-        file.write(text)
+        file.write(PTRACE + text)
     subprocess.run(['gcc', '-shared', '-fPIC', '-o', path, path + '.c'], check=True)
     return path
 
@@ -523,42 +547,18 @@ def very_many_threads_that_run_have_all_their_frames():
                    all(name in names for name in callers), (kind, names))
 
 
-# For profrun: the thread TID is asked to stop half a second late.
+# The thread TID is asked to stop half a second late.
 LATE = r'''
-#include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <time.h>
-#include <unistd.h>
-
 static struct timespec asked;
 static int is_asked;
 
-static long call(long request, pid_t tid, void *address, void *data)
+static bool instead(long request, pid_t tid)
 {
-	return syscall(SYS_ptrace, request, tid, address, data);
-}
-
-long ptrace(enum __ptrace_request request, ...)
-{
-	va_list list;
-	pid_t tid;
-	void *address, *data;
-
-	va_start(list, request);
-	tid = va_arg(list, pid_t);
-	address = va_arg(list, void *);
-	data = va_arg(list, void *);
-	va_end(list);
-	if (request == PTRACE_INTERRUPT && tid == atoi(getenv("TID")) && !is_asked) {
-		is_asked = 1;
-		clock_gettime(CLOCK_MONOTONIC, &asked);
-		return 0;
-	}
-	return call(request, tid, address, data);
+	if (request != PTRACE_INTERRUPT || tid != number_of("TID") || is_asked)
+		return false;
+	is_asked = 1;
+	clock_gettime(CLOCK_MONOTONIC, &asked);
+	return true;
 }
 
 int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *limit)
@@ -569,7 +569,7 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *li
 	if (is_asked == 1 && (now.tv_sec - asked.tv_sec) * 1000000000 +
 			     now.tv_nsec - asked.tv_nsec > 500000000) {
 		is_asked = 2;
-		call(PTRACE_INTERRUPT, atoi(getenv("TID")), NULL, NULL);
+		trace(PTRACE_INTERRUPT, number_of("TID"), NULL, NULL);
 	}
 	return (int)syscall(SYS_rt_sigtimedwait, set, info, limit, 8);
 }
@@ -635,35 +635,16 @@ def threads_of_the_kernel_are_refused():
 
 # The thread goes on as one that gets no processor, or that sleeps where nothing ends the call.
 DEAF = '''
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <sys/ptrace.h>
-long ptrace(enum __ptrace_request request, ...)
+static bool instead(long request, pid_t tid)
 {
-	va_list list;
-	long pid;
-	void *first, *second;
-	va_start(list, request);
-	pid = va_arg(list, int);
-	first = va_arg(list, void *);
-	second = va_arg(list, void *);
-	va_end(list);
-	if (request == PTRACE_INTERRUPT && pid == atoi(getenv("DEAF")))
-		return 0;
-	return ((long (*)(enum __ptrace_request, ...))dlsym(RTLD_NEXT, "ptrace"))(
-		request, pid, first, second);
+	return request == PTRACE_INTERRUPT && tid == number_of("DEAF");
 }
 '''
 
 
 @test
 def a_thread_that_does_not_stop_has_the_reason_that_is_known():
-    source, library = (os.path.join(new_directory('deaf'), name) for name in ('d.c', 'd.so'))
-    with open(source, 'w') as file:
-        file.write(DEAF)
-    subprocess.run(['gcc', '-shared', '-fPIC', source, '-o', library], check=True)
+    library = preloaded('deaf', DEAF)
     for kind, state, reason in (
             ('spin', 'running', ' (it may have got no processor)'), ('sleep', 'sleeping', '')):
         with Program(1, kind) as program:
