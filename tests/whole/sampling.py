@@ -259,7 +259,10 @@ def torture_at_20_khz_changes_nothing():
         expect_equal((done.status, done.stdout, done.stderr),
                      (0, 'done\n', ''), 'the program')
         report = reported(directory, '--samples')
-        expect(report['calls'] > 200, '%d samples' % report['calls'])
+        # The kernel looks at timers of processor time in its ticks only, and these threads
+        # sleep and wait so often that a few ticks of a second find one that runs.
+        wanted = 0 if 'clock=cpu' in profile else 200
+        expect(report['calls'] > wanted, '%d samples' % report['calls'])
 
 
 # --- the profiler ---
