@@ -116,7 +116,7 @@ void target_open(struct target *target, pid_t pid)
 {
 	char status[STATUS_SIZE], stat[STATUS_SIZE];
 	const char *fields;
-	long leader;
+	long leader, threads = 0;
 
 	*target = (struct target){ .pid = pid };
 	if (!read_file(pid, "status", status, sizeof(status)) ||
@@ -131,6 +131,11 @@ void target_open(struct target *target, pid_t pid)
 	if (is_kernel_thread(stat))
 		die("process %d (%s) is a kernel thread: it has no "
 		    "program",
+		    (int)pid, target->name);
+	status_number(status, "\nThreads:", &threads);
+	if (fields && *fields == 'Z' && threads > 1)
+		die("process %d (%s): its first thread has ended, and the kernel "
+		    "shows the memory of a process only through that thread",
 		    (int)pid, target->name);
 	if (fields && (*fields == 'Z' || *fields == 'X'))
 		die("process %d (%s) has already ended: its parent has not yet "

@@ -20,7 +20,7 @@
 
 #define STACK_SIZE	  (1u << 20) /* libdw and demanglers recurse */
 #define SIGNAL_STACK_SIZE (64u << 10)
-#define WAIT_MAX	  20000	      /* yields; a second or more */
+#define WAIT_MAX	  20000	      /* yields; some 0.1 s or more */
 #define LIBRARY_SIZE	  (16u << 20) /* with its dependencies */
 #define FAULTS_MAX	  8 /* after these, shim stops using the library */
 #define FAULTS_OF_TIMEOUT 4 /* a timeout counts as this many */

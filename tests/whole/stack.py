@@ -12,12 +12,18 @@ import signal
 import statistics
 import struct
 import subprocess
+import sys
 import time
 
 import shimtest
 from shimtest import (Skipped, compile, expect, expect_equal, need, new_directory, test)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+
+
+def state_of(task):
+    with open('/proc/%s/stat' % task) as file:
+        return file.read().rpartition(')')[2].split()[0]
 
 
 class Program:
@@ -35,9 +41,8 @@ class Program:
     def sleeps(self):
         """Whether all threads sleep.  They say that they are ready before that."""
         for task in os.listdir('/proc/%d/task' % self.pid):
-            with open('/proc/%d/task/%s/stat' % (self.pid, task)) as file:
-                if file.read().rpartition(')')[2].split()[0] != 'S':
-                    return False
+            if state_of('%d/task/%s' % (self.pid, task)) != 'S':
+                return False
         return True
 
     def __enter__(self):
@@ -597,6 +602,7 @@ def each_thread_has_the_time_that_it_was_stopped():
 
 # --- what cannot be looked at ---
 
+
 def refused(words, wanted, status=1, **more):
     text = stack(*words, status=status, **more)
     expect(text.startswith('profrun: ') and wanted in text, (words, text, wanted))
@@ -608,15 +614,31 @@ def processes_that_cannot_be_looked_at_are_refused_with_the_reason():
     gone.wait()
     refused([gone.pid], 'there is no process %d' % gone.pid)
     zombie = subprocess.Popen(['true'])
-    while True:
-        with open('/proc/%d/stat' % zombie.pid) as file:
-            if ') Z' in file.read():
-                break
+    while state_of(zombie.pid) != 'Z':
+        pass
     refused([zombie.pid], 'has already ended')
     zombie.wait()
     with Program(1) as program:
         thread = max(map(int, os.listdir('/proc/%d/task' % program.pid)))
         refused([thread], 'is a thread: give its process, %d' % program.pid)
+
+
+FIRST_ENDS = '''
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+'''
+
+
+@test
+def a_process_without_its_first_thread_is_refused_but_not_said_to_have_ended():
+    with subprocess.Popen([sys.executable, '-c', FIRST_ENDS]) as process:
+        try:
+            while state_of(process.pid) != 'Z':
+                time.sleep(0.001)
+            refused([process.pid], 'its first thread has ended')
+        finally:
+            process.kill()
 
 
 @test
