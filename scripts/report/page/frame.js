@@ -11,6 +11,15 @@ function showLeftOut() {
     byId('left-out').hidden = !text;
 }
 
+// A path's value; a time is at most that of each caller, as in the call tree.
+function shownOf(values, path) {
+    let value = values[path];
+
+    for (let at = path; at > 0 && state.metric === 'time'; at = view.parent[at])
+        value = Math.min(value, measured.total[at]);
+    return value;
+}
+
 function frameFacts(path) {
     const { unit, label } = METRICS[state.metric];
     const format = human[unit];
@@ -20,34 +29,35 @@ function frameFacts(path) {
     const error = (errors, at) => unit === 'ns' && errors && errors[at] ?
         ` \u00b1 ${humanNs(errors[at])}` : '';
     const timed = view.calls[path] - view.untimed[path];
+    const total = shownOf(measured.total, path);
+    const self = shownOf(measured.self, path);
     const below = limits => state.metric === 'time' && path ? limits[path] : 0;
 
-    if (known || measured.total[path] > 0)
+    if (known || total > 0)
         fact(list, unit === 'ns' ? 'Total' : label,
             (below(view.totalBelow) ?
-                boundedNs(measured.total[path], view.totalBelow[path]) :
-                `${format(measured.total[path])}` +
-                `${error(view.totalError, path)} ` +
-                `(${percent(measured.total[path], all)})`),
-            humanCount(measured.total[path]));
+                boundedNs(total, view.totalBelow[path]) :
+                `${format(total)}${error(view.totalError, path)} ` +
+                `(${percent(total, all)})`),
+            humanCount(total));
     if (before)
         fact(list, 'Before', `${format(before.total[path])} (` +
-            `${noteOfChange(measured.total[path], before.total[path],
+            `${noteOfChange(total, before.total[path],
                 before.noise ? before.noise[path] : 0)})`);
     if (path === 0)
         return list;
     if (known)
         fact(list, 'Self', below(view.selfBelow) ?
-            boundedNs(measured.self[path], view.selfBelow[path]) :
-            format(measured.self[path]) + error(view.selfError, path),
-        humanCount(measured.self[path]));
+            boundedNs(self, view.selfBelow[path]) :
+            format(self) + error(view.selfError, path),
+        humanCount(self));
     if (state.metric !== source.kind)
         fact(list, source.kind === 'samples' ? 'Samples' : 'Calls',
             callsText(view.calls[path],
                 view.certainty ? view.certainty[path] : 0));
     if (unit === 'ns' && source.kind === 'calls' && known && timed > 0 &&
         !view.older[path])
-        fact(list, 'Mean', boundedNs(view.total[path] / timed,
+        fact(list, 'Mean', boundedNs(shownOf(view.total, path) / timed,
             view.totalBelow[path] / timed));
     if (unit === 'ns' && view.min && view.min[path] && view.max[path])
         fact(list, 'From \u2013 to', [boundedNs(view.min[path] - 1,
