@@ -496,10 +496,12 @@ static const struct shim_mark_hooks mark_hooks[4] = {
 	[COUNTS] = { { tree_counts_sled_entry0, tree_counts_sled_entry4 },
 		     tree_counts_sled_leave,
 		     tree_counts_entry,
+		     tree_counts_entry_kept,
 		     tree_counts_returned },
 	[COARSE] = { { tree_coarse_sled_entry0, tree_coarse_sled_entry4 },
 		     tree_coarse_sled_leave,
 		     tree_coarse_entry,
+		     tree_coarse_entry_kept,
 		     tree_coarse_returned },
 };
 

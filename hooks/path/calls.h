@@ -19,11 +19,13 @@ void tree_counts_sled_entry0(void);
 void tree_counts_sled_entry4(void);
 void tree_counts_sled_leave(void);
 void tree_counts_entry(void);
+void tree_counts_entry_kept(void);
 void tree_counts_returned(void);
 void tree_coarse_sled_entry0(void);
 void tree_coarse_sled_entry4(void);
 void tree_coarse_sled_leave(void);
 void tree_coarse_entry(void);
+void tree_coarse_entry_kept(void);
 void tree_coarse_returned(void);
 
 /* The clock has ticked during such a hook: the call of a child of @parent has been opened;

@@ -141,17 +141,41 @@
 	.endif
 	MARK_END tree_\clock\()_entry
 
+	MARK_BEGIN tree_\clock\()_entry_kept, 6, \
+		   ".cfi_startproc; .cfi_def_cfa_offset 16"
+	MARK_PUSH rax, rcx, rdx, rsi
+	ENTRY_PREPARE 40, 8f
+	mov	tree_hot@gottpoff(%rip), %rsi
+	ENTER	\clock, rsi, 24, 40
+	.cfi_remember_state
+	MARK_POP rsi, rdx, rcx, rax
+	ENTRY_DROP_KEPT
+	jmp	shim_entry_replace
+	.cfi_restore_state
+8:	.cfi_remember_state
+	MARK_POP rsi, rdx, rcx, rax
+	jmp	shim_entry_kept
+	.cfi_restore_state
+	.ifc	\clock, coarse
+7:	MARK_PUSH rdi, r8, r9, r10, r11
+	mov	%rdx, %rdi
+	call	tree_enter_ticked
+	MARK_POP r11, r10, r9, r8, rdi
+	jmp	6b
+	.endif
+	MARK_END tree_\clock\()_entry_kept
+
 	MARK_BEGIN tree_\clock\()_returned, 6, RETURNED_BEGIN
-	RETURNED_PUSH rax, rcx, rdx
+	RETURNED_PUSH rax, rcx, rdx, r11
 	mov	tree_hot@gottpoff(%rip), %r11
-	RETURNED_RESTORE 24
+	RETURNED_RESTORE 32
 	LEAVE	\clock, r11
 	.cfi_remember_state
-	MARK_POP rdx, rcx, rax
+	MARK_POP r11, rdx, rcx, rax
 	ret
 	.cfi_restore_state
 8:	.cfi_remember_state
-	RETURNED_POP rdx, rcx, rax
+	RETURNED_POP r11, rdx, rcx, rax
 	jmp	shim_returned
 	.cfi_restore_state
 	.ifc	\clock, coarse

@@ -111,6 +111,7 @@ struct shim_mark_hooks {
 	void (*sled_entry[2])(void);
 	void (*sled_leave)(void);
 	void (*entry)(void);
+	void (*entry_kept)(void);
 	void (*returned)(void);
 };
 __attribute__((visibility("hidden"))) enum shim_result

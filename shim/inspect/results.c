@@ -355,7 +355,7 @@ struct doubt {
 
 /*
  * gcc's callers may keep a value in a register that they know the function to leave alone
- * (-fipa-ra).  It does not do so if it marks entries.
+ * (-fipa-ra).  It rarely does so if it marks entries: only behind #pragma GCC optimize.
  */
 static bool may_change(const struct decode *decoder, uintptr_t function,
 		       unsigned number)

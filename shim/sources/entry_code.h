@@ -7,9 +7,12 @@
 
 #include "sources/mark_code.h"
 
-#define ENTRY_SIZE   5
-#define THUNK_SIZE   64
-#define THUNK_COUNTS 16 /* the place of the code that counts */
+#define ENTRY_SIZE 5
+#define THUNK_SIZE 96
+#define THUNK_RESUMES \
+	13 /* the place of the code that goes on behind the mark */
+#define THUNK_COUNTS	    32 /* of the code that counts */
+#define THUNK_COUNTS_PUSHED 34 /* the same, for a thunk that has pushed r11 */
 
 /* Whether shim can patch entries on this processor. */
 bool entry_is_known(void);
@@ -49,21 +52,25 @@ void entry_switch(unsigned char *code, bool on);
 
 /* Where the code that a thunk jumps to finds these in its data (struct thunk_data). */
 #define ENTRY_FUNCTION 16
-#define ENTRY_RESUME   24 /* the address of the code after the mark */
+#define ENTRY_SITE     24 /* the address of the code after the mark */
+#define ENTRY_RESUME   32 /* that of THUNK_RESUMES, which goes there */
 
 struct thunk_code {
 	const void *data; /* the first word is where the thunk jumps to */
 	const uint64_t
 		*counter; /* where the counter is in a thread's, in bytes */
 	const void *slot; /* what hooks calls */
-	uintptr_t resume;
+	uintptr_t site;
 	intptr_t
 		counters; /* of the thread pointer: the word with a thread's counters */
 };
 
-/* A thunk, which jumps to where its data tells, and tells this code the data.  If that is
- * THUNK_COUNTS, it counts; a thread without counters jumps to where *@slot points. */
+/* A thunk, which pushes r11, jumps to where its data tells, and tells this code the data.  If
+ * that is THUNK_COUNTS_PUSHED, it counts; a thread without counters jumps to where *@slot
+ * points. */
 void thunk_put(unsigned char *thunk, const struct thunk_code *code);
+/* The bytes that its code has pushed onto the stack at @offset in it. */
+size_t thunk_pushed(size_t offset);
 
 /*
  * The thunk of an entry that no compiler has marked (unmarked.c).  It also has the
@@ -98,13 +105,14 @@ struct patched_code {
 
 /* Writes all but the moved instructions. */
 void patched_put(unsigned char *thunk, const struct patched_code *code);
-/* Writes all of the thunk of a call of mcount; @counter: called with @site in r11. */
+/* Writes all of the thunk of a call of mcount.  What the word at @counter points to is called
+ * with @site in r11. */
 void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
-			void (*counter)(void));
-/* The same of __fentry__; @counter: called with @site in r11, and the function's return
- * address at 24(%rsp). */
+			const void *counter);
+/* The same of __fentry__; it is called with @site in r11, and the function's return address at
+ * 24(%rsp). */
 void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
-			void (*counter)(void));
+			const void *counter);
 /* Whether the code at a function's beginning makes rbp point below its return address, and
  * nothing but its end changes that. */
 bool entry_has_frame(const unsigned char *code);

@@ -13,10 +13,10 @@
  * are sorted.  Returns 0 or -errno. */
 int mcount_find(struct source_image *image, source_add *add);
 
-/* Writes the thunk of a mark. */
+/* Writes the thunk of a mark.  The word at @counter points to what does mcount's work. */
 void mcount_put(const struct source_image *image,
 		const struct source_mark *mark, unsigned char *thunk,
-		const void *slot);
+		const void *slot, const void *counter);
 
 /*
  * @counter does the work of mcount: r11 is the return address of a call of mcount, and all

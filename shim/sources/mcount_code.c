@@ -32,7 +32,7 @@ bool mcount_is_entry(const struct source_image *image,
 
 void mcount_put(const struct source_image *image,
 		const struct source_mark *mark, unsigned char *thunk,
-		const void *slot)
+		const void *slot, const void *counter)
 {
 	uintptr_t address = mark_address(image, mark);
 	struct thunk_data *data = thunk_data(image, mark);
@@ -52,9 +52,9 @@ void mcount_put(const struct source_image *image,
 	if (sys_peek((const void *)address, original, ENTRY_SIZE) < 0)
 		return;
 	if (mcount_is_entry(image, mark))
-		patched_put_fentry(thunk, &code, mcount_entry_counter);
+		patched_put_fentry(thunk, &code, counter);
 	else
-		patched_put_mcount(thunk, &code, mcount_counter);
+		patched_put_mcount(thunk, &code, counter);
 	data->word = (uintptr_t)thunk + PATCHED_MOVED;
 }
 

@@ -113,7 +113,7 @@ int shim_is_thunk(uintptr_t address)
 	    !find(address, &range))
 		return 0;
 	offset = address - range.start;
-	return range.data[offset / range.size].resume != 0 ||
+	return range.data[offset / range.size].site != 0 ||
 	       offset % range.size >= PATCHED_COUNTS;
 }
 
@@ -140,8 +140,9 @@ static void translate(uintptr_t *ip, uintptr_t *sp)
 	number = (*ip - range.start) / range.size;
 	offset = (*ip - range.start) % range.size;
 	thunk = *ip - offset;
-	if (range.data[number].resume) {
-		*ip = range.data[number].resume;
+	if (range.data[number].site) {
+		*sp += thunk_pushed(offset);
+		*ip = range.data[number].site;
 	} else if (offset < PATCHED_MOVED || offset >= PATCHED_COUNTS) {
 		*sp += patched_pushed(offset);
 		*ip = range.data[number].address;

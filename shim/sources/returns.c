@@ -8,7 +8,6 @@
 #include "arch.h"
 #include "dispatch/plan.h"
 #include "os/sys.h"
-#include "runtime/config.h"
 #include "runtime/log.h"
 
 #include <errno.h>
@@ -27,7 +26,7 @@
 /* arch/.../returns.S */
 void shim_entry(void);
 void shim_returned(void);
-void returns_enter_kept(void);
+void shim_entry_kept(void);
 void returns_enter_mcount(void);
 void returns_enter_fentry(void);
 void returns_nothing(shim_function function, const void *site, uintptr_t frame);
@@ -190,7 +189,7 @@ enum returns_answer returns_open(uintptr_t slot)
  * that has changed argument registers). */
 #define RETURNS_MCOUNT 3
 /* Below the hook's frame, returns_plan_mcount has pushed the function's frame pointer. */
-#define MCOUNT_FRAME_POINTER (-12)
+#define MCOUNT_FRAME_POINTER (-13)
 
 /* arch/.../returns.S calls it for a plan. */
 HIDDEN void returns_run(shim_function function, const void *site,
@@ -287,12 +286,9 @@ void returns_route(const struct plan_route *route)
 			 route->enter  ? route->enter :
 					 returns_plan_mcount,
 			 __ATOMIC_RELEASE);
-	/* Hooks that are reached directly do not keep r11, which callers of functions
-	 * without marks may use (returns.S). */
 	__atomic_store_n(&returns_leave,
-			 route->is_on && route->marks && !config.patch[0] ?
-				 route->marks->returned :
-				 shim_returned,
+			 route->is_on && route->marks ? route->marks->returned :
+							shim_returned,
 			 __ATOMIC_RELEASE);
 }
 
@@ -301,9 +297,15 @@ void (*returns_entry(const struct plan_route *route))(void)
 	return route->is_on && route->marks ? route->marks->entry : shim_entry;
 }
 
-uintptr_t returns_entry_kept(void)
+void (*returns_entry_kept(const struct plan_route *route))(void)
 {
-	return (uintptr_t)returns_enter_kept;
+	return route->is_on && route->marks ? route->marks->entry_kept :
+					      shim_entry_kept;
+}
+
+uintptr_t returns_entry_unmarked(void)
+{
+	return (uintptr_t)shim_entry_kept;
 }
 
 uintptr_t returns_entry_mcount(void)
@@ -345,7 +347,13 @@ void (*returns_entry(const struct plan_route *route))(void)
 	return NULL;
 }
 
-uintptr_t returns_entry_kept(void)
+void (*returns_entry_kept(const struct plan_route *route))(void)
+{
+	(void)route;
+	return NULL;
+}
+
+uintptr_t returns_entry_unmarked(void)
 {
 	return 0;
 }

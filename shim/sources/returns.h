@@ -40,10 +40,12 @@ bool returns_are_possible(void);
 /* Lets the functions that are entered and left from now on call hooks of @route. */
 void returns_route(const struct plan_route *route);
 
-/* The code that thunks jump to for @route. */
+/* The code that thunks of library calls jump to for @route; and those of entries, which push
+ * r11. */
 void (*returns_entry(const struct plan_route *route))(void);
+void (*returns_entry_kept(const struct plan_route *route))(void);
 /* The code that thunks of entries jump to that no compiler has marked. */
-uintptr_t returns_entry_kept(void);
+uintptr_t returns_entry_unmarked(void);
 /* The code that thunks of calls of mcount jump to. */
 uintptr_t returns_entry_mcount(void);
 /* ... and of __fentry__. */

@@ -129,7 +129,7 @@ static void choose_stubs(const struct plan_route *route)
 		current[event] = stubs[event];
 	current[VENEER_ENTRY] = shim_sled_entry0;
 	current[VENEER_ENTRY + 1] = shim_sled_entry4;
-	current_entry = returns_entry(route);
+	current_entry = returns_entry_kept(route);
 	if (!route->is_on || !route->marks)
 		return;
 	current[PLAN_LEAVE] = route->marks->sled_leave;

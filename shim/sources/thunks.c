@@ -18,7 +18,15 @@
 #define PAGE 4096u
 
 /* Behind the data of all marks are the words that thunks with a switch jump through. */
-enum { WORD_ENTRY, WORD_UNMARKED, WORD_MCOUNT, WORD_FENTRY, WORDS };
+enum {
+	WORD_ENTRY,
+	WORD_UNMARKED,
+	WORD_MCOUNT,
+	WORD_FENTRY,
+	WORD_MCOUNT_COUNTER,
+	WORD_FENTRY_COUNTER,
+	WORDS
+};
 
 static size_t round_up(size_t size)
 {
@@ -49,14 +57,26 @@ static void put_entry(const struct source_image *image,
 		.data = data,
 		.counter = &data->counter,
 		.slot = word_of(image, WORD_ENTRY),
-		.resume = mark_address(image, mark) + mark->length,
+		.site = mark_address(image, mark) + mark->length,
 		.counters = call_counters_word(),
 	};
 
 	data->word = route_entry();
 	data->function = mark_function(image, mark);
-	data->resume = code.resume;
+	data->site = code.site;
+	data->resume = (uintptr_t)thunk + THUNK_RESUMES;
 	thunk_put(thunk, &code);
+}
+
+static void put_call(const struct source_image *image,
+		     const struct source_mark *mark, unsigned char *thunk)
+{
+	bool is_entry = mcount_is_entry(image, mark);
+
+	mcount_put(image, mark, thunk,
+		   word_of(image, is_entry ? WORD_FENTRY : WORD_MCOUNT),
+		   word_of(image, is_entry ? WORD_FENTRY_COUNTER :
+					     WORD_MCOUNT_COUNTER));
 }
 
 static void put_thunks(const struct source_image *image)
@@ -69,10 +89,7 @@ static void put_thunks(const struct source_image *image)
 			unmarked_put(image, mark, thunk,
 				     word_of(image, WORD_UNMARKED));
 		else if (mark->source == SHIM_SOURCE_MCOUNT)
-			mcount_put(image, mark, thunk,
-				   word_of(image, mcount_is_entry(image, mark) ?
-							  WORD_FENTRY :
-							  WORD_MCOUNT));
+			put_call(image, mark, thunk);
 		else
 			put_entry(image, mark, thunk);
 	}
@@ -111,9 +128,11 @@ bool thunks_make(struct source_image *image)
 	image->thunks = at;
 	image->thunk_data = (struct thunk_data *)(at + code_size(image));
 	*word_of(image, WORD_ENTRY) = route_entry();
-	*word_of(image, WORD_UNMARKED) = returns_entry_kept();
+	*word_of(image, WORD_UNMARKED) = returns_entry_unmarked();
 	*word_of(image, WORD_MCOUNT) = returns_entry_mcount();
 	*word_of(image, WORD_FENTRY) = returns_entry_fentry();
+	*word_of(image, WORD_MCOUNT_COUNTER) = (uintptr_t)mcount_counter;
+	*word_of(image, WORD_FENTRY_COUNTER) = (uintptr_t)mcount_entry_counter;
 	put_thunks(image);
 	if (sys_make_code((void *)at, code_size(image)) < 0) {
 		thunks_drop(image);
@@ -128,10 +147,11 @@ static void direct(const struct source_image *image,
 {
 	struct thunk_data *data = thunk_data(image, mark);
 
-	if (data->resume)
+	if (data->site)
 		__atomic_store_n(&data->word,
 				 mark->is_counted ?
-					 thunk_of(image, mark) + THUNK_COUNTS :
+					 thunk_of(image, mark) +
+						 THUNK_COUNTS_PUSHED :
 					 route_entry(),
 				 __ATOMIC_RELEASE);
 	else if (mark->is_on)

@@ -27,8 +27,8 @@ static inline uintptr_t thunk_of(const struct source_image *image,
 /* The data of a mark of no-ops, for the code that its thunk jumps to; or of one whose thunk
  * has a switch: where the instructions of its entry are in the thunk. */
 struct thunk_data {
-	/* What the thunk jumps to: for no-ops, code that calls hooks, or THUNK_COUNTS bytes
-	 * behind the thunk.  A switch: PATCHED_ON, PATCHED_MOVED or PATCHED_COUNTS bytes
+	/* What the thunk jumps to: for no-ops, code that calls hooks, or THUNK_COUNTS_PUSHED
+	 * bytes behind the thunk.  A switch: PATCHED_ON, PATCHED_MOVED or PATCHED_COUNTS bytes
 	 * behind it; 0: the instructions could not be moved. */
 	uintptr_t word;
 	uint64_t counter; /* its place in a thread's counters, in bytes */
@@ -43,14 +43,18 @@ struct thunk_data {
 			uint8_t size;	/* of the copy, without the jump back */
 		};
 	};
-	uintptr_t resume; /* ENTRY_RESUME; 0: the thunk has a switch */
-	/* A switch: of the first instruction that the jump replaces. */
-	uintptr_t address;
+	uintptr_t site; /* ENTRY_SITE; 0: the thunk has a switch */
+	union {
+		uintptr_t resume; /* ENTRY_RESUME */
+		/* A switch: of the first instruction that the jump replaces. */
+		uintptr_t address;
+	};
 };
 
 _Static_assert(offsetof(struct thunk_data, word) == 0 &&
 		       offsetof(struct thunk_data, function) ==
 			       ENTRY_FUNCTION &&
+		       offsetof(struct thunk_data, site) == ENTRY_SITE &&
 		       offsetof(struct thunk_data, resume) == ENTRY_RESUME,
 	       "arch/.../returns.S reads them");
 

@@ -74,7 +74,7 @@ static void entry(void)
 {
 }
 
-void (*returns_entry(const struct plan_route *route))(void)
+void (*returns_entry_kept(const struct plan_route *route))(void)
 {
 	return route->is_on ? entry : sources_nothing;
 }

@@ -16,8 +16,10 @@
 
 /* Where a thunk goes: each returns a number, or what it was told in r11. */
 #define FUNCTION "\xb8\x01\x00\x00\x00\xc3" /* mov $1, %eax; ret */
-#define HOOK	 "\x4c\x89\xd8\xc3"	    /* mov %r11, %rax; ret */
-#define NO_COUNT "\x49\x8d\x43\x01\xc3"	    /* lea 1(%r11), %rax; ret */
+#define HOOK	 "\x4c\x89\xd8\x41\x5b\xc3" /* mov %r11, %rax; pop %r11; ret */
+#define MOVED	 "\x4c\x89\xd8\xc3"	    /* mov %r11, %rax; ret */
+#define NO_COUNT \
+	"\x49\x8d\x43\x01\x41\x5b\xc3" /* lea 1(%r11), %rax; pop %r11; ret */
 
 static struct page {
 	unsigned char thunk[THUNK_SIZE], next[THUNK_SIZE];
@@ -55,7 +57,7 @@ static void make_thunk(void)
 				       .data = &page->data,
 				       .counter = &page->data.counter,
 				       .slot = &page->slot,
-				       .resume = (uintptr_t)page->function,
+				       .site = (uintptr_t)page->function,
 				       .counters = counters_word(),
 			       });
 }
@@ -71,7 +73,7 @@ static uintptr_t jump(void *thunk)
 
 static void count_at_entry(void)
 {
-	page->data.word = (uintptr_t)page->thunk + THUNK_COUNTS;
+	page->data.word = (uintptr_t)page->thunk + THUNK_COUNTS_PUSHED;
 }
 
 static void expect_counts(uint64_t third, uint64_t last)
@@ -107,6 +109,51 @@ Test(thunks, without_counters_the_hook_is_told_the_data, .init = make_thunk)
 	count_at_entry();
 	counters = NULL;
 	cr_assert(eq(ulong, jump(page->thunk), (uintptr_t)&page->data + 1));
+}
+
+/* jump(), with a value in r11: whether it is there when the function runs. */
+static bool keeps_r11(size_t place, uintptr_t word)
+{
+	uintptr_t thunk = (uintptr_t)page->thunk + place, kept = 0;
+
+	page->data = (struct thunk_data){
+		.word = word,
+		.counter = 3 * sizeof(uint64_t),
+		.resume = (uintptr_t)page->thunk + THUNK_RESUMES,
+	};
+	__asm__ volatile("mov $0x1234, %%r11d\n\tcall *%1\n\tmov %%r11, %0"
+			 : "=&r"(kept)
+			 : "r"(thunk)
+			 : "rax", "r11", "cc", "memory");
+	return kept == 0x1234;
+}
+
+Test(thunks, callers_may_keep_a_value_in_r11, .init = make_thunk)
+{
+	/* add $8, %rsp; jmp *32(%r11), as shim_entry_replace */
+	static const unsigned char replaces[] = { 0x48, 0x83, 0xc4, 0x08,
+						  0x41, 0xff, 0x63, 0x20 };
+	uintptr_t thunk = (uintptr_t)page->thunk;
+
+	memcpy(page->hook, replaces, sizeof(replaces));
+	counters = counts;
+	cr_expect(eq(int, keeps_r11(0, (uintptr_t)page->hook), 1));
+	cr_expect(eq(int, keeps_r11(0, thunk + THUNK_COUNTS_PUSHED), 1));
+	cr_expect(eq(int, keeps_r11(THUNK_COUNTS, 0), 1));
+	expect_counts(2, 0);
+}
+
+Test(thunks, an_unwinder_knows_what_a_thunk_has_pushed, .init = make_thunk)
+{
+	/* Where instructions begin. */
+	static const uint8_t places[] = { 0,  2,  9,  13, 18, 32, 34, 43,
+					  46, 48, 55, 58, 60, 65, 72 };
+	static const uint8_t pushed[] = { 0, 8, 8, 0, 0, 0, 8, 8,
+					  8, 8, 8, 8, 0, 8, 8 };
+
+	for (unsigned i = 0; i < sizeof(places); i++)
+		cr_expect(eq(sz, thunk_pushed(places[i]), pushed[i]), "at %u",
+			  places[i]);
 }
 
 Test(thunks, nothing_behind_a_thunk_is_written, .init = make_thunk)
@@ -176,7 +223,7 @@ static void make_patched(void)
 					   .counters = counters_word(),
 					   .original = original,
 				   });
-	memcpy(page->patched + PATCHED_MOVED, HOOK, sizeof(HOOK) - 1);
+	memcpy(page->patched + PATCHED_MOVED, MOVED, sizeof(MOVED) - 1);
 }
 
 static uintptr_t jump_patched(unsigned place)

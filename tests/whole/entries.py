@@ -259,6 +259,15 @@ def registers_that_a_convention_preserves_are_kept():
 
 
 @test
+def callers_may_know_which_registers_a_function_leaves_alone():
+    shimtest.expect_kept_registers('gcc', ['-fpatchable-function-entry=5'])
+    shimtest.expect_kept_registers('gcc', ['-pg', '-mfentry', '-mnop-mcount', '-mrecord-mcount',
+                                           '-fno-pie', '-no-pie'])
+    shimtest.expect_kept_registers('clang', ['-fpatchable-function-entry=5',
+                                             '-mllvm', '-enable-ipra'])
+
+
+@test
 def samples_in_a_constructor_leave_the_marks_alone():
     """A sample finds the library while its constructor runs, often between two no-ops: one run
     in four crashed when the jump was written then.  It is written after dlopen, so samples do

@@ -293,6 +293,12 @@ def libraries_that_the_program_opens_are_recorded():
 
 
 @test
+def callers_may_know_which_registers_a_function_leaves_alone():
+    for flags in [], ['-mfentry']:
+        shimtest.expect_kept_registers('gcc', ['-pg', *flags])
+
+
+@test
 def profrun_finds_the_mark_by_itself():
     program = compile_chain('gcc', '-O0')
     directory = new_directory('cwd')

@@ -232,6 +232,20 @@ def run(command, output=None, profile='calltree:counts', timeout=60,
     return Result(done.returncode, done.stdout, done.stderr, output)
 
 
+def expect_kept_registers(family, flags):
+    """Callers may know which registers a marked function leaves alone."""
+    name = 'knowing' + ''.join(flags).replace('=', '')
+    program = compile('knowing.c', family, '-O2', flags, name, instrument=False)
+    directory = new_directory('cwd')
+    wanted = run([program, '300000'], directory=directory).stdout
+    for profile in 'none', 'calltree:counts', 'calltree', 'calltree:exact', 'trace':
+        for more in {}, {'SHIM_FILTER': 'all,-M:leaf'}, {'SHIM_BUDGET': '5'}:
+            if not more or profile == 'calltree':
+                result = record([program, '300000'], profile, directory=directory, **more)
+                expect_equal((result.status, result.stdout), (0, wanted),
+                             '%s %s' % (profile, more))
+
+
 def record(command, profile='calltree:counts', **more):
     return run(command, new_directory('recording'), profile, **more)
 

@@ -275,23 +275,7 @@ def flags_may_pass_calls_of_instructions_that_functions_share():
 @test
 def callers_may_know_which_registers_a_function_leaves_alone():
     """clang's interprocedural register allocation."""
-    source = os.path.join(shimtest.scratch, 'knowing.c')
-    sums = ' + '.join('v%d' % i for i in range(12))
-    with open(source, 'w') as file:
-        file.write(
-            '#include <stdio.h>\n'
-            'volatile long work;\n'
-            '__attribute__((noinline)) static void leaf(void) { work = 1; }\n'
-            '__attribute__((noinline)) static long knows(const long *p, const double *d)\n'
-            '{\n' + ''.join('\tlong v%d = p[%d];\n\tdouble d%d = d[%d];\n' % (i, i, i, i)
-                           for i in range(12)) +
-            '\tleaf();\n\treturn (%s) * (long)(%s);\n}\n'
-            'int main(void)\n{\n\tlong p[12], sum = 0;\n\tdouble d[12];\n'
-            '\tfor (int n = 0; n < 1000; n++) {\n'
-            '\t\tfor (int i = 0; i < 12; i++)\n\t\t\tp[i] = d[i] = n * i;\n'
-            '\t\tsum += knows(p, d);\n\t}\n\tprintf("%%ld\\n", sum);\n}\n' % (
-                sums, sums.replace('v', 'd')))
-    program = plain(source, 'clang', '-O2', ['-mllvm', '-enable-ipra'])
+    program = plain('knowing.c', 'clang', '-O2', ['-mllvm', '-enable-ipra'])
     alone = run([program])
     for more in {}, {'SHIM_BUDGET': '10'}, {'SHIM_FILTER': 'all,-M:leaf'}:
         for profile in 'calltree:counts', 'calltree', 'calltree:exact', 'trace:args=all':

@@ -71,19 +71,25 @@ void thunk_put(unsigned char *thunk, const struct thunk_code *code)
 	(void)thunk, (void)code;
 }
 
+size_t thunk_pushed(size_t offset)
+{
+	(void)offset;
+	return 0;
+}
+
 void patched_put(unsigned char *thunk, const struct patched_code *code)
 {
 	(void)thunk, (void)code;
 }
 
 void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
-			void (*counter)(void))
+			const void *counter)
 {
 	(void)thunk, (void)code, (void)counter;
 }
 
 void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
-			void (*counter)(void))
+			const void *counter)
 {
 	(void)thunk, (void)code, (void)counter;
 }

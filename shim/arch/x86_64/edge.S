@@ -391,33 +391,14 @@ arch_syscall_returns:
 	.endm
 
 	.p2align 4
-	.globl	mcount, _mcount, __fentry__
-	.type	mcount, @function
-	.type	_mcount, @function
-	.type	__fentry__, @function
-mcount:
-_mcount:
-	.cfi_startproc
-	_CET_ENDBR
-	ELSE_NEXT 3
-	mov	(%rsp), %r11
-	.p2align 4
 	.globl	edge_count_call
 	.hidden	edge_count_call
 	.type	edge_count_call, @function
 edge_count_call:			/* r11: what would be mcount's return address */
-	COUNT_ARC rbp, 8
-	.size	edge_count_call, .-edge_count_call
-	.size	mcount, .-mcount
-	.size	_mcount, .-_mcount
-	.p2align 4
-__fentry__:
 	.cfi_startproc
 	_CET_ENDBR
-	ELSE_NEXT 4
-	mov	(%rsp), %r11
-	COUNT_ARC rsp, 80
-	.size	__fentry__, .-__fentry__
+	COUNT_ARC rbp, 8
+	.size	edge_count_call, .-edge_count_call
 	.p2align 4
 	.globl	edge_count_entry
 	.hidden	edge_count_entry
@@ -427,5 +408,42 @@ edge_count_entry:			/* r11: as above; the return address is at 24(rsp) */
 	_CET_ENDBR
 	COUNT_ARC rsp, 96
 	.size	edge_count_entry, .-edge_count_entry
+
+/* The function may have a caller that knows that it leaves r11 alone (entries.c). */
+	.macro	COUNT_CALL number, count
+	.cfi_startproc
+	_CET_ENDBR
+	push	%r11
+	.cfi_adjust_cfa_offset 8
+	mov	edge_monitor_next+8*\number(%rip), %r11
+	test	%r11, %r11
+	jnz	1f
+	mov	8(%rsp), %r11
+	call	\count
+	.cfi_remember_state
+	pop	%r11
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_restore_state
+1:	lea	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	jmp	*%r11
+	.cfi_endproc
+	.endm
+
+	.p2align 4
+	.globl	mcount, _mcount, __fentry__
+	.type	mcount, @function
+	.type	_mcount, @function
+	.type	__fentry__, @function
+mcount:
+_mcount:
+	COUNT_CALL 3, edge_count_call
+	.size	mcount, .-mcount
+	.size	_mcount, .-_mcount
+	.p2align 4
+__fentry__:
+	COUNT_CALL 4, edge_count_entry
+	.size	__fentry__, .-__fentry__
 
 	.section .note.GNU-stack, "", @progbits

@@ -155,38 +155,60 @@ static void put_distance(unsigned char *at, const void *target)
 }
 
 /*
- *      0  lea (the data), %r11
- *      7  notrack jmp *(%r11)
- *     16  mov %fs:(counters), %r11     THUNK_COUNTS
- *     25  test %r11, %r11
- *     28  jz 48
- *     30  add (the counter), %r11
- *     37  incq (%r11)
- *     40  jmp resume
- *     48  lea (the data), %r11
- *     55  jmp *(the slot)
+ * Callers may know that the function leaves r11 alone: gcc's interprocedural register
+ * allocation is off with marks, but on again behind #pragma GCC optimize.  So r11 is pushed,
+ * and below the stack pointer when it is loaded again.
+ *
+ *      0  push %r11
+ *      2  lea (the data), %r11
+ *      9  notrack jmp *(%r11)
+ *     13  mov -8(%rsp), %r11           THUNK_RESUMES
+ *     18  jmp site
+ *     32  push %r11                    THUNK_COUNTS
+ *     34  mov %fs:(counters), %r11     THUNK_COUNTS_PUSHED
+ *     43  test %r11, %r11
+ *     46  jz 65
+ *     48  add (the counter), %r11
+ *     55  incq (%r11)
+ *     58  pop %r11
+ *     60  jmp site
+ *     65  lea (the data), %r11
+ *     72  jmp *(the slot)
  */
 void thunk_put(unsigned char *thunk, const struct thunk_code *code)
 {
 	static const unsigned char bytes[THUNK_SIZE] = {
-		0x4c, 0x8d, 0x1d, 0,	0,    0,    0,	  0x3e, 0x41, 0xff,
-		0x23, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0x64, 0x4c, 0x8b, 0x1c,
-		0x25, 0,    0,	  0,	0,    0x4d, 0x85, 0xdb, 0x74, 0x12,
-		0x4c, 0x03, 0x1d, 0,	0,    0,    0,	  0x49, 0xff, 0x03,
-		0xe9, 0,    0,	  0,	0,    0xcc, 0xcc, 0xcc, 0x4c, 0x8d,
-		0x1d, 0,    0,	  0,	0,    0xff, 0x25, 0,	0,    0,
-		0,    0xcc, 0xcc, 0xcc
+		0x41, 0x53, 0x4c, 0x8d, 0x1d, 0,    0,	  0,	0,    0x3e,
+		0x41, 0xff, 0x23, 0x4c, 0x8b, 0x5c, 0x24, 0xf8, 0xe9, 0,
+		0,    0,    0,	  0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+		0xcc, 0xcc, 0x41, 0x53, 0x64, 0x4c, 0x8b, 0x1c, 0x25, 0,
+		0,    0,    0,	  0x4d, 0x85, 0xdb, 0x74, 0x11, 0x4c, 0x03,
+		0x1d, 0,    0,	  0,	0,    0x49, 0xff, 0x03, 0x41, 0x5b,
+		0xe9, 0,    0,	  0,	0,    0x4c, 0x8d, 0x1d, 0,    0,
+		0,    0,    0xff, 0x25, 0,    0,    0,	  0,	0xcc, 0xcc,
+		0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+		0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc
 	};
 	int32_t counters = (int32_t)code->counters;
 
 	for (unsigned i = 0; i < sizeof(bytes); i++)
 		thunk[i] = bytes[i];
-	put_distance(thunk + 3, code->data);
-	__builtin_memcpy(thunk + 21, &counters, sizeof(counters));
-	put_distance(thunk + 33, code->counter);
-	put_distance(thunk + 41, (const void *)code->resume);
-	put_distance(thunk + 51, code->data);
-	put_distance(thunk + 57, code->slot);
+	put_distance(thunk + 5, code->data);
+	put_distance(thunk + 19, (const void *)code->site);
+	__builtin_memcpy(thunk + 39, &counters, sizeof(counters));
+	put_distance(thunk + 51, code->counter);
+	put_distance(thunk + 61, (const void *)code->site);
+	put_distance(thunk + 68, code->data);
+	put_distance(thunk + 74, code->slot);
+}
+
+size_t thunk_pushed(size_t offset)
+{
+	return (offset >= 2 && offset < THUNK_RESUMES) ||
+			       (offset >= THUNK_COUNTS_PUSHED && offset < 60) ||
+			       offset >= 65 ?
+		       8 :
+		       0;
 }
 
 /*
@@ -248,56 +270,64 @@ void patched_put(unsigned char *thunk, const struct patched_code *code)
 /*
  * In the place of 48 and what follows:
  *
- *     48 pop 8(%rbp)        the address to return to, which shim_entry_replace has pushed
- *     51 jmp 66
- *     53 mov (32), %r11     PATCHED_MOVED: the mark is off
- *     60 call *(72)
- *     66 jmp *(32)
- *     72 counter
+ *     48 pop 8(%rbp)         the address to return to, which shim_entry_replace has pushed
+ *     51 jmp 76
+ *     53 push %r11           PATCHED_MOVED: the mark is off
+ *     55 mov (32), %r11
+ *     62 call *(the counter)
+ *     68 pop %r11
+ *     70 jmp *(32)
+ *     76 mov -72(%rsp), %r11     where returns_enter_mcount has put it
+ *     81 jmp *(32)
  */
 void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
-			void (*counter)(void))
+			const void *counter)
 {
-	static const unsigned char rest[24] = {
-		0x8f, 0x45, 0x08, 0xeb, 0x0d, 0x4c, 0x8b, 0x1d, 0, 0, 0, 0,
-		0xff, 0x15, 0,	  0,	0,    0,    0xff, 0x25, 0, 0, 0, 0
+	static const unsigned char rest[39] = {
+		0x8f, 0x45, 0x08, 0xeb, 0x17, 0x41, 0x53, 0x4c, 0x8b, 0x1d,
+		0,    0,    0,	  0,	0xff, 0x15, 0,	  0,	0,    0,
+		0x41, 0x5b, 0xff, 0x25, 0,    0,    0,	  0,	0x4c, 0x8b,
+		0x5c, 0x24, 0xb8, 0xff, 0x25, 0,    0,	  0,	0
 	};
 
 	patched_put(thunk, code);
 	for (unsigned i = 0; i < sizeof(rest); i++)
 		thunk[48 + i] = rest[i];
-	put_distance(thunk + 56, thunk + 32);
-	put_distance(thunk + 62, thunk + 72);
-	put_distance(thunk + 68, thunk + 32);
-	__builtin_memcpy(thunk + 72, &counter, sizeof(counter));
+	put_distance(thunk + 58, thunk + 32);
+	put_distance(thunk + 64, counter);
+	put_distance(thunk + 72, thunk + 32);
+	put_distance(thunk + 83, thunk + 32);
 }
 
 /*
- *     48 jmp 76
- *     53 lea -16(%rsp), %rsp     PATCHED_MOVED: the mark is off
- *     58 mov (32), %r11
- *     65 call *(82)
- *     71 lea 16(%rsp), %rsp
- *     76 jmp *(32)
- *     82 counter
+ *     48 jmp 84
+ *     53 push %r11           PATCHED_MOVED: the mark is off
+ *     55 sub $8, %rsp
+ *     59 mov (32), %r11
+ *     66 call *(the counter)
+ *     72 add $8, %rsp
+ *     76 pop %r11
+ *     78 jmp *(32)
+ *     84 sub $8, %rsp        to where the thunk has pushed r11
+ *     88 jmp 76
  */
 void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
-			void (*counter)(void))
+			const void *counter)
 {
-	static const unsigned char rest[34] = {
-		0xeb, 0x1a, 0xcc, 0xcc, 0xcc, 0x48, 0x8d, 0x64, 0x24,
-		0xf0, 0x4c, 0x8b, 0x1d, 0,    0,    0,	  0,	0xff,
-		0x15, 0,    0,	  0,	0,    0x48, 0x8d, 0x64, 0x24,
-		0x10, 0xff, 0x25, 0,	0,    0,    0,
+	static const unsigned char rest[42] = {
+		0xeb, 0x22, 0xcc, 0xcc, 0xcc, 0x41, 0x53, 0x48, 0x83,
+		0xec, 0x08, 0x4c, 0x8b, 0x1d, 0,    0,	  0,	0,
+		0xff, 0x15, 0,	  0,	0,    0,    0x48, 0x83, 0xc4,
+		0x08, 0x41, 0x5b, 0xff, 0x25, 0,    0,	  0,	0,
+		0x48, 0x83, 0xec, 0x08, 0xeb, 0xf2
 	};
 
 	patched_put(thunk, code);
 	for (unsigned i = 0; i < sizeof(rest); i++)
 		thunk[48 + i] = rest[i];
-	put_distance(thunk + 61, thunk + 32);
-	put_distance(thunk + 67, thunk + 82);
-	put_distance(thunk + 78, thunk + 32);
-	__builtin_memcpy(thunk + 82, &counter, sizeof(counter));
+	put_distance(thunk + 62, thunk + 32);
+	put_distance(thunk + 68, counter);
+	put_distance(thunk + 80, thunk + 32);
 }
 
 /* push %rbp; mov %rsp, %rbp */

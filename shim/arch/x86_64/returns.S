@@ -14,18 +14,17 @@
  * Hooks get (function, site, frame), and use general registers only.  The frame is a word
  * below the slot, and the word below the frame is the return address that a call of the
  * hook would have: the code after the entry; when the function has returned, the call
- * site.  No compiler expects r11 to be preserved at the start of a function.  All other
- * registers are.
+ * site.  All registers are preserved.  shim_entry does not keep r11: that is for library
+ * calls, whose callers know nothing of the function.  Callers of other functions may know
+ * that r11 is left alone, so their thunks push it (shim_entry_kept).
  */
 #include "shim/mark_hooks.inc"
 
 	.section shim_marks, "ax", @progbits	/* edge_runs_hook() */
 
 /*
- * Keeps the registers, tells the hook of the entry, and jumps on.  @kept: the code at the
- * entry was not marked by its compiler (unmarked.c), which may know that the function leaves
- * r11 alone, and keep a value there.  Then the thunk has pushed it, and pops nothing: it
- * is below the stack pointer when the code behind the entry loads it.
+ * Keeps the registers, tells the hook of the entry, and jumps on.  @kept: the thunk has pushed
+ * r11, and pops nothing: it is below the stack pointer when the code behind the entry loads it.
  *
  *     (rsp+80+8*kept)  the slot
  *     (rsp+72+8*kept)  the hook's frame; r11, if @kept, otherwise rax
@@ -178,12 +177,12 @@ shim_returned:
 	MARK_END shim_entry
 
 /* The thunk has pushed r11.  The code behind the entry is at 32(r11). */
-	MARK_BEGIN returns_enter_kept, 6, ".cfi_startproc; .cfi_def_cfa_offset 16"
+	MARK_BEGIN shim_entry_kept, 6, ".cfi_startproc; .cfi_def_cfa_offset 16"
 	ENTER	1
 	lea	8(%r11), %r11
 	jmp	shim_entry_replace
 	ENTER_OTHERWISE 1
-	MARK_END returns_enter_kept
+	MARK_END shim_entry_kept
 
 /* A call of __fentry__: the same after its work. */
 	MARK_BEGIN returns_enter_fentry, 4, ".cfi_startproc; .cfi_def_cfa_offset 16"
@@ -191,24 +190,31 @@ shim_returned:
 	mov	24(%r11), %r11
 	call	*mcount_entry_counter(%rip)
 	MARK_POP r11
-	jmp	returns_enter_kept
+	jmp	shim_entry_kept
 	MARK_END returns_enter_fentry
 
 /*
  * A call of mcount, in a function whose frame is complete: the slot of its return address is
- * above the word that rbp points to.  The thunk has pushed r11, which is free.  The frame that
- * hooks get is above that word, as for a call of a hook here:
+ * above the word that rbp points to.  The thunk has pushed r11.  The frame that hooks get is
+ * above that word, as for a call of a hook here:
  *
- *     (rsp+80)  the hook's frame
- *     (rsp+72)  the word below it, which takes the code behind the call of mcount
+ *     (rsp+88)  the hook's frame
+ *     (rsp+80)  the word below it: r11, then the code behind the call of mcount
+ *     (rsp+16)  r11
  *     (rsp)     the thunk
+ *
+ * Behind the call the thunk loads r11, which is then 72 bytes below the stack pointer.
  */
 	MARK_BEGIN returns_enter_mcount, 6, .cfi_startproc
-	push	24(%r11)
+	MARK_PUSH rcx
+	mov	8(%rsp), %rcx
+	mov	%rcx, -56(%rsp)
+	mov	24(%r11), %rcx
+	mov	%rcx, 8(%rsp)
+	MARK_PUSH rdx, rsi, rdi, r8, r9, rax
+	lea	-8(%rsp), %rsp
 	.cfi_adjust_cfa_offset 8
-	pop	(%rsp)
-	.cfi_adjust_cfa_offset -8
-	MARK_PUSH rcx, rdx, rsi, rdi, r8, r9, rax, r10, r11
+	MARK_PUSH r10, r11
 	mov	24(%r11), %r11
 	call	*mcount_counter(%rip)
 	mov	(%rsp), %r11
@@ -220,7 +226,7 @@ shim_returned:
 	jnz	4f			/* another part of the stack */
 1:	mov	8(%rbp), %rsi
 	mov	16(%r11), %rdi
-	lea	80(%rsp), %rdx
+	lea	88(%rsp), %rdx
 	lea	arch_returned(%rip), %rax
 	MIRROR	rcx
 	cmp	%rax, %rsi
@@ -229,7 +235,10 @@ shim_returned:
 	mov	%rdi, 8(%rcx)
 	call	*returns_hook_of_mcount(%rip)
 	.cfi_remember_state
-	MARK_POP r11, r10, rax, r9, r8, rdi, rsi, rdx, rcx
+	MARK_POP r11, r10
+	lea	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
+	MARK_POP rax, r9, r8, rdi, rsi, rdx, rcx
 	lea	8(%r11), %r11
 	jmp	shim_entry_replace
 	.cfi_restore_state
@@ -239,22 +248,25 @@ shim_returned:
 	mov	8(%rcx), %r8
 	mov	%rdi, 8(%rcx)
 	mov	%r8, %rdi
-	mov	%rsi, 72(%rsp)
+	mov	%rsi, 80(%rsp)
 	call	*returns_hooks+16(%rip)
 	mov	(%rsp), %r11
 	lea	8(%rbp), %rcx
 	MIRROR	rcx
 	mov	24(%r11), %rax
 	mov	(%rcx), %rsi
-	mov	%rax, 72(%rsp)
+	mov	%rax, 80(%rsp)
 	mov	16(%r11), %rdi
-	lea	80(%rsp), %rdx
+	lea	88(%rsp), %rdx
 	call	*returns_hook_of_mcount(%rip)
 2:	.cfi_remember_state
-	MARK_POP r11, r10, rax, r9, r8, rdi, rsi, rdx, rcx
+	MARK_POP r11, r10
 	lea	8(%rsp), %rsp
 	.cfi_adjust_cfa_offset -8
-	notrack	jmp *24(%r11)
+	MARK_POP rax, r9, r8, rdi, rsi, rdx, rcx
+	lea	8(%rsp), %rsp
+	push	8(%rbp)			/* the thunk pops it */
+	notrack	jmp *32(%r11)
 	.cfi_restore_state
 
 4:	mov	%rcx, %rdi
@@ -266,7 +278,7 @@ shim_returned:
 	jb	2b			/* not recorded, and counted */
 	mov	8(%rbp), %rsi
 	mov	16(%r11), %rdi
-	lea	80(%rsp), %rdx
+	lea	88(%rsp), %rdx
 	call	*returns_hook_of_mcount(%rip)	/* without its end */
 	jmp	2b
 	MARK_END returns_enter_mcount
