@@ -108,7 +108,8 @@ static void print_cost(FILE *out, const struct budget *budget)
 	fputc('\n', out);
 	if (is_far_over(budget, sum))
 		fputs("  this is over the budget, which spares calls, but not "
-		      "jumps, signals, forks and new threads\n",
+		      "jumps, signals, forks, new threads and what mcount "
+		      "does in a program built with -pg\n",
 		      out);
 	if (budget->sites_ns >= SITES_SHOWN * budget->time_ns)
 		fprintf(out,
