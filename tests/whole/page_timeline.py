@@ -385,7 +385,7 @@ def a_wait_for_a_lock_leads_to_its_holder():
 
 
 DRAG = """
-const [done] = arguments;
+const [closer, done] = arguments;
 const canvas = document.querySelector('#timeline');
 const frame = () => new Promise(requestAnimationFrame);
 const send = (type, x) => {
@@ -393,35 +393,32 @@ const send = (type, x) => {
     canvas.dispatchEvent(new PointerEvent(type, { clientX: box.x + x,
         clientY: box.y + 150, buttons: 1, bubbles: true, pointerId: 1 }));
 };
-const measure = async act => {
+(async () => {
+    canvas.scrollIntoView();
+    canvas.setPointerCapture = () => {};
+    for (let i = 0; i < closer; i++)
+        canvas.dispatchEvent(new KeyboardEvent('keydown', { key: 'w' }));
+    await frame();
+    send('pointerdown', 600);
     const took = [];
     let last = await frame();
     for (let i = 0; i < 60; i++) {
-        act(i);
+        send('pointermove', 600 + (i % 2 ? i : -i) * 7);
         const now = await frame();
         took.push(now - last);
         last = now;
     }
-    return took.sort((a, b) => a - b);
-};
-(async () => {
-    canvas.scrollIntoView();
-    canvas.setPointerCapture = () => {};
-    await frame();
-    const all = [await measure(() => {})];
-    for (const closer of [0, 3, 8]) {
-        for (let i = 0; i < closer; i++)
-            canvas.dispatchEvent(new KeyboardEvent('keydown', { key: 'w' }));
-        await frame();
-        send('pointerdown', 600);
-        all.push(await measure(i => send('pointermove',
-            600 + (i % 2 ? i : -i) * 7)));
-        send('pointerup', 600);
-        await new Promise(resolve => setTimeout(resolve, 50));
-    }
-    done(all);
+    send('pointerup', 600);
+    done(took.sort((a, b) => a - b));
 })();
 """
+
+
+def page_thread_ms():
+    """The processor time of the thread that runs the page's scripts and draws."""
+    metrics = window.devtools('Performance.getMetrics')['metrics']
+    seconds, = [m['value'] for m in metrics if m['name'] == 'ThreadTime']
+    return 1000 * seconds
 
 
 @test
@@ -431,18 +428,16 @@ def ten_million_calls_can_be_dragged_at_the_frame_rate():
     expect(calls >= 10000000, calls)
     path = page_of(output)
     open_page(path)
-    # The frames of a drag come as often as those in which nothing happens.
-    for _ in range(3):
-        idle, *drags = window.ask('POST', '/execute/async',
-                                  {'script': DRAG, 'args': []})
-        middle = [sorted(took)[len(took) // 2] for took in [idle, *drags]]
-        print('# %d calls, %d KiB, ms for a frame: idle %.1f, drags %s' % (
-            calls, os.path.getsize(path) / 1024, middle[0],
-            ', '.join('%.1f (at most %.1f)' % (m, took[-1])
-                      for m, took in zip(middle[1:], drags))))
-        if max(middle[1:]) < 1.3 * middle[0]:
-            return
-    expect(False, 'a drag has fewer frames: %s' % middle)
+    window.devtools('Performance.enable')
+    for closer in 0, 3, 8:
+        before = page_thread_ms()
+        took = window.ask('POST', '/execute/async', {'script': DRAG, 'args': [closer]})
+        used = (page_thread_ms() - before) / len(took)
+        print('# %d calls, %d KiB, ms for a frame: %.1f of the processor, %.1f in all, at '
+              'most %.1f' % (calls, os.path.getsize(path) / 1024, used, took[len(took) // 2],
+                             took[-1]))
+        # On a busy machine frames come late, however little time they take.
+        expect(used < 1000 / 60, '%.1f ms for each frame' % used)
 
 
 LINES = """
