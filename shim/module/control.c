@@ -34,7 +34,6 @@
 #include <shim/hooks.h>
 #include <shim/trace.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <shim/banned.h>
 
@@ -369,14 +368,6 @@ static enum shim_result do_request(struct request *request, const char *verb,
 
 /* --- a connection --- */
 
-static uint64_t now_ms(void)
-{
-	uint64_t now = 0;
-
-	sys_time_ns(CLOCK_MONOTONIC, &now);
-	return now / 1000000;
-}
-
 struct connection {
 	int fd;
 	uint64_t until_ms;
@@ -385,7 +376,7 @@ struct connection {
 /* Reads up to @size bytes and returns their number; 0 at the end; -ETIMEDOUT or -errno. */
 static long read_some(struct connection *connection, void *memory, size_t size)
 {
-	uint64_t now = now_ms();
+	uint64_t now = module_now_ms();
 
 	if (now >= connection->until_ms ||
 	    sys_wait_input(connection->fd,
@@ -426,7 +417,7 @@ static bool read_line(struct connection *connection, char line[LINE_SIZE])
 static void send_all(struct connection *connection, const char *text,
 		     size_t size)
 {
-	while (size > 0 && now_ms() < connection->until_ms) {
+	while (size > 0 && module_now_ms() < connection->until_ms) {
 		long r = sys_send(connection->fd, text, size);
 
 		if (r == -EAGAIN) {
@@ -480,7 +471,7 @@ static void send_answer(struct connection *connection, struct request *request,
 {
 	struct text *text = &request->answer;
 
-	connection->until_ms = now_ms() + REQUEST_MS;
+	connection->until_ms = module_now_ms() + REQUEST_MS;
 	send_all(connection, text->start, text->length);
 	text_init(text, text->start, text->size);
 	add_number(text, "result ", (uint32_t)result);
@@ -491,7 +482,7 @@ static void serve_connection(int fd)
 {
 	static struct request request;
 	static char memory[ANSWER_SIZE];
-	struct connection connection = { fd, now_ms() + REQUEST_MS };
+	struct connection connection = { fd, module_now_ms() + REQUEST_MS };
 	unsigned uid, user;
 
 	/* Other users get no answer. */

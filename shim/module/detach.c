@@ -11,8 +11,6 @@
 #include "runtime/log.h"
 #include "runtime/runtime_threads.h"
 
-#include <time.h>
-
 #include <shim/banned.h>
 
 #define EXPECTED_MS  5000
@@ -33,14 +31,6 @@ static uint32_t changes; /* counts reasons to check again */
 /* pid << 32 | 1 while the thread runs.  In a fork child the pid differs, because the
  * child has no such thread. */
 static uint64_t worker;
-
-static uint64_t now_ms(void)
-{
-	uint64_t now = 0;
-
-	sys_time_ns(CLOCK_MONOTONIC, &now);
-	return now / 1000000;
-}
 
 /* --- one handle --- */
 
@@ -103,7 +93,7 @@ static uint32_t check_all(void)
 
 		if (!__atomic_load_n(&pending->handle, __ATOMIC_ACQUIRE))
 			continue;
-		now = now_ms();
+		now = module_now_ms();
 		if (!free_if_unused(pending, now) && pending->when_ms < next)
 			next = pending->when_ms;
 	}
@@ -112,7 +102,7 @@ static uint32_t check_all(void)
 	module_sweep();
 	if (next == UINT64_MAX)
 		return 0;
-	now = now_ms();
+	now = module_now_ms();
 	return next > now ? (uint32_t)(next - now) : 1;
 }
 

@@ -624,12 +624,14 @@ static struct module *find_module(const char *name)
 /* Also compares the name, because another module may use the entry now. */
 static bool wait_until_gone(const struct module *module, const char *name)
 {
-	for (unsigned waited_ms = 0; waited_ms < UNLOAD_WAIT_MS; waited_ms++) {
+	uint64_t until_ms = module_now_ms() + UNLOAD_WAIT_MS;
+
+	do {
 		if (get_status(module) != MODULE_DETACHING ||
 		    !text_equal(module->name, name))
 			return true;
 		sys_sleep_ms(1);
-	}
+	} while (module_now_ms() < until_ms);
 	return false;
 }
 

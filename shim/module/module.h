@@ -8,11 +8,13 @@
 #ifndef SHIM_MODULE_H
 #define SHIM_MODULE_H
 
+#include "os/sys.h"
 #include "os/text.h"
 #include "runtime/subscribe.h"
 
 #include <shim/profiler.h>
 #include <stdbool.h>
+#include <time.h>
 
 #define MODULES_MAX SHIM_PROFILERS_MAX
 
@@ -39,6 +41,15 @@ struct module {
 	const void *data;
 	uint32_t data_size;
 };
+
+/* Limits of waits are times: on a busy machine, a sleep of 1 ms takes many times as long. */
+static inline uint64_t module_now_ms(void)
+{
+	uint64_t now = 0;
+
+	sys_time_ns(CLOCK_MONOTONIC, &now);
+	return now / 1000000;
+}
 
 /* Loads the modules of SHIM_PROFILE.  Called in shim's constructor. */
 void module_start(void);

@@ -170,7 +170,7 @@ class Target:
     """A program that runs with --control; also without profrun."""
 
     def __init__(self, threads=8, how='busy', profile='calltree:counts',
-                 control='1', command=None):
+                 control='1', command=None, **more):
         self.output = new_directory('recording')
         # -z now: the slots are on a read-only page and take longer to change
         program = compile('attach.c', flags=['-rdynamic', '-Wl,-z,now'],
@@ -181,7 +181,7 @@ class Target:
             stderr=subprocess.PIPE, text=True, env=environment(
                 self.output, profile, LD_PRELOAD=installed().library,
                 SHIM_MODULE_PATH=installed().modules,
-                **({'SHIM_CONTROL': control} if control else {})))
+                **({'SHIM_CONTROL': control} if control else {})), **more)
         self.pid = self.process.pid
         self.first = ''
         while 'ready' not in self.first:

@@ -6,6 +6,7 @@ program and detached again.  They are compiled as their authors would do it: aga
 installation, with pkg-config (SHIM_BUILD names the installed build).  The installed
 profrun is tested, too.
 """
+import ctypes
 import glob
 import os
 import re
@@ -20,6 +21,9 @@ from installed import (TESTS, Target, content, expect_alike, expect_log,
                        until)
 from shimtest import (Skipped, Unsolved, calls_of, known_failure, compile, environment, expect,
                       expect_equal, json_of, new_directory, run, test)
+
+
+PR_SET_TIMERSLACK = 29
 
 
 # --- a module that prints the order of its callbacks ---
@@ -836,6 +840,21 @@ def a_thread_in_a_callback_delays_the_detaching_and_nothing_else():
         os.unlink(path)
         until(lambda: target.maps('naughty.so') == 0, 'it is unmapped', 20)
         expect_equal(content(path), 'detached\n', 'detach_succeeded')
+        target.finish()
+
+
+# A sleep of 1 ms takes some 60 then.  Seen to fail, as profrun waits for half a minute at
+# most, when such sleeps were counted.
+@test
+def an_answer_about_a_module_that_stays_comes_though_sleeps_take_long():
+    path, prctl = new_file(), ctypes.CDLL(None).prctl
+    with Target(3, preexec_fn=lambda: prctl(PR_SET_TIMERSLACK, 60000000)) as target:
+        target.ctl('load', 'naughty:block:' + path)
+        while 'method_enter' not in (content(path) or ''):
+            time.sleep(0.01)
+        answer = target.ctl('unload', 'naughty')
+        expect('a thread is still in its code' in answer, answer)
+        os.unlink(path)
         target.finish()
 
 
