@@ -113,6 +113,9 @@ void attach_stop(struct attach *attach)
 			break;
 		nanosleep(&pause, NULL);
 	}
+	/* It may have ended while this process had no processor. */
+	if (!attach_is_same_program(attach))
+		attach_call_failed(attach, REMOTE_GONE);
 	die("process %d (%s): in %d s, no thread came to a place where shim can "
 	    "be loaded: the last one was %s (try again)",
 	    (int)attach->target.pid, attach->target.name, SEARCH_S, reason);
