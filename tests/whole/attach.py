@@ -1141,11 +1141,8 @@ def a_process_with_a_debugger_is_refused():
                                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL, text=True)
         try:
-            for _ in range(2000):
-                with open('/proc/%d/status' % program.pid) as status:
-                    if 'TracerPid:\t%d\n' % debugger.pid in status.read():
-                        break
-                time.sleep(0.005)
+            until(lambda: 'TracerPid:\t%d\n' % debugger.pid in
+                  open('/proc/%d/status' % program.pid).read(), 'gdb attaches')
             text = refused('attach', program.pid)
             expect('is already traced by process %d (gdb)' % debugger.pid in text, text)
         finally:

@@ -74,7 +74,8 @@ class Browser:
         wanted = {'capabilities': {'alwaysMatch': {
             'browserName': 'chrome', 'goog:chromeOptions': options,
             'goog:loggingPrefs': {'browser': 'ALL'}}}}
-        for _ in range(100):
+        end = time.monotonic() + 60
+        while self.driver.poll() is None and time.monotonic() < end:
             try:
                 self.request('GET', '/status')
                 break
