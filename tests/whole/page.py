@@ -17,7 +17,8 @@ from browser import KEYS
 from craft import MEMORY, node, sampled, throttled
 from inlined import RATES, Program, at
 from pagetest import (exported, human_ns, main, open_page, page_of,
-                      recording_of, reported, rows_of, traced, window)
+                      page_thread_ms, recording_of, reported, rows_of, traced,
+                      window)
 from shimtest import (compile, expect, expect_equal, new_directory, record,
                       shim_report, test)
 
@@ -801,20 +802,25 @@ def a_million_events_are_there_within_three_seconds():
     calls = reported(output)['calls']
     expect(calls * 2 > 1000000, calls)
     path = page_of(output)
-    took = []
-    for _ in range(3):
-        open_page(path)
-        took.append(float(window.run('return document.documentElement'
-                                     '.dataset.ready')))
-    print('# %d calls, %d KiB, ready after %s ms' % (
-        calls, os.path.getsize(path) / 1024, took))
-    expect(min(took) < 3000, 'ready after %s ms' % took)
+    # On a busy machine a page waits for its processor, however little time it takes.
+    window.open('about:blank')
+    before = page_thread_ms()
+    open_page(path)
+    used = page_thread_ms()
+    used -= before if before < used else 0      # the same process, or another one
+    print('# %d calls, %d KiB, ready after %s ms, %.0f ms of the processor' % (
+        calls, os.path.getsize(path) / 1024,
+        window.run('return document.documentElement.dataset.ready'), used))
+    # The rest is the browser's: it reads the file and starts.
+    expect(100 < used < 1500, 'ready after %.0f ms' % used)
     # The page follows the keys: each step is drawn before the next one.
     window.run('document.querySelector("#timeline").scrollIntoView()')
+    before = page_thread_ms()
     frames = window.ask('POST', '/execute/async', {'script': FRAMES,
                                                    'args': []})
-    print('# frames of %d to %d ms' % (min(frames), max(frames)))
-    expect(sorted(frames)[len(frames) // 2] < 100, frames)
+    used = (page_thread_ms() - before) / len(frames)
+    print('# frames of %d to %d ms, %.1f of the processor' % (min(frames), max(frames), used))
+    expect(used < 1000 / 30, frames)      # as often as a key repeats
 
 
 FRAMES = """

@@ -9,8 +9,8 @@ import os
 
 import shimtest
 from browser import KEYS
-from pagetest import (main, open_page, page_of, reported, rows_of,
-                      traced, window)
+from pagetest import (main, open_page, page_of, page_thread_ms, reported,
+                      rows_of, traced, window)
 from shimtest import compile, expect, expect_equal, record, test
 from telling import told
 
@@ -414,13 +414,6 @@ const send = (type, x) => {
 """
 
 
-def page_thread_ms():
-    """The processor time of the thread that runs the page's scripts and draws."""
-    metrics = window.devtools('Performance.getMetrics')['metrics']
-    seconds, = [m['value'] for m in metrics if m['name'] == 'ThreadTime']
-    return 1000 * seconds
-
-
 @test
 def ten_million_calls_can_be_dragged_at_the_frame_rate():
     output = traced(4260000)
@@ -428,7 +421,6 @@ def ten_million_calls_can_be_dragged_at_the_frame_rate():
     expect(calls >= 10000000, calls)
     path = page_of(output)
     open_page(path)
-    window.devtools('Performance.enable')
     for closer in 0, 3, 8:
         before = page_thread_ms()
         took = window.ask('POST', '/execute/async', {'script': DRAG, 'args': [closer]})

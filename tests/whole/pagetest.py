@@ -37,6 +37,14 @@ def open_page(path):
     expect_equal(window.messages(), [], 'what the browser said')
 
 
+def page_thread_ms():
+    """The processor time of the thread that runs the page's scripts and draws."""
+    window.devtools('Performance.enable')
+    metrics = window.devtools('Performance.getMetrics')['metrics']
+    seconds, = [m['value'] for m in metrics if m['name'] == 'ThreadTime']
+    return 1000 * seconds
+
+
 FRAMES = """
 const done = arguments[0];
 requestAnimationFrame(() => requestAnimationFrame(() => done(
