@@ -360,7 +360,7 @@ Test(bursts, the_pace_of_the_program_in_them_is_known)
 	begin();
 	for (unsigned i = 0; i < 100; i++)
 		sample(0);
-	cr_expect(eq(u32, meta.burst_pace, SHIM_PACE_ONE));
+	cr_expect(eq(u32, meta.burst_pace, SHIM_PACE_ONE * 31 / 32));
 }
 
 Test(bursts, another_thread_ends_a_burst_only_if_its_own_sleeps)
