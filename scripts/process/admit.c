@@ -234,9 +234,9 @@ static bool blocks_traps(const char *path)
 	return mask >> (SIGTRAP - 1) & 1;
 }
 
-/* libc blocks all signals for a moment, for example while it makes a thread.  So a thread is
- * looked at until it does not block SIGTRAP. */
-#define TRAP_CHECKS   50
+/* libc blocks all signals for a moment, for example while it makes a thread, and the thread may
+ * have to wait for a processor just then.  So it is looked at until it does not block SIGTRAP. */
+#define TRAP_CHECKS   500
 #define TRAP_CHECK_NS 2000000
 
 static bool keeps_traps_blocked(const char *path)

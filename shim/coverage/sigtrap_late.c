@@ -21,8 +21,8 @@
 #define TRAP_BIT (1ull << (SIGTRAP - 1))
 
 /* The number of checks: a thread may block all signals for a moment, in code of shim or
- * of the program. */
-#define TRIES	 50
+ * of the program; and on a busy machine it may have to wait for a processor just then. */
+#define TRIES	 500
 #define PAUSE_MS 2
 
 /* Removes SIGTRAP from a handler's mask, as edge/signals.c does when the program sets a
