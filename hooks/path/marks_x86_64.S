@@ -72,6 +72,38 @@
 	.endif
 	.endm
 
+/* Behind a hook: what its label 7 is.  Calls \function with \node.  Of the registers that a call
+ * may change, the hook has not pushed rdi, r8 to r10 and \more. */
+	.macro	TICKED clock, function, node, more
+	.ifc	\clock, coarse
+7:	MARK_PUSH \more, rdi, r8, r9, r10
+	mov	%\node, %rdi
+	call	\function
+	MARK_POP r10, r9, r8, rdi, \more
+	jmp	6b
+	.endif
+	.endm
+
+/* \kept: the thunk has pushed r11, or 0.  \other: for a call that any hook must handle. */
+	.macro	ENTRY_HOOK clock, kept, other
+	MARK_PUSH rax, rcx, rdx, rsi
+	ENTRY_PREPARE 32+8*\kept, 8f
+	mov	tree_hot@gottpoff(%rip), %rsi
+	ENTER	\clock, rsi, 16+8*\kept, 32+8*\kept
+	.cfi_remember_state
+	MARK_POP rsi, rdx, rcx, rax
+	.if	\kept
+	ENTRY_DROP_KEPT
+	.endif
+	jmp	shim_entry_replace
+	.cfi_restore_state
+8:	.cfi_remember_state
+	MARK_POP rsi, rdx, rcx, rax
+	jmp	\other
+	.cfi_restore_state
+	TICKED	\clock, tree_enter_ticked, rdx, r11
+	.endm
+
 	.macro	HOOKS clock
 	.irp	depth, 0, 4
 	MARK_BEGIN tree_\clock\()_sled_entry\depth, 6, .cfi_startproc
@@ -87,13 +119,7 @@
 	MARK_POP rdx, rcx, rax
 	jmp	shim_sled_entry\depth
 	.cfi_restore_state
-	.ifc	\clock, coarse
-7:	MARK_PUSH rsi, rdi, r8, r9, r10
-	mov	%rdx, %rdi
-	call	tree_enter_ticked
-	MARK_POP r10, r9, r8, rdi, rsi
-	jmp	6b
-	.endif
+	TICKED	\clock, tree_enter_ticked, rdx, rsi
 	MARK_END tree_\clock\()_sled_entry\depth
 	.endr
 
@@ -110,59 +136,16 @@
 	MARK_POP rdx, rcx, rax
 	jmp	shim_sled_leave
 	.cfi_restore_state
-	.ifc	\clock, coarse
-7:	MARK_PUSH rsi, rdi, r8, r9, r10
-	mov	%rcx, %rdi
-	call	tree_leave_ticked
-	MARK_POP r10, r9, r8, rdi, rsi
-	jmp	6b
-	.endif
+	TICKED	\clock, tree_leave_ticked, rcx, rsi
 	MARK_END tree_\clock\()_sled_leave
 
 	MARK_BEGIN tree_\clock\()_entry, 6, .cfi_startproc
-	MARK_PUSH rax, rcx, rdx, rsi
-	ENTRY_PREPARE 32, 8f
-	mov	tree_hot@gottpoff(%rip), %rsi
-	ENTER	\clock, rsi, 16, 32
-	.cfi_remember_state
-	MARK_POP rsi, rdx, rcx, rax
-	jmp	shim_entry_replace
-	.cfi_restore_state
-8:	.cfi_remember_state
-	MARK_POP rsi, rdx, rcx, rax
-	jmp	shim_entry
-	.cfi_restore_state
-	.ifc	\clock, coarse
-7:	MARK_PUSH rdi, r8, r9, r10, r11
-	mov	%rdx, %rdi
-	call	tree_enter_ticked
-	MARK_POP r11, r10, r9, r8, rdi
-	jmp	6b
-	.endif
+	ENTRY_HOOK \clock, 0, shim_entry
 	MARK_END tree_\clock\()_entry
 
 	MARK_BEGIN tree_\clock\()_entry_kept, 6, \
 		   ".cfi_startproc; .cfi_def_cfa_offset 16"
-	MARK_PUSH rax, rcx, rdx, rsi
-	ENTRY_PREPARE 40, 8f
-	mov	tree_hot@gottpoff(%rip), %rsi
-	ENTER	\clock, rsi, 24, 40
-	.cfi_remember_state
-	MARK_POP rsi, rdx, rcx, rax
-	ENTRY_DROP_KEPT
-	jmp	shim_entry_replace
-	.cfi_restore_state
-8:	.cfi_remember_state
-	MARK_POP rsi, rdx, rcx, rax
-	jmp	shim_entry_kept
-	.cfi_restore_state
-	.ifc	\clock, coarse
-7:	MARK_PUSH rdi, r8, r9, r10, r11
-	mov	%rdx, %rdi
-	call	tree_enter_ticked
-	MARK_POP r11, r10, r9, r8, rdi
-	jmp	6b
-	.endif
+	ENTRY_HOOK \clock, 1, shim_entry_kept
 	MARK_END tree_\clock\()_entry_kept
 
 	MARK_BEGIN tree_\clock\()_returned, 6, RETURNED_BEGIN
@@ -178,13 +161,7 @@
 	RETURNED_POP r11, rdx, rcx, rax
 	jmp	shim_returned
 	.cfi_restore_state
-	.ifc	\clock, coarse
-7:	MARK_PUSH rsi, rdi, r8, r9, r10
-	mov	%rcx, %rdi
-	call	tree_leave_ticked
-	MARK_POP r10, r9, r8, rdi, rsi
-	jmp	6b
-	.endif
+	TICKED	\clock, tree_leave_ticked, rcx, rsi
 	MARK_END tree_\clock\()_returned
 	.endm
 
