@@ -2,6 +2,16 @@
 // called, or from each function up to its callers (bottom-up).  Nodes are made
 // when their parent is opened.
 
+// A path's value.  No time is shown that is longer than that of a caller: what is left of a
+// path when the cost of recording is subtracted may be less than what is left of its callees.
+function shownOf(view, measured, values, path) {
+    let value = values[path];
+
+    for (let at = path; at >= 0 && state.metric === 'time'; at = view.parent[at])
+        value = Math.min(value, measured.total[at]);
+    return value;
+}
+
 // Top-down: a node is a path.
 class PathsDown {
     constructor(view, measured) {
@@ -10,17 +20,13 @@ class PathsDown {
         this.all = measured.total[0];
     }
 
-    // No time is shown that is longer than @most, its caller's: what is left of a path when
-    // the cost of recording is subtracted may be less than what is left of its callees.
-    node(path, most) {
+    node(path) {
         const { view, measured } = this;
-        const limited = time => state.metric === 'time' ?
-            Math.min(time, most) : time;
 
         return {
             key: path, path, function: view.function[path],
-            self: limited(measured.self[path]),
-            total: limited(measured.total[path]),
+            self: shownOf(view, measured, measured.self, path),
+            total: shownOf(view, measured, measured.total, path),
             calls: view.calls[path], timed: view.isTimed(path),
             selfBelow: measured.selfBelow ? measured.selfBelow[path] : 0,
             totalBelow: measured.totalBelow ? measured.totalBelow[path] : 0,
@@ -29,17 +35,17 @@ class PathsDown {
         };
     }
 
-    children({ path, total }) {
+    children({ path }) {
         const { view } = this;
         const found = [];
 
         for (let c = path + 1; c < view.next[path]; c = view.next[c])
-            found.push(this.node(c, total));
+            found.push(this.node(c));
         return found.sort((a, b) => b.total - a.total);
     }
 
     roots() {
-        return this.children({ path: 0, total: this.all });
+        return this.children({ path: 0 });
     }
 }
 

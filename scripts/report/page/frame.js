@@ -11,15 +11,6 @@ function showLeftOut() {
     byId('left-out').hidden = !text;
 }
 
-// A path's value; a time is at most that of each caller, as in the call tree.
-function shownOf(values, path) {
-    let value = values[path];
-
-    for (let at = path; at > 0 && state.metric === 'time'; at = view.parent[at])
-        value = Math.min(value, measured.total[at]);
-    return value;
-}
-
 function frameFacts(path) {
     const { unit, label } = METRICS[state.metric];
     const format = human[unit];
@@ -29,8 +20,8 @@ function frameFacts(path) {
     const error = (errors, at) => unit === 'ns' && errors && errors[at] ?
         ` \u00b1 ${humanNs(errors[at])}` : '';
     const timed = view.calls[path] - view.untimed[path];
-    const total = shownOf(measured.total, path);
-    const self = shownOf(measured.self, path);
+    const total = shownOf(view, measured, measured.total, path);
+    const self = shownOf(view, measured, measured.self, path);
     const below = limits => state.metric === 'time' && path ? limits[path] : 0;
 
     if (known || total > 0)
@@ -57,7 +48,8 @@ function frameFacts(path) {
                 view.certainty ? view.certainty[path] : 0));
     if (unit === 'ns' && source.kind === 'calls' && known && timed > 0 &&
         !view.older[path])
-        fact(list, 'Mean', boundedNs(shownOf(view.total, path) / timed,
+        fact(list, 'Mean', boundedNs(
+            shownOf(view, measured, view.total, path) / timed,
             view.totalBelow[path] / timed));
     if (unit === 'ns' && view.min && view.min[path] && view.max[path])
         fact(list, 'From \u2013 to', [boundedNs(view.min[path] - 1,
