@@ -30,8 +30,8 @@ void patch_open(struct patch *patch, uintptr_t start, uintptr_t end);
 int patch_read(uintptr_t address, unsigned char *bytes, size_t size,
 	       bool may_go);
 
-/* A range of code that is read and written at once, and the numbers of what changes in it, the
- * last one included; empty with @size 0. */
+/* A range of code that is read and written at once; empty with @size 0.  @first and @last are the
+ * numbers of the first and the last thing that changes in it. */
 struct patch_run {
 	uint32_t first, last;
 	uintptr_t start;
