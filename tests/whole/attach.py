@@ -14,17 +14,10 @@ import time
 
 import shimtest
 from shimtest import (XRAY, Failed, Skipped, compile, expect, expect_equal, need,
-                      new_directory, test)
+                      new_directory, state_of, test, until)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 HOOKS = ['-g', '-pthread', '-finstrument-functions']
-
-
-def until(condition, what):
-    end = time.monotonic() + 60
-    while not condition():
-        expect(time.monotonic() < end, 'in vain: %s' % (what,))
-        time.sleep(0.05)
 
 
 class Program:
@@ -1022,8 +1015,7 @@ def a_process_that_ends_while_it_is_looked_at_has_a_libc_that_is_new_enough():
             with Program(1, 'read') as program:
                 def change():
                     program.process.send_signal(end)
-                    until(lambda: open('/proc/%d/stat' % program.pid).read()
-                          .rsplit(')', 1)[1].split()[0] == 'Z', 'end')
+                    until(lambda: state_of(program.pid) == 'Z', 'end')
 
                 status, text = interrupted_attach(
                     program, step, change, call, of and '/proc/%d/%s' % (program.pid, of))

@@ -10,9 +10,9 @@ import shutil
 
 import shimtest
 from installed import (Target, content, expect_alike, expect_log, fixture,
-                       installed, load, log_of, new_file, profrun, until)
+                       installed, load, log_of, new_file, profrun)
 from shimtest import (calls_of, compile, expect, expect_equal, json_of, run,
-                      test)
+                      test, until)
 
 SEQUENCE, INIT = '80131363', '80131356'
 

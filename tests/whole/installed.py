@@ -147,13 +147,6 @@ def content(path):
         return None
 
 
-def until(condition, what, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        expect(time.monotonic() < end, 'in vain: ' + what)
-        time.sleep(0.01)
-
-
 def profrun(*words, timeout=60, **more):
     directory = new_directory('run')
     done = subprocess.run(

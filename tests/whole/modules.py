@@ -17,10 +17,9 @@ import time
 
 import shimtest
 from installed import (TESTS, Target, content, expect_alike, expect_log,
-                       fixture, installed, load, log_of, new_file, profrun,
-                       until)
+                       fixture, installed, load, log_of, new_file, profrun)
 from shimtest import (Skipped, Unsolved, calls_of, known_failure, compile, environment, expect,
-                      expect_equal, json_of, new_directory, run, test)
+                      expect_equal, json_of, new_directory, run, test, until)
 
 
 PR_SET_TIMERSLACK = 29

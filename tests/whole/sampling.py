@@ -12,7 +12,7 @@ import time
 
 import shimtest
 from shimtest import (compile, expect, expect_equal, new_directory, run, run_both,
-                      shim_report, test)
+                      shim_report, state_of, test)
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))), 'include')
@@ -373,11 +373,7 @@ def programs_without_symbols_are_sampled():
 
 def states_of(pid):
     """The letters of the threads' states."""
-    found = []
-    for task in os.listdir('/proc/%d/task' % pid):
-        with open('/proc/%d/task/%s/stat' % (pid, task)) as file:
-            found.append(file.read().rpartition(')')[2].split()[0])
-    return found
+    return [state_of('%d/task/%s' % (pid, task)) for task in os.listdir('/proc/%d/task' % pid)]
 
 
 @test

@@ -216,6 +216,19 @@ class Result:
         return counts
 
 
+def until(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < end, 'in vain: %s' % (what,))
+        time.sleep(0.01)
+
+
+def state_of(task):
+    """The letter of /proc for the process, or for PID/task/TID."""
+    with open('/proc/%s/stat' % task) as file:
+        return file.read().rpartition(')')[2].split()[0]
+
+
 def run(command, output=None, profile='calltree:counts', timeout=60,
         directory=None, **more):
     """Runs @command; with shim if @output (the directory of the recording) is given."""

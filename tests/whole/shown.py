@@ -11,9 +11,9 @@ import subprocess
 import sys
 
 import shimtest
-from installed import Target, content, installed, load, log_of, new_file, until
+from installed import Target, content, installed, load, log_of, new_file
 from shimtest import (calls_of, compile, environment, expect, expect_equal,
-                      json_of, new_directory, record, run, test)
+                      json_of, new_directory, record, run, test, until)
 
 INCLUDE = os.path.join(shimtest.PROGRAMS, '..', '..', 'include')
 

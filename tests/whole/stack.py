@@ -16,14 +16,10 @@ import sys
 import time
 
 import shimtest
-from shimtest import (Skipped, compile, expect, expect_equal, need, new_directory, test)
+from shimtest import (Skipped, compile, expect, expect_equal, need, new_directory, state_of,
+                      test, until)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
-
-
-def state_of(task):
-    with open('/proc/%s/stat' % task) as file:
-        return file.read().rpartition(')')[2].split()[0]
 
 
 class Program:
@@ -469,10 +465,7 @@ def a_process_that_ends_when_it_is_about_to_be_stopped_has_ended():
 def a_stopped_process_stays_stopped_and_a_running_one_goes_on():
     def becomes(wanted, when):
         # A thread that profrun lets go needs a processor to get there.
-        end = time.monotonic() + 60
-        while state_of(program.pid) != wanted and time.monotonic() < end:
-            time.sleep(0.01)
-        expect_equal(state_of(program.pid), wanted, when)
+        until(lambda: state_of(program.pid) == wanted, when)
 
     with Program(2) as program:
         os.kill(program.pid, signal.SIGSTOP)
