@@ -136,18 +136,39 @@ static void add_weight(struct shim_sampled_node *node, bool is_own,
 	shim_local_add(&node->signals, 1);
 }
 
-/* Adds the path from @node inwards, without frames of hooks. */
+/*
+ * Returns the number of innermost frames that are hidden: those of hooks.  What mcount and
+ * __fentry__ do for gmon.out, the program pays without shim, too: these are functions, in the
+ * place of the last of their frames.
+ */
+static uint32_t hide_frames(uintptr_t *frames, uint32_t count, bool *is_hook)
+{
+	uintptr_t mcount = 0;
+	uint32_t ours = 0;
+
+	for (; ours < count && is_ours(frames[ours] & ~SHIM_STACK_GUESS);
+	     ours++) {
+		uintptr_t found = shim_mcount_of(frames[ours] &
+						 ~SHIM_STACK_GUESS);
+
+		mcount = found ? found : mcount;
+	}
+	*is_hook = ours > 0 && mcount == 0;
+	if (mcount)
+		frames[--ours] = mcount;
+	return ours;
+}
+
+/* Adds the path from @node inwards. */
 static void add_frames(struct tree *tree, struct sampled *sampled,
 		       const struct shim_node *node, uint32_t frames,
 		       bool is_whole, bool is_counter, uint32_t weight)
 {
 	uint64_t parent = (uint64_t)node;
 	struct shim_sampled_node *at = NULL;
-	uint32_t first = 0;
+	bool is_hook;
+	uint32_t first = hide_frames(sampled->frames, frames, &is_hook);
 
-	while (first < frames &&
-	       is_ours(sampled->frames[first] & ~SHIM_STACK_GUESS))
-		first++;
 	if (!is_whole || first == frames) {
 		at = get_child(tree, sampled, parent, 0);
 		parent = (uint64_t)at;
@@ -157,14 +178,14 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 			       sampled->frames[--frames] & SHIM_NODE_ADDRESS);
 		parent = (uint64_t)at;
 	}
-	if (first > 0)
+	if (is_hook)
 		__atomic_fetch_add(&budget_samples_hooks, weight,
 				   __ATOMIC_RELAXED);
 	if (is_counter)
 		__atomic_fetch_add(&budget_samples_counters, weight,
 				   __ATOMIC_RELAXED);
 	if (parent)
-		add_weight(at, is_counter || first > 0, weight);
+		add_weight(at, is_counter || is_hook, weight);
 }
 
 /* The calling task's tree, made if it has none: its first call may come later, or

@@ -65,6 +65,8 @@ struct shim_counted_call {
  * shim_is_counter - whether code at @address, which has been called, counts calls
  * shim_is_thunk - whether code at @address is that of no-ops or sleds which calls hooks, or
  *                 that of a mark which counts
+ * shim_mcount_of - mcount or __fentry__ if @address is in shim's code that does their work;
+ *                  otherwise 0
  *
  * Each of the @count @calls then adds 1 to its counter in the calling thread's array of
  * SHIM_COUNTERS, and the hook is not called: 0.8 to 1.4 ns instead of the 5 to 7 of hooks
@@ -93,6 +95,8 @@ shim_profiler_count_calls(struct shim_profiler_handle *handle, uint32_t count,
 __attribute__((visibility("hidden"))) uint64_t **shim_thread_counters(void);
 __attribute__((visibility("hidden"))) int shim_is_counter(uintptr_t address);
 __attribute__((visibility("hidden"))) int shim_is_thunk(uintptr_t address);
+__attribute__((visibility("hidden"))) uintptr_t
+shim_mcount_of(uintptr_t address);
 
 /*
  * Hooks that marks of functions (-fxray-instrument, -fpatchable-function-entry and others)

@@ -19,6 +19,7 @@
 #include <shim/compat/mon.h>
 #include <signal.h>
 
+#include <shim/builtin.h>
 #include <shim/banned.h>
 
 #undef monitor
@@ -234,6 +235,12 @@ EDGE void mcount(void *from)
 EDGE void __fentry__(void);
 EDGE void __fentry__(void)
 {
+}
+
+uintptr_t shim_mcount_of(uintptr_t address)
+{
+	(void)address;
+	return 0;
 }
 
 #endif

@@ -80,6 +80,7 @@ size_t thunk_pushed(size_t offset);
  */
 #define PATCHED_SIZE	 144
 #define PATCHED_ON	 8
+#define PATCHED_RESUMES	 48 /* hooks lead to it */
 #define PATCHED_MOVED	 53
 #define PATCHED_ORIGINAL 91 /* the entry's first bytes */
 #define PATCHED_COUNTS	 96
@@ -137,6 +138,9 @@ bool patched_is_jump(const unsigned char *code, uintptr_t address,
  * the one that begins at @moved. */
 size_t patched_pushed(size_t offset);
 size_t patched_pushed_by_call(const unsigned char *moved, size_t offset);
+/* The same for code of patched_put_mcount and patched_put_fentry in the place of moved
+ * instructions, from PATCHED_RESUMES on. */
+size_t patched_pushed_by_mcount(const unsigned char *thunk, size_t offset);
 /* Makes it jump there; false if that is too far away. */
 bool patched_jump(unsigned char *code, uintptr_t address, uintptr_t thunk);
 

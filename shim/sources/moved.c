@@ -143,6 +143,11 @@ static void translate(uintptr_t *ip, uintptr_t *sp)
 	if (range.data[number].site) {
 		*sp += thunk_pushed(offset);
 		*ip = range.data[number].site;
+	} else if (range.data[number].size == 0 && offset >= PATCHED_RESUMES &&
+		   offset < PATCHED_COUNTS) {
+		*sp += patched_pushed_by_mcount((const unsigned char *)thunk,
+						offset);
+		*ip = range.data[number].address + range.data[number].length;
 	} else if (offset < PATCHED_MOVED || offset >= PATCHED_COUNTS) {
 		*sp += patched_pushed(offset);
 		*ip = range.data[number].address;

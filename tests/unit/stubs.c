@@ -5,11 +5,18 @@
 #include "arch.h"
 #include "module/module.h"
 
+#include <shim/builtin.h>
 #include <shim/hooks.h>
 #include <shim/record.h>
 
 void shim_thread_watch(void)
 {
+}
+
+uintptr_t shim_mcount_of(uintptr_t address)
+{
+	(void)address;
+	return 0;
 }
 
 void table_nothing(void);

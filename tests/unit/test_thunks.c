@@ -302,4 +302,71 @@ Test(thunks, an_unwinder_knows_what_a_switch_has_pushed, .init = make_patched)
 		cr_expect(eq(u8, page->behind[i], 0xcc));
 }
 
+struct step {
+	unsigned char code[4], size;
+	int pushes;
+};
+
+static const struct step steps[] = {
+	{ { 0x41, 0x53 }, 2, 8 },	       /* push %r11 */
+	{ { 0x41, 0x5b }, 2, -8 },	       /* pop %r11 */
+	{ { 0x48, 0x83, 0xec, 0x08 }, 4, 8 },  /* sub $8, %rsp */
+	{ { 0x48, 0x83, 0xc4, 0x08 }, 4, -8 }, /* add $8, %rsp */
+	{ { 0x8f, 0x45, 0x08 }, 3, -8 },       /* pop 8(%rbp) */
+	{ { 0xeb }, 2, 0 },		       /* jmp */
+	{ { 0x4c, 0x8b, 0x1d }, 7, 0 },	       /* mov ..., %r11 */
+	{ { 0x4c, 0x8b, 0x5c, 0x24 }, 5, 0 },  /* mov -72(%rsp), %r11 */
+	{ { 0xff, 0x15 }, 6, 0 },	       /* call *... */
+	{ { 0xff, 0x25 }, 6, 0 },	       /* jmp *... */
+};
+
+static const struct step *find_step(const unsigned char *code)
+{
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		size_t known = 0;
+
+		while (known < 4 && steps[i].code[known])
+			known++;
+		if (memcmp(code, steps[i].code, known) == 0)
+			return &steps[i];
+	}
+	cr_fatal("unknown code");
+	return NULL;
+}
+
+/* Follows the code from @at, with @pushed bytes pushed before, to where it leaves the thunk
+ * with none. */
+static void follow(size_t at, size_t pushed)
+{
+	const struct step *step;
+
+	do {
+		const unsigned char *code = page->patched + at;
+
+		cr_expect(eq(sz, patched_pushed_by_mcount(page->patched, at),
+			     pushed),
+			  "at %zu", at);
+		step = find_step(code);
+		pushed += (size_t)step->pushes;
+		at += step->size;
+		if (step->code[0] == 0xeb)
+			at += (size_t)(signed char)code[1];
+	} while (step->code[0] != 0xff || step->code[1] != 0x25);
+	cr_expect(zero(sz, pushed));
+}
+
+Test(thunks, an_unwinder_knows_what_a_call_of_mcount_has_pushed,
+     .init = make_patched)
+{
+	static const unsigned char original[ENTRY_SIZE];
+	struct patched_code code = { .original = original };
+
+	patched_put_mcount(page->patched, &code, &page->slot);
+	follow(PATCHED_RESUMES, 8);
+	follow(PATCHED_MOVED, 0);
+	patched_put_fentry(page->patched, &code, &page->slot);
+	follow(PATCHED_RESUMES, 0);
+	follow(PATCHED_MOVED, 0);
+}
+
 #endif

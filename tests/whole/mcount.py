@@ -78,6 +78,24 @@ int main(void)
 '''
 
 
+# Most of the time is mcount's.
+BUSY = '''
+#include <stdio.h>
+#include <time.h>
+#define APART __attribute__((noinline))
+volatile unsigned work;
+APART unsigned tiny(unsigned n) { work += n; return n * 3 + 1; }
+APART unsigned left(unsigned n) { unsigned s = 0; while (n--) s += tiny(s); return s; }
+APART unsigned right(unsigned n) { unsigned s = 1; while (n--) s ^= tiny(s); return s; }
+int main(void)
+{
+	while (clock() < CLOCKS_PER_SEC)
+		left(10000), right(10000);
+	return 3;
+}
+'''
+
+
 def build(family, optimize, flags=('-pg',)):
     return compile('entries.cc', family, optimize, ['-rdynamic', *flags],
                    name='entries' + ''.join(flags), instrument=False)
@@ -311,6 +329,26 @@ def profrun_finds_the_mark_by_itself():
                           capture_output=True, text=True)
     expect('calls of its functions are marked: -pg' in done.stdout + done.stderr,
            done.stdout)
+
+
+@test
+def what_mcount_does_is_no_cost_of_a_budget():
+    """Its samples are those of a function below the one that calls it, on or off."""
+    for flags, name in ([], 'mcount'), (['-mfentry'], '__fentry__'):
+        program = compile_chain('gcc', '-O2', *flags, text=BUSY)
+        result, _ = recorded(program, 'calltree:budget=10')
+        expect_equal(result.status, 3, name)
+        paths = shimtest.shim_report('export', 'folded', result.output)
+        times = {tuple(path.split(';')): int(time) for path, time in
+                 (line.rsplit(' ', 1) for line in paths.splitlines())}
+        all = sum(times.values())
+        for caller in 'left', 'right':
+            expect(times['main', caller, 'tiny', name] > 0.05 * all, (flags, times))
+        expect(not any('unknown' in path for path in paths), paths)
+        budget = json.loads(shimtest.shim_report('report', '--json', result.output))['budget']
+        expect(budget['hooks_ns'] < 0.3 * budget['time_ns'], budget)
+        # The histogram of gmon.out has no callers.
+        expect('against' not in shimtest.shim_report('report', result.output), name)
 
 
 if __name__ == '__main__':

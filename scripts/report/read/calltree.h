@@ -41,6 +41,7 @@ struct tree_file {
 	uint32_t tid;
 	bool is_sampled;  /* holds samples, not calls */
 	bool has_guesses; /* of samples: callers that are guesses */
+	bool is_flat;	  /* of samples: they have no callers */
 	uint32_t chunk_count;
 	struct shim_chunk chunks[SHIM_FILE_CHUNKS];
 	struct extent *extents;

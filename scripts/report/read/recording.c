@@ -74,7 +74,7 @@ static void read_histograms(struct recording *recording, uint32_t index,
 			continue;
 		if (calltree_open(&process->files[process->file_count], fd,
 				  name, recording, index, sites))
-			process->file_count++;
+			process->files[process->file_count++].is_flat = true;
 		close(fd);
 	}
 }

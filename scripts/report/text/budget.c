@@ -108,8 +108,7 @@ static void print_cost(FILE *out, const struct budget *budget)
 	fputc('\n', out);
 	if (is_far_over(budget, sum))
 		fputs("  this is over the budget, which spares calls, but not "
-		      "jumps, signals, forks, new threads and what mcount "
-		      "does in a program built with -pg\n",
+		      "jumps, signals, forks and new threads\n",
 		      out);
 	if (budget->sites_ns >= SITES_SHOWN * budget->time_ns)
 		fprintf(out,

@@ -240,16 +240,27 @@ static void compare(const struct layout *layout, struct check *check)
 	free(rows);
 }
 
+/* Samples without callers tell neither whose call they were in nor which were our own cost. */
+static bool have_callers(const struct recording *recording)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < recording->process_count; i++)
+		for (n = 0; n < recording->processes[i].file_count; n++)
+			if (recording->processes[i].files[n].is_flat)
+				return false;
+	return true;
+}
+
 void crosscheck_print(const struct layout *layout, struct model *samples)
 {
-	struct check check = {
-		.calls = layout->model,
-		.samples = samples,
-		.hooked = allocate(samples->function_count, sizeof(uint32_t)),
-		.found = allocate(samples->function_count, sizeof(double)),
-	};
+	struct check check = { .calls = layout->model, .samples = samples };
 	uint32_t i;
 
+	if (!have_callers(samples->recording))
+		return;
+	check.hooked = allocate(samples->function_count, sizeof(uint32_t));
+	check.found = allocate(samples->function_count, sizeof(double));
 	find_hooked(&check);
 	for (i = 0; i < samples->path_count; i++)
 		add_path(&check, &samples->paths[i]);

@@ -126,6 +126,12 @@ size_t patched_pushed(size_t offset)
 	return 0;
 }
 
+size_t patched_pushed_by_mcount(const unsigned char *thunk, size_t offset)
+{
+	(void)thunk, (void)offset;
+	return 0;
+}
+
 size_t patched_pushed_by_call(const unsigned char *moved, size_t offset)
 {
 	(void)moved, (void)offset;

@@ -438,12 +438,46 @@ edge_count_entry:			/* r11: as above; the return address is at 24(rsp) */
 	.type	__fentry__, @function
 mcount:
 _mcount:
+.Lmcount:
 	COUNT_CALL 3, edge_count_call
 	.size	mcount, .-mcount
 	.size	_mcount, .-_mcount
 	.p2align 4
 __fentry__:
+.Lfentry:
 	COUNT_CALL 4, edge_count_entry
 	.size	__fentry__, .-__fentry__
+.Lmcount_end:
+
+/* The code above is in this order: edge_count_call, edge_count_entry, mcount, __fentry__. */
+	.p2align 4
+	.globl	shim_mcount_of
+	.hidden	shim_mcount_of
+	.type	shim_mcount_of, @function
+shim_mcount_of:
+	.cfi_startproc
+	_CET_ENDBR
+	xor	%eax, %eax
+	lea	edge_count_call(%rip), %rdx
+	cmp	%rdx, %rdi
+	jb	1f
+	lea	.Lmcount_end(%rip), %rdx
+	cmp	%rdx, %rdi
+	jae	1f
+	lea	.Lmcount(%rip), %rax
+	lea	edge_count_entry(%rip), %rdx
+	cmp	%rdx, %rdi
+	jb	1f
+	lea	.Lfentry(%rip), %rdx
+	cmp	%rdx, %rdi
+	setae	%cl
+	cmp	%rax, %rdi
+	setb	%dl
+	or	%dl, %cl
+	jz	1f
+	lea	.Lfentry(%rip), %rax
+1:	ret
+	.cfi_endproc
+	.size	shim_mcount_of, .-shim_mcount_of
 
 	.section .note.GNU-stack, "", @progbits

@@ -15,6 +15,7 @@
 
 #define TEST 0xa9
 #define JUMP 0xe9
+#define POP  0x8f
 
 bool entry_is_known(void)
 {
@@ -402,6 +403,19 @@ size_t patched_pushed(size_t offset)
 			       (offset >= 98 && offset < 124) || offset == 126 ?
 		       8 :
 		       0;
+}
+
+/* (A fentry's thunk is at 84 with what 8 has pushed already popped.) */
+size_t patched_pushed_by_mcount(const unsigned char *thunk, size_t offset)
+{
+	if (thunk[PATCHED_RESUMES] == POP)
+		return offset == PATCHED_RESUMES ||
+				       (offset >= 55 && offset < 70) ?
+			       8 :
+			       0;
+	if (offset >= 59 && offset < 76)
+		return 16;
+	return (offset >= 55 && offset < 78) || offset == 88 ? 8 : 0;
 }
 
 static bool begins_with(const unsigned char *code, const unsigned char *bytes,
