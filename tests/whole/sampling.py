@@ -48,6 +48,16 @@ def near(got, wanted, part, what):
         what, got, wanted, 100 * part))
 
 
+def expect_half_a_second(threads, rate):
+    """Each of four threads has computed for so long.  The time since the last tick that found
+    a thread is not reported, and beside other programs ticks may miss one for 200 ms."""
+    expect_equal(len(threads), 4, 'threads')
+    weights = [weight for weight, _ in threads]
+    for weight in weights:
+        expect(0.2 * rate <= weight <= 0.625 * rate, '%d Hz: %s' % (rate, weights))
+    near(sum(weights), 2 * rate, 0.25, 'four times half a second at %d Hz' % rate)
+
+
 # Rows M-33 to M-37, M-39, M-40.
 @test
 def the_first_handle_owns_the_sampler_and_the_next_inherits_it():
@@ -63,8 +73,7 @@ def exact_times_have_samples_beside_them_and_lend_the_sampler():
            text_of(directory, verb='info'))
     # A profiler that samples itself gets what it asks for, and all of it.
     threads = Sampled('spin', PROCESS, '100', profile='calltree:calibrate')
-    for weight, _ in threads.of_threads():
-        near(weight, 50, 0.25, 'half a second at 100 Hz')
+    expect_half_a_second(threads.of_threads(), 100)
     for directory in threads.recording, shares('calltree:calibrate;sampling:hz=100'):
         expect('of processor time' not in text_of(directory, verb='info'),
                'samples of somebody else')
@@ -75,13 +84,7 @@ def exact_times_have_samples_beside_them_and_lend_the_sampler():
 def all_threads_that_compute_are_hit_by_their_own_time():
     for mode in PROCESS, THREAD:
         for rate in 100, 1000:
-            threads = Sampled('spin', mode, str(rate)).of_threads()
-            expect_equal(len(threads), 4, 'threads')
-            for weight, _ in threads:
-                # The time since the last tick that found it running is not yet
-                # reported.
-                near(weight, rate * 0.5, 0.25,
-                     'half a second at %d Hz' % rate)
+            expect_half_a_second(Sampled('spin', mode, str(rate)).of_threads(), rate)
 
 
 @test
