@@ -397,7 +397,7 @@ static void release_record(struct filter_answer *record, uint32_t tid)
 static bool claim_record(struct filter_answer *record, uint32_t now,
 			 uint32_t tid)
 {
-	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
+	for (unsigned waited = 0; waited < WAIT_STEPS;) {
 		uint32_t owner = 0;
 
 		if (is_complete(record, now))
@@ -408,6 +408,7 @@ static bool claim_record(struct filter_answer *record, uint32_t now,
 		    owner == tid)
 			return true;
 		if (waited < WAIT_YIELDS) {
+			waited++;
 			sys_yield();
 			continue;
 		}
@@ -415,7 +416,7 @@ static bool claim_record(struct filter_answer *record, uint32_t now,
 		 * parent. */
 		if (!sys_is_alive(sys_getpid(), (int)owner))
 			release_record(record, owner);
-		sys_sleep_ms(1);
+		waited += sys_pause_ms();
 	}
 	return false;
 }

@@ -239,7 +239,7 @@ bool image_was_told(shim_image id)
 	struct notice notice = { .id = id };
 	int self = sys_gettid(), owner;
 
-	for (unsigned waited = 0; waited < WAIT_STEPS; waited++) {
+	for (unsigned waited = 0; waited < WAIT_STEPS;) {
 		uint64_t left = load_notice_of(id);
 
 		if (left == 0)
@@ -258,9 +258,9 @@ bool image_was_told(shim_image id)
 		else if (owner == 0 || !sys_is_alive(sys_getpid(), owner))
 			return true; /* a callback did not return */
 		if (waited < WAIT_YIELDS)
-			sys_yield();
+			waited++, sys_yield();
 		else
-			sys_sleep_ms(1);
+			waited += sys_pause_ms();
 	}
 	return false;
 }

@@ -156,6 +156,9 @@ int sys_kernel(char *text, size_t size);
 int sys_identity(bool *privileged);
 void sys_yield(void);
 void sys_sleep_ms(unsigned time_ms);
+/* Sleeps for 1 ms.  Returns the whole milliseconds that have passed, at least 1: a thread may
+ * have a large timer slack, or no processor. */
+uint32_t sys_pause_ms(void);
 /* Returns after every thread of the process has passed a memory barrier. */
 void sys_barrier(void);
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset);

@@ -98,3 +98,15 @@ void sys_sleep_ms(unsigned time_ms)
 	 * shim's signal has interrupted. */
 	sys_call(SYS_ppoll, 0, 0, (long)&time, 0, 0, 0);
 }
+
+uint32_t sys_pause_ms(void)
+{
+	uint64_t begin_ns = 0, end_ns = 0;
+	bool is_known = sys_time_ns(CLOCK_MONOTONIC, &begin_ns) == 0;
+
+	sys_sleep_ms(1);
+	is_known = is_known && sys_time_ns(CLOCK_MONOTONIC, &end_ns) == 0;
+	return is_known && end_ns - begin_ns >= 2000000 ?
+		       (uint32_t)((end_ns - begin_ns) / 1000000) :
+		       1;
+}

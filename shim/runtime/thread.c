@@ -251,8 +251,7 @@ static bool see_outside(struct thread *thread, void *argument)
 			sys_yield();
 			continue;
 		}
-		sys_sleep_ms(1);
-		wait->waited_ms++;
+		wait->waited_ms += sys_pause_ms();
 	}
 	return true;
 }

@@ -4,6 +4,7 @@
 #include "fake_sys.h"
 #include "os/clock.h"
 #include "os/coarse_clock.h"
+#include "os/sys.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -11,6 +12,8 @@
 #include <shim/format.h>
 #include <shim/record.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct shim_meta meta;
@@ -111,4 +114,19 @@ Test(clock, the_tick_follows_the_exact_clock)
 	/* A clock that is ten ticks late indicates a busy machine; a hundred
 	 * ticks indicate the wrong word. */
 	cr_assert(lt(u64, shim_clock_read() - last, 100 * length));
+}
+
+Test(clock, a_pause_tells_how_long_it_was)
+{
+	uint64_t begin_ns, end_ns, passed_ms, told_ms = 0;
+
+	cr_assert(zero(int, prctl(PR_SET_TIMERSLACK, 60000000)));
+	cr_assert(zero(int, sys_time_ns(CLOCK_MONOTONIC, &begin_ns)));
+	for (int i = 0; i < 5; i++)
+		told_ms += sys_pause_ms();
+	cr_assert(zero(int, sys_time_ns(CLOCK_MONOTONIC, &end_ns)));
+	passed_ms = (end_ns - begin_ns) / 1000000;
+	cr_expect(ge(u64, told_ms, 5));
+	cr_expect(le(u64, told_ms, passed_ms));
+	cr_expect(ge(u64, told_ms, passed_ms / 2));
 }
