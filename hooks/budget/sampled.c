@@ -136,27 +136,16 @@ static void add_weight(struct shim_sampled_node *node, bool is_own,
 	shim_local_add(&node->signals, 1);
 }
 
-/*
- * Returns the number of innermost frames that are hidden: those of hooks.  What mcount and
- * __fentry__ do for gmon.out, the program pays without shim, too: these are functions, in the
- * place of the last of their frames.
- */
-static uint32_t hide_frames(uintptr_t *frames, uint32_t count, bool *is_hook)
+/* The innermost frames that are those of hooks.  What mcount and __fentry__ do for gmon.out,
+ * the program pays without shim, too. */
+static uint32_t count_hooks(const uintptr_t *frames, uint32_t count)
 {
-	uintptr_t mcount = 0;
-	uint32_t ours = 0;
+	uint32_t hooks = 0;
 
-	for (; ours < count && is_ours(frames[ours] & ~SHIM_STACK_GUESS);
-	     ours++) {
-		uintptr_t found = shim_mcount_of(frames[ours] &
-						 ~SHIM_STACK_GUESS);
-
-		mcount = found ? found : mcount;
-	}
-	*is_hook = ours > 0 && mcount == 0;
-	if (mcount)
-		frames[--ours] = mcount;
-	return ours;
+	while (hooks < count && is_ours(frames[hooks] & ~SHIM_STACK_GUESS) &&
+	       !shim_mcount_of(frames[hooks]))
+		hooks++;
+	return hooks;
 }
 
 /* Adds the path from @node inwards. */
@@ -166,8 +155,7 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 {
 	uint64_t parent = (uint64_t)node;
 	struct shim_sampled_node *at = NULL;
-	bool is_hook;
-	uint32_t first = hide_frames(sampled->frames, frames, &is_hook);
+	uint32_t first = count_hooks(sampled->frames, frames);
 
 	if (!is_whole || first == frames) {
 		at = get_child(tree, sampled, parent, 0);
@@ -178,14 +166,14 @@ static void add_frames(struct tree *tree, struct sampled *sampled,
 			       sampled->frames[--frames] & SHIM_NODE_ADDRESS);
 		parent = (uint64_t)at;
 	}
-	if (is_hook)
+	if (first > 0)
 		__atomic_fetch_add(&budget_samples_hooks, weight,
 				   __ATOMIC_RELAXED);
 	if (is_counter)
 		__atomic_fetch_add(&budget_samples_counters, weight,
 				   __ATOMIC_RELAXED);
 	if (parent)
-		add_weight(at, is_counter || is_hook, weight);
+		add_weight(at, is_counter || first > 0, weight);
 }
 
 /* The calling task's tree, made if it has none: its first call may come later, or
@@ -266,6 +254,7 @@ struct tree *budget_samples_add(const void *context, uint32_t weight)
 		return_to_counter(context, counter_ip, counter_sp);
 	if (frames > FRAMES_MAX)
 		frames = FRAMES_MAX;
+	frames = shim_fold_mcount(sampled->frames, frames);
 	add_frames(tree, sampled, node, frames, is_whole, is_counter, weight);
 	return tree;
 }

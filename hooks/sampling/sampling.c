@@ -302,6 +302,7 @@ static void on_sample_hit(struct shim_profiler *profiler, uintptr_t ip,
 	}
 	if (count > DEPTH_MAX)
 		count = DEPTH_MAX;
+	count = shim_fold_mcount(samples->stack, count);
 	stack = samples->stack;
 	if (python_is_there())
 		mixed = python_mix(&samples->python, allocate_for_python,

@@ -67,6 +67,8 @@ struct shim_counted_call {
  *                 that of a mark which counts
  * shim_mcount_of - mcount or __fentry__ if @address is in shim's code that does their work;
  *                  otherwise 0
+ * shim_fold_mcount - makes one frame of the innermost of @count @frames that are inside of
+ *                    that work, and returns the new count
  *
  * Each of the @count @calls then adds 1 to its counter in the calling thread's array of
  * SHIM_COUNTERS, and the hook is not called: 0.8 to 1.4 ns instead of the 5 to 7 of hooks
@@ -97,6 +99,8 @@ __attribute__((visibility("hidden"))) int shim_is_counter(uintptr_t address);
 __attribute__((visibility("hidden"))) int shim_is_thunk(uintptr_t address);
 __attribute__((visibility("hidden"))) uintptr_t
 shim_mcount_of(uintptr_t address);
+__attribute__((visibility("hidden"))) uint32_t
+shim_fold_mcount(uintptr_t *frames, uint32_t count);
 
 /*
  * Hooks that marks of functions (-fxray-instrument, -fpatchable-function-entry and others)

@@ -347,6 +347,11 @@ def what_mcount_does_is_no_cost_of_a_budget():
         expect(not any('unknown' in path for path in paths), paths)
         budget = json.loads(shimtest.shim_report('report', '--json', result.output))['budget']
         expect(budget['hooks_ns'] < 0.3 * budget['time_ns'], budget)
+        sampled, _ = recorded(program, 'sampling')
+        shown = {row['name'] for row in json.loads(shimtest.shim_report(
+            'report', '--json', sampled.output))['functions']}
+        expect(name in shown and not any('count_arc' in other or 'edge' in other
+                                         for other in shown), shown)
         # The histogram of gmon.out has no callers.
         expect('against' not in shimtest.shim_report('report', result.output), name)
 
