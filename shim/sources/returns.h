@@ -44,11 +44,10 @@ void returns_route(const struct plan_route *route);
  * r11. */
 void (*returns_entry(const struct plan_route *route))(void);
 void (*returns_entry_kept(const struct plan_route *route))(void);
-/* The code that thunks of entries jump to that no compiler has marked. */
+/* The code that thunks of entries jump to that no compiler has marked, and those of calls of
+ * __fentry__. */
 uintptr_t returns_entry_unmarked(void);
 /* The code that thunks of calls of mcount jump to. */
 uintptr_t returns_entry_mcount(void);
-/* ... and of __fentry__. */
-uintptr_t returns_entry_fentry(void);
 
 #endif

@@ -22,7 +22,6 @@ enum {
 	WORD_ENTRY,
 	WORD_UNMARKED,
 	WORD_MCOUNT,
-	WORD_FENTRY,
 	WORD_MCOUNT_COUNTER,
 	WORD_FENTRY_COUNTER,
 	WORDS
@@ -74,7 +73,7 @@ static void put_call(const struct source_image *image,
 	bool is_entry = mcount_is_entry(image, mark);
 
 	mcount_put(image, mark, thunk,
-		   word_of(image, is_entry ? WORD_FENTRY : WORD_MCOUNT),
+		   word_of(image, is_entry ? WORD_UNMARKED : WORD_MCOUNT),
 		   word_of(image, is_entry ? WORD_FENTRY_COUNTER :
 					     WORD_MCOUNT_COUNTER));
 }
@@ -130,7 +129,6 @@ bool thunks_make(struct source_image *image)
 	*word_of(image, WORD_ENTRY) = route_entry();
 	*word_of(image, WORD_UNMARKED) = returns_entry_unmarked();
 	*word_of(image, WORD_MCOUNT) = returns_entry_mcount();
-	*word_of(image, WORD_FENTRY) = returns_entry_fentry();
 	*word_of(image, WORD_MCOUNT_COUNTER) = (uintptr_t)mcount_counter;
 	*word_of(image, WORD_FENTRY_COUNTER) = (uintptr_t)mcount_entry_counter;
 	put_thunks(image);

@@ -350,10 +350,20 @@ def what_mcount_does_is_no_cost_of_a_budget():
         sampled, _ = recorded(program, 'sampling')
         shown = {row['name'] for row in json.loads(shimtest.shim_report(
             'report', '--json', sampled.output))['functions']}
-        expect(name in shown and not any('count_arc' in other or 'edge' in other
+        expect(name in shown and not any('count_arc' in other or 'edge_count' in other
                                          for other in shown), shown)
         # The histogram of gmon.out has no callers.
         expect('against' not in shimtest.shim_report('report', result.output), name)
+
+
+@test
+def what_mcount_does_is_time_of_the_function_that_calls_it():
+    for flags in [], ['-mfentry']:
+        program = compile_chain('gcc', '-O2', *flags, text=BUSY)
+        result, _ = recorded(program, 'calltree')
+        times = {row['name']: row['self_ns'] for row in json.loads(shimtest.shim_report(
+            'report', '--json', result.output))['functions']}
+        expect(times['tiny'] > times['left'] + times['right'], (flags, times))
 
 
 if __name__ == '__main__':

@@ -279,16 +279,16 @@ void patched_put(unsigned char *thunk, const struct patched_code *code)
  *     68 pop %r11
  *     70 jmp *(32)
  *     76 mov -72(%rsp), %r11     where returns_enter_mcount has put it
- *     81 jmp *(32)
+ *     81 jmp 53
  */
 void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
 			const void *counter)
 {
-	static const unsigned char rest[39] = {
-		0x8f, 0x45, 0x08, 0xeb, 0x17, 0x41, 0x53, 0x4c, 0x8b, 0x1d,
-		0,    0,    0,	  0,	0xff, 0x15, 0,	  0,	0,    0,
-		0x41, 0x5b, 0xff, 0x25, 0,    0,    0,	  0,	0x4c, 0x8b,
-		0x5c, 0x24, 0xb8, 0xff, 0x25, 0,    0,	  0,	0
+	static const unsigned char rest[35] = {
+		0x8f, 0x45, 0x08, 0xeb, 0x17, 0x41, 0x53, 0x4c, 0x8b,
+		0x1d, 0,    0,	  0,	0,    0xff, 0x15, 0,	0,
+		0,    0,    0x41, 0x5b, 0xff, 0x25, 0,	  0,	0,
+		0,    0x4c, 0x8b, 0x5c, 0x24, 0xb8, 0xeb, 0xe2
 	};
 
 	patched_put(thunk, code);
@@ -297,7 +297,6 @@ void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
 	put_distance(thunk + 58, thunk + 32);
 	put_distance(thunk + 64, counter);
 	put_distance(thunk + 72, thunk + 32);
-	put_distance(thunk + 83, thunk + 32);
 }
 
 /*
@@ -310,7 +309,7 @@ void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
  *     76 pop %r11
  *     78 jmp *(32)
  *     84 sub $8, %rsp        to where the thunk has pushed r11
- *     88 jmp 76
+ *     88 jmp 55
  */
 void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
 			const void *counter)
@@ -320,7 +319,7 @@ void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
 		0xec, 0x08, 0x4c, 0x8b, 0x1d, 0,    0,	  0,	0,
 		0xff, 0x15, 0,	  0,	0,    0,    0x48, 0x83, 0xc4,
 		0x08, 0x41, 0x5b, 0xff, 0x25, 0,    0,	  0,	0,
-		0x48, 0x83, 0xec, 0x08, 0xeb, 0xf2
+		0x48, 0x83, 0xec, 0x08, 0xeb, 0xdd
 	};
 
 	patched_put(thunk, code);

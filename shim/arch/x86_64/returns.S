@@ -184,15 +184,6 @@ shim_returned:
 	ENTER_OTHERWISE 1
 	MARK_END shim_entry_kept
 
-/* A call of __fentry__: the same after its work. */
-	MARK_BEGIN returns_enter_fentry, 4, ".cfi_startproc; .cfi_def_cfa_offset 16"
-	MARK_PUSH r11
-	mov	24(%r11), %r11
-	call	*mcount_entry_counter(%rip)
-	MARK_POP r11
-	jmp	shim_entry_kept
-	MARK_END returns_enter_fentry
-
 /*
  * A call of mcount, in a function whose frame is complete: the slot of its return address is
  * above the word that rbp points to.  The thunk has pushed r11.  The frame that hooks get is
@@ -215,9 +206,6 @@ shim_returned:
 	lea	-8(%rsp), %rsp
 	.cfi_adjust_cfa_offset 8
 	MARK_PUSH r10, r11
-	mov	24(%r11), %r11
-	call	*mcount_counter(%rip)
-	mov	(%rsp), %r11
 	mov	returns_window@gottpoff(%rip), %rax
 	lea	8(%rbp), %rcx
 	mov	%rcx, %r8
