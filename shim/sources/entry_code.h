@@ -91,7 +91,7 @@ size_t thunk_pushed(size_t offset);
 
 /*
  * The thunk of a call of mcount (mcount.h) is the same, with code in the place of the moved
- * instructions that does mcount's work, and goes on behind the call.
+ * instructions that leads to mcount's work, which goes on behind the call.
  */
 struct patched_code {
 	const void *slot;      /* what the hooks' side jumps to */
@@ -106,12 +106,11 @@ struct patched_code {
 
 /* Writes all but the moved instructions. */
 void patched_put(unsigned char *thunk, const struct patched_code *code);
-/* Writes all of the thunk of a call of mcount.  What the word at @counter points to is called
- * with @site in r11. */
+/* Writes all of the thunk of a call of mcount.  It jumps to what the word at @counter points to,
+ * as to hooks: r11 is pushed, and tells where the thunk is. */
 void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
 			const void *counter);
-/* The same of __fentry__; it is called with @site in r11, and the function's return address at
- * 24(%rsp). */
+/* The same of __fentry__. */
 void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
 			const void *counter);
 /* Whether the code at a function's beginning makes rbp point below its return address, and

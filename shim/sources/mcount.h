@@ -13,7 +13,8 @@
  * are sorted.  Returns 0 or -errno. */
 int mcount_find(struct source_image *image, source_add *add);
 
-/* Writes the thunk of a mark.  The word at @counter points to what does mcount's work. */
+/* Writes the thunk of a mark.  The word at @counter points to the
+ * code that does mcount's work for thunks. */
 void mcount_put(const struct source_image *image,
 		const struct source_mark *mark, unsigned char *thunk,
 		const void *slot, const void *counter);

@@ -28,6 +28,8 @@ void shim_entry(void);
 void shim_returned(void);
 void shim_entry_kept(void);
 void returns_enter_mcount(void);
+void returns_count_mcount(void);
+void returns_count_fentry(void);
 void returns_nothing(shim_function function, const void *site, uintptr_t frame);
 void returns_plan_enter(shim_function function, const void *site,
 			uintptr_t frame);
@@ -312,6 +314,16 @@ uintptr_t returns_entry_mcount(void)
 	return (uintptr_t)returns_enter_mcount;
 }
 
+uintptr_t returns_count_of_mcount(void)
+{
+	return (uintptr_t)returns_count_mcount;
+}
+
+uintptr_t returns_count_of_fentry(void)
+{
+	return (uintptr_t)returns_count_fentry;
+}
+
 #else
 
 bool returns_are_used(void)
@@ -353,6 +365,16 @@ uintptr_t returns_entry_unmarked(void)
 }
 
 uintptr_t returns_entry_mcount(void)
+{
+	return 0;
+}
+
+uintptr_t returns_count_of_mcount(void)
+{
+	return 0;
+}
+
+uintptr_t returns_count_of_fentry(void)
 {
 	return 0;
 }

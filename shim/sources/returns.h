@@ -49,5 +49,8 @@ void (*returns_entry_kept(const struct plan_route *route))(void);
 uintptr_t returns_entry_unmarked(void);
 /* The code that thunks of calls of mcount jump to. */
 uintptr_t returns_entry_mcount(void);
+/* The code that they jump to for mcount's work, with r11 pushed; and those of __fentry__. */
+uintptr_t returns_count_of_mcount(void);
+uintptr_t returns_count_of_fentry(void);
 
 #endif

@@ -129,8 +129,8 @@ bool thunks_make(struct source_image *image)
 	*word_of(image, WORD_ENTRY) = route_entry();
 	*word_of(image, WORD_UNMARKED) = returns_entry_unmarked();
 	*word_of(image, WORD_MCOUNT) = returns_entry_mcount();
-	*word_of(image, WORD_MCOUNT_COUNTER) = (uintptr_t)mcount_counter;
-	*word_of(image, WORD_FENTRY_COUNTER) = (uintptr_t)mcount_entry_counter;
+	*word_of(image, WORD_MCOUNT_COUNTER) = returns_count_of_mcount();
+	*word_of(image, WORD_FENTRY_COUNTER) = returns_count_of_fentry();
 	put_thunks(image);
 	if (sys_make_code((void *)at, code_size(image)) < 0) {
 		thunks_drop(image);

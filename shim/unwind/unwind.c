@@ -13,7 +13,6 @@
 #include "unwind/row_cache.h"
 #include "unwind/second.h"
 
-#include <shim/builtin.h>
 #include <shim/record.h>
 #include <shim/stack.h>
 #include <signal.h>
@@ -314,14 +313,9 @@ static bool step_by_tables(struct unwind *walk, uint64_t key)
 	return apply_row(walk, &machine, &tables);
 }
 
-/* A function whose end is recorded returns to arch_returned first.  mcount (@callee) may be
- * called by a copy of the function's code. */
-static bool find_real_caller(struct unwind *walk, uintptr_t callee)
+/* A function whose end is recorded returns to arch_returned first. */
+static bool find_real_caller(struct unwind *walk)
 {
-#ifdef ARCH_HAS_MONITOR_ENTRIES
-	if (shim_mcount_of(callee) && !walk->is_exact)
-		find_original_code(walk);
-#endif
 #ifdef ARCH_HAS_RETURNS
 	uintptr_t slot = walk->registers[WALK_SP] - sizeof(uintptr_t);
 	uintptr_t at = ARCH_RETURNS_MIRROR(slot);
@@ -334,8 +328,9 @@ static bool find_real_caller(struct unwind *walk, uintptr_t callee)
 		return sys_peek((const void *)at, &walk->registers[WALK_IP],
 				sizeof(uintptr_t)) == 0;
 	walk->registers[WALK_IP] = *(const uintptr_t *)at;
+#else
+	(void)walk;
 #endif
-	(void)walk, (void)callee;
 	return true;
 }
 
@@ -359,7 +354,7 @@ static bool step_alone(struct unwind *walk)
 		return walk->is_last = true, false;
 	else
 		done = step_simply(walk, &row);
-	done = done && find_real_caller(walk, ip);
+	done = done && find_real_caller(walk);
 	/* A step that changes nothing would repeat for ever, as on a broken
 	 * stack. */
 	return done && (walk->registers[WALK_SP] != sp ||
@@ -377,14 +372,13 @@ static bool step_by_libunwind(struct unwind *walk)
 bool unwind_step(struct unwind *walk)
 {
 	uint32_t wanted = walk->may_guess ? second_wanted() : SHIM_UNWINDER_OWN;
-	uintptr_t ip = walk->registers[WALK_IP];
 
 	walk->is_guess = false;
 	if (wanted == SHIM_UNWINDER_LIBUNWIND)
-		return step_by_libunwind(walk) && find_real_caller(walk, ip);
+		return step_by_libunwind(walk) && find_real_caller(walk);
 	return step_alone(walk) ||
 	       (wanted == SHIM_UNWINDER_BOTH && !walk->is_last &&
-		second_step(walk) && find_real_caller(walk, ip));
+		second_step(walk) && find_real_caller(walk));
 }
 
 /* The number of tries of find_own_stack(). */

@@ -57,12 +57,6 @@ int sys_peek(const void *from, void *to, size_t size)
 
 char arch_returned[1];
 
-uintptr_t shim_mcount_of(uintptr_t address)
-{
-	(void)address;
-	return 0;
-}
-
 bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde)
 {
 	asked = address;

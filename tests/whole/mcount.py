@@ -96,6 +96,48 @@ int main(void)
 '''
 
 
+# A handler that looks for main in the stack of what it has interrupted.
+LOOKING = '''
+#include <execinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+#define APART __attribute__((noinline))
+volatile unsigned work;
+static volatile int signals, whole;
+static char *begin, *end;
+APART unsigned tiny(unsigned n) { work += n; return n * 3 + 1; }
+APART unsigned loop(unsigned n) { unsigned s = 0; while (n--) s += tiny(s); return s; }
+__attribute__((no_instrument_function)) static void look(int signal)
+{
+	void *callers[64];
+	int found = 0;
+	for (int n = backtrace(callers, 64); n-- > 0;)
+		found |= (char *)callers[n] >= begin && (char *)callers[n] < end;
+	whole += found;
+	signals += signal != 0;
+}
+__attribute__((section(".text.main_alone"))) APART int run(void)
+{
+	struct itimerval timer = { { 0, 1000 }, { 0, 1000 } }, none = { { 0 } };
+	void *callers[1];
+	backtrace(callers, 1);
+	begin = (char *)run, end = begin + 500;
+	signal(SIGPROF, look);
+	setitimer(ITIMER_PROF, &timer, NULL);
+	while (clock() < CLOCKS_PER_SEC)
+		loop(10000);
+	setitimer(ITIMER_PROF, &none, NULL);
+	return printf("%s\\n", whole * 10 > signals * 9 ? "whole" : "cut") > 0;
+}
+int main(void)
+{
+	return run() ? 3 : 1;
+}
+'''
+
+
 def build(family, optimize, flags=('-pg',)):
     return compile('entries.cc', family, optimize, ['-rdynamic', *flags],
                    name='entries' + ''.join(flags), instrument=False)
@@ -364,6 +406,17 @@ def what_mcount_does_is_time_of_the_function_that_calls_it():
         times = {row['name']: row['self_ns'] for row in json.loads(shimtest.shim_report(
             'report', '--json', result.output))['functions']}
         expect(times['tiny'] > times['left'] + times['right'], (flags, times))
+
+
+# Seen to be cut for 233 of 256 signals.
+@test
+def a_handler_of_the_program_sees_the_callers_of_mcount():
+    for flags in [], ['-mfentry']:
+        program = compile_chain('gcc', '-O2', *flags, text=LOOKING)
+        expect_equal(run([program]).stdout, 'whole\n', 'alone')
+        for profile in 'calltree:counts', 'calltree:budget=10':
+            result, _ = recorded(program, profile)
+            expect_equal((result.status, result.stdout), (3, 'whole\n'), (flags, profile))
 
 
 if __name__ == '__main__':

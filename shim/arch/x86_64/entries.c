@@ -268,66 +268,58 @@ void patched_put(unsigned char *thunk, const struct patched_code *code)
 	put_distance(thunk + 115, code->counter);
 }
 
+static void put_count(unsigned char *thunk, const struct patched_code *code,
+		      const void *counter, const unsigned char *rest,
+		      size_t size)
+{
+	patched_put(thunk, code);
+	for (size_t i = 0; i < size; i++)
+		thunk[PATCHED_RESUMES + i] = rest[i];
+	put_distance(thunk + 58, thunk + 8);
+	put_distance(thunk + 64, counter);
+}
+
 /*
  * In the place of 48 and what follows:
  *
  *     48 pop 8(%rbp)         the address to return to, which shim_entry_replace has pushed
- *     51 jmp 76
+ *     51 jmp 68
  *     53 push %r11           PATCHED_MOVED: the mark is off
- *     55 mov (32), %r11
- *     62 call *(the counter)
- *     68 pop %r11
- *     70 jmp *(32)
- *     76 mov -72(%rsp), %r11     where returns_enter_mcount has put it
- *     81 jmp 53
+ *     55 lea 8(start of the thunk), %r11
+ *     62 jmp *(the counter)
+ *     68 mov -72(%rsp), %r11     where returns_enter_mcount has put it
+ *     73 jmp 53
  */
 void patched_put_mcount(unsigned char *thunk, const struct patched_code *code,
 			const void *counter)
 {
-	static const unsigned char rest[35] = {
-		0x8f, 0x45, 0x08, 0xeb, 0x17, 0x41, 0x53, 0x4c, 0x8b,
-		0x1d, 0,    0,	  0,	0,    0xff, 0x15, 0,	0,
-		0,    0,    0x41, 0x5b, 0xff, 0x25, 0,	  0,	0,
-		0,    0x4c, 0x8b, 0x5c, 0x24, 0xb8, 0xeb, 0xe2
+	static const unsigned char rest[27] = {
+		0x8f, 0x45, 0x08, 0xeb, 0x0f, 0x41, 0x53, 0x4c, 0x8d,
+		0x1d, 0,    0,	  0,	0,    0xff, 0x25, 0,	0,
+		0,    0,    0x4c, 0x8b, 0x5c, 0x24, 0xb8, 0xeb, 0xea
 	};
 
-	patched_put(thunk, code);
-	for (unsigned i = 0; i < sizeof(rest); i++)
-		thunk[48 + i] = rest[i];
-	put_distance(thunk + 58, thunk + 32);
-	put_distance(thunk + 64, counter);
-	put_distance(thunk + 72, thunk + 32);
+	put_count(thunk, code, counter, rest, sizeof(rest));
 }
 
 /*
- *     48 jmp 84
+ *     48 jmp 68
  *     53 push %r11           PATCHED_MOVED: the mark is off
- *     55 sub $8, %rsp
- *     59 mov (32), %r11
- *     66 call *(the counter)
- *     72 add $8, %rsp
- *     76 pop %r11
- *     78 jmp *(32)
- *     84 sub $8, %rsp        to where the thunk has pushed r11
- *     88 jmp 55
+ *     55 lea 8(start of the thunk), %r11
+ *     62 jmp *(the counter)
+ *     68 sub $8, %rsp        to where the thunk has pushed r11
+ *     72 jmp 55
  */
 void patched_put_fentry(unsigned char *thunk, const struct patched_code *code,
 			const void *counter)
 {
-	static const unsigned char rest[42] = {
-		0xeb, 0x22, 0xcc, 0xcc, 0xcc, 0x41, 0x53, 0x48, 0x83,
-		0xec, 0x08, 0x4c, 0x8b, 0x1d, 0,    0,	  0,	0,
-		0xff, 0x15, 0,	  0,	0,    0,    0x48, 0x83, 0xc4,
-		0x08, 0x41, 0x5b, 0xff, 0x25, 0,    0,	  0,	0,
-		0x48, 0x83, 0xec, 0x08, 0xeb, 0xdd
+	static const unsigned char rest[26] = {
+		0xeb, 0x12, 0xcc, 0xcc, 0xcc, 0x41, 0x53, 0x4c, 0x8d,
+		0x1d, 0,    0,	  0,	0,    0xff, 0x25, 0,	0,
+		0,    0,    0x48, 0x83, 0xec, 0x08, 0xeb, 0xed
 	};
 
-	patched_put(thunk, code);
-	for (unsigned i = 0; i < sizeof(rest); i++)
-		thunk[48 + i] = rest[i];
-	put_distance(thunk + 62, thunk + 32);
-	put_distance(thunk + 68, counter);
-	put_distance(thunk + 80, thunk + 32);
+	put_count(thunk, code, counter, rest, sizeof(rest));
 }
 
 /* push %rbp; mov %rsp, %rbp */
@@ -404,17 +396,14 @@ size_t patched_pushed(size_t offset)
 		       0;
 }
 
-/* (A fentry's thunk is at 84 with what 8 has pushed already popped.) */
 size_t patched_pushed_by_mcount(const unsigned char *thunk, size_t offset)
 {
-	if (thunk[PATCHED_RESUMES] == POP)
-		return offset == PATCHED_RESUMES ||
-				       (offset >= 55 && offset < 70) ?
-			       8 :
-			       0;
-	if (offset >= 59 && offset < 76)
-		return 16;
-	return (offset >= 55 && offset < 78) || offset == 88 ? 8 : 0;
+	bool pops = thunk[PATCHED_RESUMES] == POP;
+
+	return (offset == PATCHED_RESUMES && pops) ||
+			       (offset >= 55 && offset < 68) || offset == 72 ?
+		       8 :
+		       0;
 }
 
 static bool begins_with(const unsigned char *code, const unsigned char *bytes,

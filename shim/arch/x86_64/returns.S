@@ -271,6 +271,28 @@ shim_returned:
 	jmp	2b
 	MARK_END returns_enter_mcount
 
+/*
+ * mcount's work, for a function that is on after its hooks, or off.  The thunk has pushed r11, and
+ * jumps here, where unwinders know the caller: code of the thunk has no tables.  (At the first
+ * instruction its address is in the thunk only.)
+ */
+	.macro	COUNT_FOR_THUNK name, counter
+	MARK_BEGIN \name, 4, ".cfi_startproc; .cfi_undefined %rip"
+	push	24(%r11)
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rip, -16
+	mov	(%rsp), %r11
+	call	*\counter(%rip)
+	mov	8(%rsp), %r11
+	lea	16(%rsp), %rsp
+	.cfi_def_cfa_offset 0
+	notrack	jmp *-16(%rsp)
+	MARK_END \name
+	.endm
+
+	COUNT_FOR_THUNK returns_count_mcount, mcount_counter
+	COUNT_FOR_THUNK returns_count_fentry, mcount_entry_counter
+
 /* The hook if no profiler wants calls. */
 	MARK_BEGIN returns_nothing, 4, .cfi_startproc
 	ret
