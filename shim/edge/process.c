@@ -335,10 +335,18 @@ static void close_system(void)
 	sys_forbid();
 }
 
-/* The strict mode of seccomp also forbids reading the processor's counter. */
-static void before_prctl(long option, unsigned long argument)
+/* A program that asks whether the kernel has filters, as libseccomp does for each flag,
+ * sets none: the kernel answers EFAULT. */
+static bool sets_filter(unsigned long mode, unsigned long filter)
 {
-	if (option == PR_SET_SECCOMP)
+	return mode == SECCOMP_MODE_STRICT || filter != 0;
+}
+
+/* The strict mode of seccomp also forbids reading the processor's counter. */
+static void before_prctl(long option, unsigned long argument,
+			 unsigned long filter)
+{
+	if (option == PR_SET_SECCOMP && sets_filter(argument, filter))
 		close_system();
 	if (option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT)
 		close_clock();
@@ -346,16 +354,19 @@ static void before_prctl(long option, unsigned long argument)
 		close_clock();
 }
 
-HIDDEN void edge_syscall_closing(long number, long operation, long argument);
+HIDDEN void edge_syscall_closing(long number, long operation, long argument,
+				 unsigned long filter);
 
-void edge_syscall_closing(long number, long operation, long argument)
+/* prctl() and seccomp() have the filter as their third argument. */
+void edge_syscall_closing(long number, long operation, long argument,
+			  unsigned long filter)
 {
 	if (number == SYS_prctl)
-		before_prctl(operation, (unsigned long)argument);
+		before_prctl(operation, (unsigned long)argument, filter);
 	else if (operation == SECCOMP_SET_MODE_STRICT)
-		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0);
 	else if (operation == SECCOMP_SET_MODE_FILTER)
-		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER);
+		before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter);
 }
 
 EDGE int prctl(int option, ...);
@@ -375,7 +386,7 @@ int prctl(int option, ...)
 	va_end(arguments);
 	if (!real)
 		real = (int (*)(int, ...))lookup_real("prctl");
-	before_prctl(option, a);
+	before_prctl(option, a, b);
 	result = real(option, a, b, c, d);
 	if (option == PR_SET_NAME && result == 0)
 		edge_thread_named((const char *)a);

@@ -278,6 +278,13 @@ def seccomp_by_its_own_system_call():
     lose(['seccomp-syscall', '15'], ['forbidden'])
 
 
+@test
+def a_program_that_only_asks_for_seccomp_loses_nothing():
+    for profile in [*PROFILES, 'trace']:
+        about = lose(['seccomp-asked', '15'], [], profiles=[profile])
+        expect_equal(about['lost'], 0, 'lost')
+
+
 RESTRICTED = r'''
 #include <linux/filter.h>
 #include <linux/seccomp.h>
