@@ -174,6 +174,16 @@ static int remove_entry(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
+/* shim finds loaded objects there, and the probe its own program. */
+static bool check_proc(void)
+{
+	if (access("/proc/self/maps", R_OK) == 0)
+		return true;
+	problem("/proc/self/maps cannot be read: functions have no names (mount"
+		" /proc)");
+	return false;
+}
+
 /* Records the probe in a new directory below the working directory. */
 static void check_recording(const char *library)
 {
@@ -505,7 +515,7 @@ int doctor(const char *library, const char *report, int words, char **word)
 		snprintf(path, sizeof(path), "%s", library);
 	check_library(path);
 	check_report(report);
-	if (access(path, R_OK) == 0)
+	if (check_proc() && access(path, R_OK) == 0)
 		check_recording(path);
 	check_space();
 	check_limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", "the size of files");

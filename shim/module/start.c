@@ -97,19 +97,31 @@ int start_builtin(const char *profile)
 	return late.result;
 }
 
-/* True if a profiler records. */
-static bool start_recording(void)
+/* The page of the coarse clock, too, is found in the memory map. */
+static void find_images(bool has_clock)
 {
-	bool any;
+	int r = image_scan();
 
-	callspec_configure();
-	if (!clock_start())
+	if (r < 0)
+		log_error("cannot read %s, so functions have no names, and "
+			  "timing a call costs more",
+			  "/proc/self/maps", r);
+	else if (!has_clock)
 		log_line(
 			"%s",
 			"this machine has no coarse clock: timing a call costs more");
+}
+
+/* True if a profiler records. */
+static bool start_recording(void)
+{
+	bool any, has_clock;
+
+	callspec_configure();
+	has_clock = clock_start();
 	if (record_start() != 0)
 		return false;
-	image_scan();
+	find_images(has_clock);
 	events_start_builtins(true);
 	any = builtin_list_start() == 0;
 	events_start_builtins(false);

@@ -455,6 +455,30 @@ def without_the_kernels_tick_every_call_is_timed_exactly():
                    '%s: %s' % (profile, function))
 
 
+@test
+def without_proc_calls_are_recorded_and_their_missing_names_are_explained():
+    need_root()
+    program = compile('busy.c', 'gcc', '-O1')
+    apart = ['unshare', '-m', 'sh', '-c', 'umount -l /proc && exec "$@"', 'sh']
+    if run(apart + ['true']).status != 0:
+        raise Skipped('/proc cannot be hidden here')
+    why = '/proc/self/maps'
+    for profile in PROFILES:
+        output = new_directory('no_proc')
+        ours = run(apart + ['env', 'LD_PRELOAD=' + shimtest.library, program, 'none'],
+                   SHIM_DIR=output, SHIM_PROFILE=profile)
+        alone = run([program, 'none'])
+        expect_equal((ours.status, ours.stdout, ours.stderr),
+                     (alone.status, alone.stdout, alone.stderr), 'the program')
+        expect_equal(json_of(output)['calls'], sum(ours.truth().values()), 'calls')
+        text = shimtest.shim_report('info', output)
+        expect('cannot read %s, so functions have no names' % why in text, text)
+        expect('this machine has no coarse clock' not in text, text)
+    profrun = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
+    doctor = run([*apart, profrun, 'doctor', program]).stdout
+    expect('%s cannot be read' % why in doctor and 'probe' not in doctor, doctor)
+
+
 # --- from the start ---
 
 def check_no_recording(output, says, **more):
