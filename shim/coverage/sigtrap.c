@@ -3,6 +3,7 @@
  * runtime/kept_signals.c stores the program's own handler, and calls it for a SIGTRAP
  * that no trap of shim has raised.
  */
+#define _GNU_SOURCE
 #include "coverage/sigtrap.h"
 
 #include "arch.h"
@@ -29,6 +30,13 @@ bool sigtrap_is_on(void)
 	return __atomic_load_n(&status, __ATOMIC_ACQUIRE) == ON;
 }
 
+/* A step or a watchpoint of the program also raises SIGTRAP, behind any instruction.  Other
+ * kernels than Linux have TRAP_BRKPT for a trap. */
+static bool is_from_trap(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL || info->si_code == TRAP_BRKPT;
+}
+
 static void handle_sigtrap(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
@@ -40,7 +48,8 @@ static void handle_sigtrap(int signal, siginfo_t *info, void *context)
 		kept_take_sent(signal, info, interrupted);
 		return;
 	}
-	NOTIFY(sigtrap_taken, address, interrupted, &whose);
+	if (is_from_trap(info))
+		NOTIFY(sigtrap_taken, address, interrupted, &whose);
 	switch (whose) {
 	case TRAP_OURS: return;
 	case TRAP_STAYS:

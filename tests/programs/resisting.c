@@ -249,6 +249,41 @@ static int masked(void)
 	return 0;
 }
 
+/* --- the program's own traps --- */
+
+static volatile sig_atomic_t traps;
+
+static void on_trap(int signal)
+{
+	(void)signal;
+	traps++;
+}
+
+static void step(void)
+{
+#ifdef __x86_64__
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+			 "pushfq\n\t"
+			 "orq $0x100, (%%rsp)\n\t"
+			 "popfq\n\t"
+			 "nop\n\t"
+			 "nop\n\t"
+			 "pushfq\n\t"
+			 "andq $~0x100, (%%rsp)\n\t"
+			 "popfq\n\t"
+			 "lea 128(%%rsp), %%rsp" ::
+				 : "memory", "cc");
+#endif
+}
+
+static int stepped(void)
+{
+	signal(SIGTRAP, on_trap);
+	step();	//@ stepped
+	printf("%d\n", (int)traps);	//@ stepped
+	return work(3);	//@ stepped
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -260,7 +295,7 @@ static const struct {
 	{ "frozen_locked", frozen_and_locked }, { "timer", timer },
 	{ "raw", raw_mask },	      { "context", context },
 	{ "attribute", attribute },   { "inherited", inherited },
-	{ "masked", masked },
+	{ "masked", masked },	      { "stepped", stepped },
 };
 
 int main(int count, char **arguments)

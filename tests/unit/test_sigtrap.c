@@ -1,6 +1,7 @@
 /*
  * The handler of SIGTRAP: the test is the coverage, the program's handler and the sampler.
  */
+#define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
@@ -98,6 +99,25 @@ Test(sigtrap, a_trap_of_the_program_is_the_programs)
 	trap(SI_KERNEL);
 	cr_expect(eq(u32, raised, 1));
 	cr_expect(zero(u32, sent));
+}
+
+static void expect_programs(int code)
+{
+	owner = TRAP_OURS;
+	trap(code);
+	cr_expect(zero(u64, asked));
+	cr_expect(eq(u32, raised, 1));
+	cr_expect(not(has_moved()));
+}
+
+Test(sigtrap, a_step_of_the_program_is_no_trap)
+{
+	expect_programs(TRAP_TRACE);
+}
+
+Test(sigtrap, a_watchpoint_of_the_program_is_no_trap)
+{
+	expect_programs(TRAP_HWBKPT);
 }
 
 Test(sigtrap, a_trap_that_cannot_be_removed_comes_again_with_its_signal_blocked)

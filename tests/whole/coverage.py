@@ -402,6 +402,16 @@ def code_is_restored_whatever_the_program_does_to_itself():
 
 
 @test
+def traps_of_the_program_itself_go_to_its_handler():
+    """Steps, for example.  The instruction before the address is not a trap of shim's."""
+    x86_only()
+    for family in 'gcc', 'clang':
+        done = resisting('stepped', family=family)
+        expect_equal(done.status, 3, 'status')
+        expect_lines(done.output, 'stepped', 'resisting.c')
+
+
+@test
 def code_is_put_back_by_the_page_if_it_cannot_be_written():
     """Other lines of the same page are then missed."""
     x86_only()

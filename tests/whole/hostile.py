@@ -28,7 +28,8 @@ CASES = ['handler_that_forks', 'generations', 'vforks', 'callbacks', 'all_blocke
 TREES = ['altstack', 'clone_raw', 'coroutines', 'fibers', 'forks_raw', 'longjmp',
          'siglongjmp', 'small_stacks', 'thread_ends']
 RESISTING = ['chroot', 'nofile', 'descriptors', 'dumpable', 'landlock', 'left',
-             'frozen', 'timer', 'raw', 'context', 'attribute', 'inherited', 'masked']
+             'frozen', 'timer', 'raw', 'context', 'attribute', 'inherited', 'masked',
+             'stepped']
 
 
 # What a signal takes is more than 512 bytes, and its handler has data of the thread.
