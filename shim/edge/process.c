@@ -81,6 +81,7 @@ static void after_fork_in_child(void)
 {
 	bool is_whole = state_forked();
 
+	sys_signals_forked();
 	if (state_get() != STATE_RUNNING)
 		return;
 	if (!is_whole) {
@@ -187,15 +188,44 @@ long edge_syscall_failed(long result)
 HIDDEN void edge_vfork_before(void);
 HIDDEN long edge_vfork_after(long result);
 
+/* The child of vfork runs with the memory of its parent, which continues when the child
+ * executes a program or ends.  What it forbids ends then. */
+static __thread bool is_vforking, child_forbids;
+static uint32_t forbidding_children;
+static bool is_system_closed;
+
+static void close_system_of_child(void)
+{
+	if (child_forbids)
+		return;
+	child_forbids = true;
+	__atomic_fetch_add(&forbidding_children, 1, __ATOMIC_ACQ_REL);
+	sys_forbid();
+}
+
+static void open_system_after_child(void)
+{
+	if (!child_forbids)
+		return;
+	child_forbids = false;
+	if (__atomic_sub_fetch(&forbidding_children, 1, __ATOMIC_ACQ_REL) ==
+		    0 &&
+	    !__atomic_load_n(&is_system_closed, __ATOMIC_ACQUIRE))
+		sys_allow();
+}
+
 void edge_vfork_before(void)
 {
 	RAISE(tls_shared, 1);
+	is_vforking = true;
 }
 
 /* Ends the calls that the child has made.  Their frames are below the frame that vfork
  * returns to (arch/.../edge.S). */
 long edge_vfork_after(long result)
 {
+	is_vforking = false;
+	open_system_after_child();
 	frame_exits_unwound(SHIM_CALLER_SP + 16, NULL, false);
 	RAISE(tls_shared, 0);
 	return result < 0 ? edge_syscall_failed(result) : result;
@@ -320,10 +350,13 @@ static void close_clock(void)
 
 static void close_system(void)
 {
-	static bool closed;
-
-	if (state_get() != STATE_RUNNING ||
-	    __atomic_exchange_n(&closed, true, __ATOMIC_ACQ_REL))
+	if (state_get() != STATE_RUNNING)
+		return;
+	if (is_vforking) {
+		close_system_of_child();
+		return;
+	}
+	if (__atomic_exchange_n(&is_system_closed, true, __ATOMIC_ACQ_REL))
 		return;
 	record_note_clocks();
 	RAISE(system_closing);

@@ -74,7 +74,7 @@ static void catch_signals(void)
 		blocked &= ~(1ull << (ends[i] - 1));
 	}
 	sys_set_signal_stack(work.stack, work.stack_size);
-	sys_restore_signals(blocked);
+	sys_set_signals(blocked);
 }
 
 /* The child must not return from this frame, because its parent uses the frame above

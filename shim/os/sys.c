@@ -33,10 +33,35 @@
 #include <shim/banned.h>
 
 bool sys_forbidden;
+bool sys_closing;
 
+#define FORBID_YIELDS 100
+#define FORBID_STEPS  (FORBID_YIELDS + 1000) /* and then 1000 ms */
+
+/* Other threads may be in the middle of work: they have blocked signals or made code
+ * writable, and need system calls to end that. */
 void sys_forbid(void)
 {
+	__atomic_store_n(&sys_closing, true, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < FORBID_STEPS && sys_has_blocked_signals();
+	     i++) {
+		if (i < FORBID_YIELDS)
+			sys_yield();
+		else
+			sys_sleep_ms(1);
+	}
 	sys_forbidden = true;
+}
+
+void sys_allow(void)
+{
+	sys_forbidden = false;
+	__atomic_store_n(&sys_closing, false, __ATOMIC_SEQ_CST);
+}
+
+bool sys_is_closing(void)
+{
+	return __atomic_load_n(&sys_closing, __ATOMIC_SEQ_CST);
 }
 
 bool sys_is_forbidden(void)

@@ -17,6 +17,12 @@
  * sys_pass_on, sys_end_process and sys_park. */
 void sys_forbid(void);
 bool sys_is_forbidden(void);
+/* Whether sys_forbid waits for other threads or has ended. */
+bool sys_is_closing(void);
+/* Ends sys_forbid: a child that shared the memory had forbidden system calls for itself. */
+void sys_allow(void);
+/* Whether sys_forbid waits for other threads, or has ended. */
+bool sys_is_closing(void);
 
 int sys_open(const char *path, int flags, unsigned mode);
 /* Opens @name relative to @directory, which is a descriptor or AT_FDCWD, here and in the
@@ -82,10 +88,22 @@ int sys_getpid(void);
 int sys_getppid(void);
 bool sys_is_alive(int pid, int tid);
 int sys_thread_name(char name[16]);
-/* Blocks all signals but those of the last sys_keep_open. */
+/* Blocks all signals but those of the last sys_keep_open, for work that must end before
+ * system calls are forbidden: sys_forbid waits for it. */
 int sys_block_signals(uint64_t *before);
 void sys_keep_open(uint64_t signals);
+/* Restores the mask that sys_block_signals has stored, also when system calls are
+ * forbidden: another thread has forbidden them since. */
 int sys_restore_signals(uint64_t before);
+/* The same for a thread that sleeps meanwhile: sys_forbid does not wait for it. */
+int sys_hold_signals(uint64_t *before);
+int sys_release_signals(uint64_t before);
+/* Sets the mask of blocked signals. */
+int sys_set_signals(uint64_t blocked);
+/* Whether any thread is between sys_block_signals and sys_restore_signals. */
+bool sys_has_blocked_signals(void);
+/* In a fork child: the other threads do not exist. */
+void sys_signals_forked(void);
 /* Blocks or unblocks one signal in the calling thread. */
 int sys_block_signal(int signal, bool blocked);
 /* Unblocks @signals in the calling thread; *@before gets the mask before. */

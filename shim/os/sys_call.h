@@ -12,6 +12,8 @@
 
 /* The program has forbidden system calls (sys_forbid). */
 extern bool sys_forbidden __attribute__((visibility("hidden")));
+/* It is about to: work that other threads have begun ends first. */
+extern bool sys_closing __attribute__((visibility("hidden")));
 
 static inline long sys_call(long number, long a, long b, long c, long d, long e,
 			    long f)

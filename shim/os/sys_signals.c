@@ -37,16 +37,74 @@ static inline int change_mask(int how, const uint64_t *set, uint64_t *before)
 		       r;
 }
 
-int sys_block_signals(uint64_t *before)
+int sys_hold_signals(uint64_t *before)
 {
 	uint64_t all = ~open_signals;
 
 	return change_mask(SIG_SETMASK, &all, before);
 }
 
+static __attribute__((noinline, cold)) int release_again(uint64_t before)
+{
+	int r = -EPERM;
+
+	for (int i = 0; i < TRIES && r < 0; i++)
+		r = (int)arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
+				      (long)&before, 0, sizeof(before), 0, 0);
+	return r;
+}
+
+int sys_release_signals(uint64_t before)
+{
+	int r = (int)arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
+				  (long)&before, 0, sizeof(before), 0, 0);
+
+	return __builtin_expect(r < 0, 0) ? release_again(before) : r;
+}
+
+int sys_set_signals(uint64_t blocked)
+{
+	return change_mask(SIG_SETMASK, &blocked, NULL);
+}
+
+static int blocking_threads;
+
+bool sys_has_blocked_signals(void)
+{
+	return __atomic_load_n(&blocking_threads, __ATOMIC_SEQ_CST) > 0;
+}
+
+void sys_signals_forked(void)
+{
+	__atomic_store_n(&blocking_threads, 0, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline, cold)) int block_again(uint64_t *before)
+{
+	int r = sys_is_closing() ? -EPERM : sys_hold_signals(before);
+
+	if (r < 0)
+		__atomic_fetch_sub(&blocking_threads, 1, __ATOMIC_SEQ_CST);
+	return r;
+}
+
+int sys_block_signals(uint64_t *before)
+{
+	uint64_t all = ~open_signals;
+	int r = -EPERM;
+
+	__atomic_fetch_add(&blocking_threads, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&sys_closing, __ATOMIC_SEQ_CST))
+		r = (int)sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all,
+				  (long)before, sizeof(all), 0, 0);
+	return __builtin_expect(r < 0, 0) ? block_again(before) : r;
+}
+
+/* A handler of the program may run at once, and never return here. */
 int sys_restore_signals(uint64_t before)
 {
-	return change_mask(SIG_SETMASK, &before, NULL);
+	__atomic_fetch_sub(&blocking_threads, 1, __ATOMIC_SEQ_CST);
+	return sys_release_signals(before);
 }
 
 int sys_block_signal(int signal, bool blocked)

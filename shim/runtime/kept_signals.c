@@ -168,7 +168,7 @@ static void call_handler(int signal, const struct sys_action *action,
 		store_action(find_kept(signal), &none);
 	set_blocked(signal, before || !(action->flags & SA_NODEFER) ||
 				    (action->mask & hidden_bit(signal)));
-	sys_restore_signals(mask & ~kept_signals());
+	sys_set_signals(mask & ~kept_signals());
 	if (action->flags & SA_SIGINFO)
 		((kept_handler)action->handler)(signal, info, context);
 	else

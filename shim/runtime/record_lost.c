@@ -40,7 +40,7 @@ static enum shim_lost cause_of(int error)
 	case EFBIG: return SHIM_LOST_FILE_SIZE;
 	case ENOMEM: return SHIM_LOST_MEMORY;
 	case EPERM:
-		if (sys_is_forbidden())
+		if (sys_is_closing())
 			return SHIM_LOST_FORBIDDEN;
 		return SHIM_LOST_ACCESS;
 	case EACCES:

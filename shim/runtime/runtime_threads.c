@@ -46,7 +46,7 @@ static void *run_thread(void *argument)
 	void (*call)(void *) = start->call;
 	struct thread *self;
 
-	sys_restore_signals(OWN_SIGNALS);
+	sys_set_signals(OWN_SIGNALS);
 	argument = start->argument;
 	if (start->name)
 		sys_name_thread(start->name);

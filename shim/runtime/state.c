@@ -188,7 +188,8 @@ static __attribute__((noinline, cold)) int log_unblockable_signals(int error)
 {
 	static bool is_logged;
 
-	if (!__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
+	if (!sys_is_closing() &&
+	    !__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
 		log_error(
 			"signals cannot be blocked, so shim skips work that takes "
 			"a lock%s",

@@ -209,13 +209,13 @@ static long continue_call(enum kind kind, struct arch_call *call, uint64_t mask)
 		use_mask(call, &mask, &masked);
 		return repeat_call(call);
 	}
-	if (sys_block_signals(&all) < 0)
+	if (sys_hold_signals(&all) < 0)
 		return -EINTR;
 	do
 		result = arch_call_with_mask(
 			kind == KIND_KERNEL ? &restart : call, &waiting);
 	while (result == ARCH_RESTARTS && !call->failed);
-	sys_restore_signals(all);
+	sys_release_signals(all);
 	return result == ARCH_RESTARTS ? -EINTR : result;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 static pthread_barrier_t barrier;
 static const char *what;
@@ -137,6 +139,24 @@ QUIET static void seccomp_strict(int by_syscall)
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
 }
 
+/* The child has the memory of its parent. */
+QUIET static void seccomp_in_child(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog filter = { 1, &all };
+	int status = 0;
+	pid_t child = vfork();
+
+	if (child == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	if (waitpid(child, &status, 0) != child || status != 0)
+		_exit(1);
+}
+
 QUIET static __attribute__((noreturn)) void end(int status)
 {
 	__asm__ volatile("syscall" ::"a"(SYS_exit), "D"(status) : "memory");
@@ -160,6 +180,8 @@ static APART void sandboxed(int depth)
 	round_of_calls(6);
 	if (is("seccomp-asked"))
 		seccomp_ask();
+	else if (is("seccomp-vfork"))
+		seccomp_in_child();
 	else
 		seccomp_strict(is("seccomp-syscall"));
 	round_of_calls(6);

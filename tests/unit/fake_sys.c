@@ -2,6 +2,7 @@
 #include "fake_sys.h"
 
 #define sys_forbid	      real_forbid
+#define sys_is_closing	      real_is_closing
 #define sys_is_forbidden      real_is_forbidden
 #define sys_open	      real_open
 #define sys_close	      real_close
@@ -81,6 +82,7 @@
 #include "os/sys_code.c"
 #include "os/sys_signals.c"
 #undef sys_forbid
+#undef sys_is_closing
 #undef sys_unblock_signals
 #undef sys_map_shared_at
 #undef sys_map_at
@@ -420,6 +422,11 @@ void sys_forbid(void)
 bool sys_is_forbidden(void)
 {
 	return real_is_forbidden();
+}
+
+bool sys_is_closing(void)
+{
+	return real_is_closing();
 }
 
 /* Reads whole pages, including a sanitizer's bytes between variables. */

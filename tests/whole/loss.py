@@ -285,6 +285,23 @@ def a_program_that_only_asks_for_seccomp_loses_nothing():
         expect_equal(about['lost'], 0, 'lost')
 
 
+@test
+def a_vfork_child_that_restricts_itself_does_not_restrict_its_parent():
+    for profile in [*PROFILES, 'trace']:
+        about = lose(['seccomp-vfork', '15'], [], profiles=[profile])
+        expect_equal(about['lost'], 0, 'lost')
+
+
+@test
+def other_threads_have_their_signals_when_one_restricts_system_calls():
+    """Threads that were about to unblock them could not: half of the runs failed."""
+    program = compile('restricted_threads.c')
+    for _ in range(10):
+        for profile in 'calltree', 'trace', 'memory', 'sampling':
+            done = shimtest.record([program], profile)
+            expect_equal((done.status, done.stdout, done.stderr), (0, '', ''), profile)
+
+
 RESTRICTED = r'''
 #include <linux/filter.h>
 #include <linux/seccomp.h>
