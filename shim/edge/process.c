@@ -348,7 +348,7 @@ static void close_clock(void)
 	RAISE(clock_unavailable);
 }
 
-static void close_system(void)
+static void close_system(const char *by)
 {
 	if (state_get() != STATE_RUNNING)
 		return;
@@ -362,9 +362,9 @@ static void close_system(void)
 	RAISE(system_closing);
 	sample_stop();
 	coverage_give_up("the program restricts its system calls");
-	log_line("%s",
-		 "the program restricts its system calls (seccomp): shim makes "
-		 "no more system calls, and new call paths may be lost");
+	log_line("the program restricts its system calls (%s): shim makes no "
+		 "more system calls, and new call paths may be lost",
+		 by);
 	sys_forbid();
 }
 
@@ -380,7 +380,11 @@ static void before_prctl(long option, unsigned long argument,
 			 unsigned long filter)
 {
 	if (option == PR_SET_SECCOMP && sets_filter(argument, filter))
-		close_system();
+		close_system("seccomp");
+	/* Calls of other code than the program has chosen raise SIGSYS. */
+	if (option == PR_SET_SYSCALL_USER_DISPATCH &&
+	    argument == PR_SYS_DISPATCH_ON)
+		close_system("PR_SET_SYSCALL_USER_DISPATCH");
 	if (option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT)
 		close_clock();
 	if (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV)

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -157,6 +158,34 @@ QUIET static void seccomp_in_child(void)
 		_exit(1);
 }
 
+static volatile char selector;
+
+/* Only system calls of libc are made, others raise SIGSYS. */
+QUIET static int find_libc(struct dl_phdr_info *info, size_t size, void *code)
+{
+	if (!strstr(info->dlpi_name, "libc.so"))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_flags & PF_X &&
+		    info->dlpi_phdr[i].p_type == PT_LOAD) {
+			((unsigned long *)code)[0] = info->dlpi_addr +
+						     info->dlpi_phdr[i].p_vaddr;
+			((unsigned long *)code)[1] = info->dlpi_phdr[i].p_memsz;
+		}
+	return size != 0;
+}
+
+QUIET static void dispatch(void)
+{
+	unsigned long code[2] = { 0, 0 };
+
+	dl_iterate_phdr(find_libc, code);
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, code[0],
+		  code[1], &selector))
+		_exit(77);
+	selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+}
+
 QUIET static __attribute__((noreturn)) void end(int status)
 {
 	__asm__ volatile("syscall" ::"a"(SYS_exit), "D"(status) : "memory");
@@ -182,12 +211,15 @@ static APART void sandboxed(int depth)
 		seccomp_ask();
 	else if (is("seccomp-vfork"))
 		seccomp_in_child();
+	else if (is("seccomp-dispatch"))
+		dispatch();
 	else
 		seccomp_strict(is("seccomp-syscall"));
 	round_of_calls(6);
 	round_of_calls(depth);
 	for (int i = 0; i < 1000; i++)
 		round_of_calls(6);
+	selector = SYSCALL_DISPATCH_FILTER_ALLOW;
 }
 
 int main(int count, char **arguments)

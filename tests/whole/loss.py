@@ -293,6 +293,15 @@ def a_vfork_child_that_restricts_itself_does_not_restrict_its_parent():
 
 
 @test
+def system_calls_of_chosen_code_alone():
+    """PR_SET_SYSCALL_USER_DISPATCH: a call of shim would raise SIGSYS."""
+    if run([compile('busy.c', 'gcc', '-O1'), 'seccomp-dispatch', '6']).status == 77:
+        raise Skipped('the kernel has no PR_SET_SYSCALL_USER_DISPATCH')
+    lose(['seccomp-dispatch', '6'], [])
+    lose(['seccomp-dispatch', '15'], ['forbidden'], profiles=[*PROFILES, 'trace'])
+
+
+@test
 def other_threads_have_their_signals_when_one_restricts_system_calls():
     """Threads that were about to unblock them could not: half of the runs failed."""
     program = compile('restricted_threads.c')
