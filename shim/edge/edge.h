@@ -45,6 +45,9 @@ void edge_allocations_decide(bool is_last_chance);
 /* Does the same for locks. */
 void edge_locks_decide(bool is_last_chance);
 
+/* Whether the caller is a child of vfork, which runs with its parent's memory. */
+bool edge_is_vfork_child(void);
+
 /* The main thread begins. */
 void edge_thread_main(void);
 /* The calling thread is about to unwind all of its stack. */

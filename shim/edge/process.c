@@ -214,6 +214,11 @@ static void open_system_after_child(void)
 		sys_allow();
 }
 
+bool edge_is_vfork_child(void)
+{
+	return is_vforking;
+}
+
 void edge_vfork_before(void)
 {
 	RAISE(tls_shared, 1);

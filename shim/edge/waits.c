@@ -182,10 +182,12 @@ EDGE int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 	return result;
 }
 
-/* A traced thread stops at shim's traps, and its tracer would regard them as its own
- * traps. */
+/* A traced thread stops at shim's traps and signals.  Its tracer would regard them as the
+ * program's, or is a parent that knows nothing of the tracing and never lets the thread go
+ * on.  A child of vfork has no timers of its own. */
 EDGE long ptrace(enum __ptrace_request request, ...)
 {
+	static const char reason[] = "the program called PTRACE_TRACEME";
 	static long (*real)(enum __ptrace_request, ...);
 	void *a, *b, *c;
 	va_list arguments;
@@ -196,7 +198,9 @@ EDGE long ptrace(enum __ptrace_request request, ...)
 	c = va_arg(arguments, void *);
 	va_end(arguments);
 	if (request == PTRACE_TRACEME)
-		coverage_give_up("the program called PTRACE_TRACEME");
+		coverage_give_up(reason);
+	if (request == PTRACE_TRACEME && !edge_is_vfork_child())
+		sample_end(reason);
 	FIND(real, "ptrace");
 	return real ? real(request, a, b, c) : missing();
 }

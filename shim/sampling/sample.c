@@ -271,11 +271,14 @@ static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 
 /* --- timers; the state lock is held --- */
 
+static bool has_ended;
+
 static int set_timer(struct thread *thread)
 {
 	struct sample_rate rate = rate_now();
 
-	if (mode == SHIM_SAMPLE_NONE || (thread->state & THREAD_OWN))
+	if (mode == SHIM_SAMPLE_NONE || has_ended ||
+	    (thread->state & THREAD_OWN))
 		return 0;
 	return timers_set(thread, &rate);
 }
@@ -433,6 +436,20 @@ void sample_stop(void)
 {
 	if (is_on())
 		state_call_locked(stop_locked, NULL);
+}
+
+static int end_locked(void *reason)
+{
+	if (is_on() && !has_ended)
+		log_line("%s: no more samples are taken", (const char *)reason);
+	has_ended = true;
+	thread_each(remove_each, NULL);
+	return 0;
+}
+
+void sample_end(const char *reason)
+{
+	state_call_locked(end_locked, (void *)reason);
 }
 
 static bool is_of_another_task(struct thread *thread, void *tid)

@@ -72,6 +72,8 @@ void sample_adopt_threads(void);
 void sample_pause(bool begins);
 /* Deletes all timers.  After this, no system call may be made. */
 void sample_stop(void);
+/* Deletes all timers for ever, because of @reason.  The log has a line if there are any. */
+void sample_end(const char *reason);
 /* Does the work of shim_profiler_enable_sampling, at any time.  Returns 0 or -errno. */
 int sample_enable(struct shim_profiler_handle *handle);
 /*

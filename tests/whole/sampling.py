@@ -621,6 +621,43 @@ def a_snapshot_does_not_disturb_its_thread():
         expect_equal(asked('executed'), '', 'a program was executed')
 
 
+TRACED = r'''
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <time.h>
+
+static volatile unsigned long sum;
+
+__attribute__((noinline)) static void compute(void)
+{
+	for (int i = 0; i < 1000; i++)
+		sum += i;
+}
+
+int main(void)
+{
+	printf("%ld\n", ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+	while (clock() < CLOCKS_PER_SEC / 5)
+		compute();
+	return 3;
+}
+'''
+
+
+@test
+def a_program_that_lets_its_parent_trace_it_gets_no_signals():
+    """It would stop at each of them.  Programs ask so whether a debugger runs them."""
+    path = os.path.join(new_directory('traced'), 'traced.c')
+    with open(path, 'w') as file:
+        file.write(TRACED)
+    program = compile(path)
+    for profile in 'sampling', 'pchist', 'calltree:budget=10':
+        done = run_both([program], profile)
+        expect_equal(done.status, 3, profile)
+        expect('PTRACE_TRACEME: no more samples are taken' in
+               shim_report('info', done.output), profile)
+
+
 # While the handler of the main thread blocks an ignored signal, the kernel wakes another
 # thread for it, whose epoll_wait fails.
 @test
