@@ -36,6 +36,11 @@
 
 #include <shim/banned.h>
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH /* headers before Linux 5.11 */
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON	     1
+#endif
+
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /* --- fork --- */

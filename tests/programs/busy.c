@@ -23,6 +23,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH /* headers before Linux 5.11 */
+#define PR_SET_SYSCALL_USER_DISPATCH  59
+#define PR_SYS_DISPATCH_ON	      1
+#define SYSCALL_DISPATCH_FILTER_ALLOW 0
+#define SYSCALL_DISPATCH_FILTER_BLOCK 1
+#endif
+
 static pthread_barrier_t barrier;
 static const char *what;
 static const char *argument;
