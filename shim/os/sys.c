@@ -43,12 +43,11 @@ bool sys_closing;
 void sys_forbid(void)
 {
 	__atomic_store_n(&sys_closing, true, __ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i < FORBID_STEPS && sys_has_blocked_signals();
-	     i++) {
+	for (unsigned i = 0; i < FORBID_STEPS && sys_has_blocked_signals();) {
 		if (i < FORBID_YIELDS)
-			sys_yield();
+			i++, sys_yield();
 		else
-			sys_sleep_ms(1);
+			i += sys_pause_ms();
 	}
 	sys_forbidden = true;
 }

@@ -17,8 +17,6 @@
  * sys_pass_on, sys_end_process and sys_park. */
 void sys_forbid(void);
 bool sys_is_forbidden(void);
-/* Whether sys_forbid waits for other threads or has ended. */
-bool sys_is_closing(void);
 /* Ends sys_forbid: a child that shared the memory had forbidden system calls for itself. */
 void sys_allow(void);
 /* Whether sys_forbid waits for other threads, or has ended. */
