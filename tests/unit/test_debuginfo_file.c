@@ -130,6 +130,8 @@ Test(debuginfo_file, the_running_program_is_read_if_its_name_has_gone)
 	CR_TROUBLE(question_of(2, "gone"), "the file cannot be read");
 	make("a", (struct contents){ .id = ID });
 	CR_TROUBLE(question_of(3, "a"), "built without -g or stripped");
+	make("a", (struct contents){ .id = ID, .link = "nowhere" });
+	CR_TROUBLE(question_of(5, "a"), "built without -g or stripped");
 	/* The program has been renamed, and its link leads nowhere. */
 	make("exe", (struct contents){ .id = ID, .link = "nowhere" });
 	CR_TROUBLE(question_of(4, "gone"), "built without -g or stripped");

@@ -77,6 +77,7 @@ static void close_file(struct kept *file)
 struct search {
 	const struct debuginfo_question *question;
 	const char *trouble; /* why the files so far were refused */
+	bool has_loaded;     /* one of them is the loaded file */
 	/* The debug link of the loaded file. */
 	char link[256];
 	GElf_Word checksum;
@@ -350,8 +351,10 @@ static bool try_file(struct search *search, const char *path,
 	if (fd < 0)
 		return false;
 	if (is_right(search, fd, elf)) {
-		if (is_right == is_loaded_file)
+		if (is_right == is_loaded_file) {
+			search->has_loaded = true;
 			read_link_name(search, elf);
+		}
 		if (read_dwarf(search, fd, elf, path))
 			return true;
 	} else {
@@ -374,10 +377,12 @@ static bool try_loaded(struct search *search)
 	search->trouble = "the file cannot be read";
 	if (try_file(search, search->question->path, is_loaded_file))
 		return true;
+	if (search->has_loaded)
+		return false;
 	trouble = search->trouble;
 	if (try_file(search, "/proc/self/exe", is_loaded_file))
 		return true;
-	if (search->link[0] == '\0')
+	if (!search->has_loaded)
 		search->trouble = trouble;
 	return false;
 }
