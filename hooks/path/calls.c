@@ -224,6 +224,14 @@ static void count_orphan(void)
 		__atomic_fetch_add(&meta->orphans, 1, __ATOMIC_RELAXED);
 }
 
+/* A personality routine that is recorded, too, returns after an exception has landed, which
+ * ended all calls below that frame. */
+static bool is_below_landed(const struct place *at, uintptr_t sp)
+{
+	return frame_of(sp, at->stack->low) < at->tree->landed &&
+	       frame_at(at->current) == at->tree->landed;
+}
+
 static void leave_in_any_state(uint64_t function, const void *site,
 			       uintptr_t sp)
 {
@@ -246,7 +254,7 @@ static void leave_in_any_state(uint64_t function, const void *site,
 	}
 	node = tree_find_left(&at, function, site, sp);
 	if (!node) {
-		if (!throttled_find(function))
+		if (!throttled_find(function) && !is_below_landed(&at, sp))
 			count_orphan();
 		if (is_in_doubt(at.current))
 			at.current = tree_drop_ended(at.stack, at.current,

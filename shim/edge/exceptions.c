@@ -9,7 +9,8 @@
  *
  * The unwinder calls the personality routine for every frame.  When the routine reports
  * a landing pad in a frame, all deeper frames have ended.  _Unwind_GetCFA then returns
- * the stack pointer that the frame had at its call.
+ * the stack pointer that the frame had at its call.  C++ and C have the routines that are
+ * wrapped here; those of other languages call _Unwind_SetIP, as all do.
  */
 #define _GNU_SOURCE
 #include "edge/edge.h"
@@ -17,6 +18,7 @@
 #include "arch.h"
 #include "dispatch/frame_exits.h"
 #include "dispatch/plan.h"
+#include "image/image.h"
 #include "inspect/info.h"
 #include "os/lookup.h"
 #include "runtime/contract.h"
@@ -266,7 +268,10 @@ shim_profiler_enable_clauses(struct shim_profiler_handle *handle)
 }
 
 /* Functions of the program's unwinder. */
-static _Unwind_Word (*get_cfa)(struct _Unwind_Context *);
+typedef _Unwind_Word (*get_word)(struct _Unwind_Context *);
+typedef void (*set_word)(struct _Unwind_Context *, _Unwind_Ptr);
+static struct function cfa = { "_Unwind_GetCFA", "libgcc_s.so.1", NULL };
+static get_word get_cfa;
 static _Unwind_Ptr (*get_ip)(struct _Unwind_Context *);
 static _Unwind_Word (*get_gr)(struct _Unwind_Context *, int);
 static _Unwind_Ptr (*get_start)(struct _Unwind_Context *);
@@ -279,6 +284,27 @@ static void *find_unwinder(const char *name)
 	return real ? real : lookup_beside("libgcc_s.so.1", name);
 }
 
+/* Finds the unwinder's function that calls from @caller would reach without @ours.  The
+ * unwinder may have been loaded later than shim, and shim may be the caller. */
+static void *find_behind(void *ours, struct function *function,
+			 const void *caller)
+{
+	void *real = find_definition(
+		function, image_is_ours((uintptr_t)caller) ? NULL : caller);
+
+	return real != ours ? real :
+			      lookup_beside(function->library, function->name);
+}
+
+static void *find_get_cfa(void)
+{
+	void *first = find_unwinder("_Unwind_GetCFA");
+
+	return first != (void *)_Unwind_GetCFA ?
+		       first :
+		       find_behind(first, &cfa, (void *)get_ip);
+}
+
 static void resolve_unwinder(void)
 {
 	get_ip = (_Unwind_Ptr(*)(struct _Unwind_Context *))find_unwinder(
@@ -289,8 +315,7 @@ static void resolve_unwinder(void)
 		"_Unwind_GetRegionStart");
 	get_table = (void *(*)(struct _Unwind_Context *))find_unwinder(
 		"_Unwind_GetLanguageSpecificData");
-	get_cfa = (_Unwind_Word(*)(struct _Unwind_Context *))find_unwinder(
-		"_Unwind_GetCFA");
+	get_cfa = (get_word)find_get_cfa();
 }
 
 static struct lsda find_table(uintptr_t table, uintptr_t start)
@@ -343,6 +368,9 @@ typedef _Unwind_Reason_Code (*personality)(int version, _Unwind_Action actions,
 static struct function cxx_personality = { "__gxx_personality_v0",
 					   "libstdc++.so.6", NULL };
 static struct function c = { "__gcc_personality_v0", "libgcc_s.so.1", NULL };
+static struct function set_ip = { "_Unwind_SetIP", "libgcc_s.so.1", NULL };
+/* The thread runs one of the first two. */
+static __thread bool runs_personality;
 
 static uintptr_t get_register(void *context, int number)
 {
@@ -360,20 +388,28 @@ static uintptr_t find_end(struct _Unwind_Context *context, uintptr_t sp)
 }
 
 /*
- * The stack pointer that the frame had at its call.  For a call of a function whose end
- * is recorded, _Unwind_GetCFA returns the beginning of the frame of arch_returned, which
- * is a word above: no compiler's frame has a call there.
+ * Whether the unwinder found the frame behind that of arch_returned.  For a call of a
+ * function whose end is recorded, its _Unwind_GetCFA returns the beginning of the frame of
+ * arch_returned, which is a word above the stack pointer that the caller had at the call:
+ * no compiler's frame has a call there.
  */
+static bool is_behind_returned(uintptr_t beginning)
+{
+#ifdef ARCH_HAS_RETURNS
+	return beginning % 16 == 8 &&
+	       ((const uintptr_t *)beginning)[-2] == (uintptr_t)arch_returned;
+#else
+	(void)beginning;
+	return false;
+#endif
+}
+
+/* The stack pointer that the frame had at its call. */
 static uintptr_t find_sp(struct _Unwind_Context *context)
 {
 	uintptr_t sp = get_cfa(context);
 
-#ifdef ARCH_HAS_RETURNS
-	if (sp % 16 == 8 &&
-	    ((const uintptr_t *)sp)[-2] == (uintptr_t)arch_returned)
-		sp -= sizeof(uintptr_t);
-#endif
-	return sp;
+	return is_behind_returned(sp) ? sp - sizeof(uintptr_t) : sp;
 }
 
 static void begin_landing_pad(_Unwind_Action actions,
@@ -395,6 +431,60 @@ static void begin_landing_pad(_Unwind_Action actions,
 	if (__atomic_load_n(&clauses_enabled, __ATOMIC_ACQUIRE) &&
 	    raises_events() && events_counts.exception_clause > 0)
 		raise_clause(actions, object, context);
+}
+
+/* Whether both addresses are in the same image. */
+static bool are_together(const void *a, const void *b)
+{
+	const struct image_entry *image;
+	bool are;
+
+	image_pin();
+	image = image_find((uintptr_t)a);
+	are = image && (uintptr_t)b >= image->start &&
+	      (uintptr_t)b < image->end;
+	image_unpin();
+	return are;
+}
+
+/*
+ * Personality routines may take the result for the stack pointer, as LuaJIT's does, which
+ * has its data there.  The unwinder itself calls this, too, to tell frames apart: for that,
+ * no two may begin at the same word.
+ */
+EDGE _Unwind_Word _Unwind_GetCFA(struct _Unwind_Context *context)
+{
+	const void *caller = __builtin_return_address(0);
+	get_word real = (get_word)find_behind((void *)_Unwind_GetCFA, &cfa,
+					      caller);
+	uintptr_t sp = real ? real(context) : 0;
+
+	if (is_behind_returned(sp) && !are_together((void *)real, caller))
+		sp -= sizeof(uintptr_t);
+	return sp;
+}
+
+/*
+ * Personality routines of other languages have other names: LuaJIT's, Ada's, D's.  Each
+ * calls this for the frame in which the program goes on.  All deeper frames have ended, but
+ * those of the routine itself: if it is recorded, it returns later.
+ */
+EDGE void _Unwind_SetIP(struct _Unwind_Context *context, _Unwind_Ptr ip)
+{
+	const void *caller = __builtin_return_address(0);
+	set_word real = (set_word)find_behind((void *)_Unwind_SetIP, &set_ip,
+					      caller);
+	uintptr_t sp;
+
+	if (!get_cfa)
+		resolve_unwinder();
+	if (get_cfa && !runs_personality && raises_events()) {
+		sp = find_sp(context);
+		frame_exits_unwound(sp, NULL, false);
+		RAISE(frames_unwound, sp);
+	}
+	if (real)
+		real(context, ip);
 }
 
 /*
@@ -429,7 +519,9 @@ static _Unwind_Reason_Code run_personality(struct function *function,
 	/* A forced unwind ends the thread. */
 	if ((actions & _UA_FORCE_UNWIND) && (actions & _UA_CLEANUP_PHASE))
 		edge_thread_unwinds();
+	runs_personality = true;
 	result = real(version, actions, class, exception, context);
+	runs_personality = false;
 	if ((actions & _UA_SEARCH_PHASE) && result == _URC_HANDLER_FOUND &&
 	    has_left_hook(context))
 		return _URC_FATAL_PHASE1_ERROR;

@@ -199,6 +199,23 @@ def functions_are_found_without_unwind_tables():
 
 
 @test
+def personality_routines_of_any_language_find_the_frame():
+    """LuaJIT's takes _Unwind_GetCFA for the stack pointer at the call."""
+    for family in 'gcc', 'clang':
+        plain = compile('personality.c', family, '-O1', instrument=False)
+        marked = compile('personality.c', family, '-O1', ['-fpatchable-function-entry=5'],
+                         name='personality-entries', instrument=False)
+        for program, more in (marked, {}), (plain, {'SHIM_PATCH': '*,-guarded'}):
+            for profile in 'calltree', 'trace':
+                result = expect_same(program, plain, profile, **more)
+                tree = calls(result)
+                expect_equal({path: tree[path] for path in tree if 'print' not in path},
+                             {'main': 1, 'main;thrower': 1000, 'main;thrower;deeper': 1000,
+                              'main;thrower;deeper;personality': 2000, 'main;leaf': 1000},
+                             (family, profile))
+
+
+@test
 def calls_of_fentry_are_replaced():
     flags = ['-pg', '-mfentry', '-mrecord-mcount', '-fno-pie', '-no-pie']
     for more in [[], ['-mnop-mcount']]:
