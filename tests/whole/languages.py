@@ -1,4 +1,4 @@
-"""Names of functions of Rust, D and Go."""
+"""Functions of Rust, D, Go and Fortran."""
 
 import os
 import random
@@ -127,6 +127,34 @@ def a_program_of_d_has_names():
                  {'D main': 1, 'app.Shape.this(long)': 1,
                   'app.Shape.area() const': 1, 'app.twice(long, int)': 10,
                   'app.fold!(long, app.twice(long, int)).fold': 1}, calls)
+
+
+FORTRAN = """module shapes
+contains
+integer function twice(n)
+  integer, intent(in) :: n
+  twice = n + n
+end function
+end module
+program main
+  use shapes
+  print *, twice(21)
+end program
+"""
+
+
+@test
+def functions_of_fortrans_modules_have_debug_information():
+    need('gfortran')
+    directory = new_directory('fortran')
+    source, path = (os.path.join(directory, name) for name in ('app.f90', 'app'))
+    with open(source, 'w') as out:
+        out.write(FORTRAN)
+    subprocess.run(['gfortran', '-g', '-finstrument-functions', '-J', directory, source,
+                    '-o', path], check=True)
+    output = record([path], 'trace:args=all,results=all').output
+    expect('__shapes_MOD_twice(n = <not understood>) = ' in shim_report('replay', output),
+           shim_report('replay', output))
 
 
 @test

@@ -194,6 +194,7 @@ static void read_children(struct unit *unit, Dwarf_Die *parent, unsigned depth)
 			if (!enter_function(unit, &die))
 				continue;
 			break;
+		case DW_TAG_module: /* of Fortran */
 		case DW_TAG_lexical_block: break;
 		default: continue;
 		}
