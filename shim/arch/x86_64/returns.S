@@ -184,6 +184,13 @@ shim_returned:
 	ENTER_OTHERWISE 1
 	MARK_END shim_entry_kept
 
+/* The caller's address is 24(r11) still, and not where the thunk has pushed r11: the unwinder of
+ * a program's handler reads the code that it points to. */
+	.macro	CFI_RETURN_IN_THUNK
+	/* DW_CFA_val_expression, %rip, 3 bytes: DW_OP_breg11 24; DW_OP_deref */
+	.cfi_escape 0x16, 16, 3, 0x7b, 24, 0x06
+	.endm
+
 /*
  * A call of mcount, in a function whose frame is complete: the slot of its return address is
  * above the word that rbp points to.  The thunk has pushed r11.  The frame that hooks get is
@@ -196,12 +203,13 @@ shim_returned:
  *
  * Behind the call the thunk loads r11, which is then 72 bytes below the stack pointer.
  */
-	MARK_BEGIN returns_enter_mcount, 6, .cfi_startproc
+	MARK_BEGIN returns_enter_mcount, 6, ".cfi_startproc; CFI_RETURN_IN_THUNK"
 	MARK_PUSH rcx
 	mov	8(%rsp), %rcx
 	mov	%rcx, -56(%rsp)
 	mov	24(%r11), %rcx
 	mov	%rcx, 8(%rsp)
+	.cfi_offset %rip, -8
 	MARK_PUSH rdx, rsi, rdi, r8, r9, rax
 	lea	-8(%rsp), %rsp
 	.cfi_adjust_cfa_offset 8
@@ -253,7 +261,9 @@ shim_returned:
 	.cfi_adjust_cfa_offset -8
 	MARK_POP rax, r9, r8, rdi, rsi, rdx, rcx
 	lea	8(%rsp), %rsp
+	.cfi_adjust_cfa_offset -8
 	push	8(%rbp)			/* the thunk pops it */
+	.cfi_adjust_cfa_offset 8
 	notrack	jmp *32(%r11)
 	.cfi_restore_state
 
@@ -273,11 +283,10 @@ shim_returned:
 
 /*
  * mcount's work, for a function that is on after its hooks, or off.  The thunk has pushed r11, and
- * jumps here, where unwinders know the caller: code of the thunk has no tables.  (At the first
- * instruction its address is in the thunk only.)
+ * jumps here, where unwinders know the caller: code of the thunk has no tables.
  */
 	.macro	COUNT_FOR_THUNK name, counter
-	MARK_BEGIN \name, 4, ".cfi_startproc; .cfi_undefined %rip"
+	MARK_BEGIN \name, 4, ".cfi_startproc; CFI_RETURN_IN_THUNK"
 	push	24(%r11)
 	.cfi_def_cfa_offset 16
 	.cfi_offset %rip, -16
