@@ -13,6 +13,7 @@
 #include "os/lookup.h"
 #include "runtime/state.h"
 #include "sources/returns.h"
+#include "sources/route.h"
 #include "unwind/unwind.h"
 
 #include <unwind.h>
@@ -63,6 +64,12 @@ static bool resolve_unwinder(void)
 
 /* x86-64's numbers in DWARF. */
 enum { REGISTER_SP = 7, REGISTER_IP = 16, REGISTERS };
+
+/* Whether functions may return to shim, or a thread may be between the instructions of a sled. */
+static bool hides_frames(void)
+{
+	return returns_are_used() || route_is_used();
+}
 
 /* --- a walk that leaves out frames of shim --- */
 
@@ -158,7 +165,7 @@ void *edge_walks_back(void)
 {
 	if (!resolve_unwinder())
 		return (void *)real_walk;
-	return returns_are_used() ? (void *)walk_back : (void *)real_walk;
+	return hides_frames() ? (void *)walk_back : (void *)real_walk;
 }
 
 /* --- backtrace --- */
@@ -206,14 +213,13 @@ void *edge_traces_back(void)
 	if (!real_backtrace)
 		real_backtrace = (backtrace_function)lookup_real("backtrace");
 	/* libc's first backtrace opens the unwinder of a program that has none. */
-	if (returns_are_used() && real_backtrace && !resolve_unwinder()) {
+	if (hides_frames() && real_backtrace && !resolve_unwinder()) {
 		void *frame;
 
 		real_backtrace(&frame, 1);
 	}
-	return returns_are_used() && resolve_unwinder() ?
-		       (void *)trace_back :
-		       (void *)real_backtrace;
+	return hides_frames() && resolve_unwinder() ? (void *)trace_back :
+						      (void *)real_backtrace;
 }
 
 /* --- hooks that run --- */

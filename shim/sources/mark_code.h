@@ -90,6 +90,9 @@ void veneers_put(unsigned char *code, const void *slots);
 /* In this code, *(rsp) is the return address into the sled.  At @offset, the bytes that were
  * pushed since the sled. */
 size_t veneers_pushed(size_t offset);
+#define MARK_CALL_SIZE 5
+/* What the copy of the code at @address calls; 0: it is no call. */
+uintptr_t mark_calls(const unsigned char *code, uintptr_t address);
 
 /* The size in bytes of the vector registers that may have arguments. */
 uint32_t mark_vector_size(void);

@@ -5,7 +5,9 @@
  */
 #include "sources/moved.h"
 
+#include "os/sys.h"
 #include "runtime/state.h"
+#include "sources/mark_code.h"
 #include "sources/route.h"
 #include "sources/thunks.h"
 #include "unwind/unwind.h"
@@ -124,6 +126,26 @@ static void leave_veneer(uintptr_t *ip, uintptr_t *sp, size_t offset)
 	*sp += veneers_pushed(offset);
 }
 
+/* A thread between the two instructions of a sled has pushed a word, which the function's
+ * tables do not know.  Behind the call it is popped.  (There may be no code at *@ip: the
+ * thread has jumped to it.) */
+static bool leave_push(uintptr_t *ip, uintptr_t *sp)
+{
+	unsigned char call[MARK_CALL_SIZE];
+	uintptr_t veneer, part;
+
+	if (!route_is_used() ||
+	    sys_peek((const void *)*ip, call, sizeof(call)) < 0)
+		return false;
+	veneer = mark_calls(call, *ip);
+	part = veneer ? route_part(veneer) : 0;
+	if (!part || veneers_pushed(veneer - part) < 2 * sizeof(uintptr_t))
+		return false;
+	*ip += sizeof(call);
+	*sp += sizeof(uintptr_t);
+	return true;
+}
+
 static void translate(uintptr_t *ip, uintptr_t *sp)
 {
 	uintptr_t part = route_part(*ip), thunk;
@@ -134,6 +156,8 @@ static void translate(uintptr_t *ip, uintptr_t *sp)
 		leave_veneer(ip, sp, *ip - part);
 		return;
 	}
+	if (leave_push(ip, sp))
+		return;
 	if (__atomic_load_n(&count, __ATOMIC_RELAXED) == 0 ||
 	    !find(*ip, &range))
 		return;

@@ -198,6 +198,11 @@ uintptr_t route_part(uintptr_t address)
 	return 0;
 }
 
+bool route_is_used(void)
+{
+	return __atomic_load_n(&part_count, __ATOMIC_ACQUIRE) > 0;
+}
+
 uintptr_t route_entry(void)
 {
 	return (uintptr_t)current_entry;

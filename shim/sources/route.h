@@ -17,6 +17,8 @@ uintptr_t route_near(const struct source_image *image);
 
 /* The begin of the code near an image that covers @address, or 0.  Async. */
 uintptr_t route_part(uintptr_t address);
+/* Whether there are any. */
+bool route_is_used(void);
 
 /* What thunks jump to (thunks.h). */
 uintptr_t route_entry(void);

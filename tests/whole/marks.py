@@ -116,6 +116,30 @@ for mark, families in FAMILIES.items():
                  lambda m=mark, f=family: functions_that_the_compiler_knows(m, f))
 
 
+# Seen to crash at the push of a sled, and where a call of mcount leads to.
+def handlers_see_all_callers_at_every_instruction(mark, family):
+    flags, variables = arguments.MARKS[mark]
+    if mark == 'patch':
+        variables = {'SHIM_PATCH': 'tiny,last,middle,loop'}
+    program = compile('steps.c', family, '-O1', flags, 'steps_' + mark, instrument=False)
+    # When the slot below mcount's frame has the address that replaces the function's own, that
+    # instruction has no caller.
+    cut = 'few' if mark == 'mcount' else 'none'
+    for profile in 'calltree:counts', 'calltree', 'calltree:exact':
+        result = record([program], profile, **variables)
+        expect_equal((result.status, result.stdout), (3, 'stepped, %s cut\n' % cut), profile)
+        calls = shimtest.calls_of(shimtest.json_of(result.output))
+        expect_equal([calls.get(name) for name in ('middle', 'last', 'tiny')], [60, 60, 120],
+                     profile)
+
+
+for mark, families in FAMILIES.items():
+    for family in families:
+        add_test('handlers_see_all_callers_at_every_instruction_%s_%s' % (mark, family),
+                 lambda m=mark, f=family:
+                 handlers_see_all_callers_at_every_instruction(m, f))
+
+
 def stacks_of_4_kib_suffice(mark, family):
     flags, variables = arguments.MARKS[mark]
     if mark == 'patch':

@@ -87,6 +87,12 @@ size_t veneers_pushed(size_t offset)
 	return 0;
 }
 
+uintptr_t mark_calls(const unsigned char *code, uintptr_t address)
+{
+	(void)code, (void)address;
+	return 0;
+}
+
 uint32_t mark_vector_size(void)
 {
 	return 0;

@@ -56,7 +56,7 @@
 /* What is behind the first byte of the call, if it does not begin the sled. */
 #define BEHIND_JUMP 2
 #define BEHIND_PUSH 5
-#define CALL_SIZE   5
+#define CALL_SIZE   MARK_CALL_SIZE
 
 #define EVENT_ENTER    0
 #define EVENT_LEAVE    1
@@ -196,6 +196,16 @@ void veneers_put(unsigned char *code, const void *slots)
 size_t veneers_pushed(size_t offset)
 {
 	return offset < EVENTS ? sizeof(uintptr_t) : 2 * sizeof(uintptr_t);
+}
+
+uintptr_t mark_calls(const unsigned char *code, uintptr_t address)
+{
+	int32_t distance;
+
+	if (code[0] != CALL)
+		return 0;
+	__builtin_memcpy(&distance, code + 1, sizeof(distance));
+	return address + CALL_SIZE + (uintptr_t)(intptr_t)distance;
 }
 
 /* --- sleds --- */
