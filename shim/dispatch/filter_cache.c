@@ -377,10 +377,6 @@ static void call_all_slots(struct thread *self, struct filter_answer *record,
 
 /* --- one thread calls, the others wait --- */
 
-/* The time that a thread waits for another thread's answer. */
-#define WAIT_YIELDS 100
-#define WAIT_STEPS  (WAIT_YIELDS + 1000) /* and then 1000 ms */
-
 static bool is_complete(const struct filter_answer *record, uint32_t now)
 {
 	return __atomic_load_n(&record->version, __ATOMIC_ACQUIRE) == now;
@@ -397,7 +393,8 @@ static void release_record(struct filter_answer *record, uint32_t tid)
 static bool claim_record(struct filter_answer *record, uint32_t now,
 			 uint32_t tid)
 {
-	for (unsigned waited = 0; waited < WAIT_STEPS;) {
+	for (uint32_t waited = 0; waited < SYS_WAIT_STEPS;
+	     waited = sys_wait_step(waited)) {
 		uint32_t owner = 0;
 
 		if (is_complete(record, now))
@@ -407,16 +404,11 @@ static bool claim_record(struct filter_answer *record, uint32_t now,
 						__ATOMIC_RELAXED) ||
 		    owner == tid)
 			return true;
-		if (waited < WAIT_YIELDS) {
-			waited++;
-			sys_yield();
-			continue;
-		}
 		/* The owner may have been cancelled, or may be a thread of the
 		 * parent. */
-		if (!sys_is_alive(sys_getpid(), (int)owner))
+		if (waited >= SYS_WAIT_YIELDS &&
+		    !sys_is_alive(sys_getpid(), (int)owner))
 			release_record(record, owner);
-		waited += sys_pause_ms();
 	}
 	return false;
 }

@@ -11,11 +11,6 @@
 
 #include <shim/banned.h>
 
-/* The time that a thread waits for callbacks on another thread before it closes an
- * image. */
-#define WAIT_YIELDS 100
-#define WAIT_STEPS  (WAIT_YIELDS + 1000) /* and then 1000 ms */
-
 static uint64_t notices; /* the number of the last one */
 static uint32_t notices_left;
 
@@ -233,13 +228,15 @@ static int claim_notice_of_image(void *argument)
 	return 1;
 }
 
+/* A thread that closes an image waits for callbacks on another thread. */
 bool image_was_told(shim_image id)
 {
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	struct notice notice = { .id = id };
 	int self = sys_gettid(), owner;
 
-	for (unsigned waited = 0; waited < WAIT_STEPS;) {
+	for (uint32_t waited = 0; waited < SYS_WAIT_STEPS;
+	     waited = sys_wait_step(waited)) {
 		uint64_t left = load_notice_of(id);
 
 		if (left == 0)
@@ -257,10 +254,6 @@ bool image_was_told(shim_image id)
 			image_raise_pending();
 		else if (owner == 0 || !sys_is_alive(sys_getpid(), owner))
 			return true; /* a callback did not return */
-		if (waited < WAIT_YIELDS)
-			waited++, sys_yield();
-		else
-			waited += sys_pause_ms();
 	}
 	return false;
 }

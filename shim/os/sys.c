@@ -35,20 +35,14 @@
 bool sys_forbidden;
 bool sys_closing;
 
-#define FORBID_YIELDS 100
-#define FORBID_STEPS  (FORBID_YIELDS + 1000) /* and then 1000 ms */
-
 /* Other threads may be in the middle of work: they have blocked signals or made code
  * writable, and need system calls to end that. */
 void sys_forbid(void)
 {
 	__atomic_store_n(&sys_closing, true, __ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i < FORBID_STEPS && sys_has_blocked_signals();) {
-		if (i < FORBID_YIELDS)
-			i++, sys_yield();
-		else
-			i += sys_pause_ms();
-	}
+	for (uint32_t waited = 0;
+	     waited < SYS_WAIT_STEPS && sys_has_blocked_signals();)
+		waited = sys_wait_step(waited);
 	sys_forbidden = true;
 }
 

@@ -175,6 +175,12 @@ void sys_sleep_ms(unsigned time_ms);
 /* Sleeps for 1 ms.  Returns the whole milliseconds that have passed, at least 1: a thread may
  * have a large timer slack, or no processor. */
 uint32_t sys_pause_ms(void);
+
+/* One step of a wait for another thread, which gives up after SYS_WAIT_STEPS: yields at first, then
+ * sleeps for 1 ms, for 1000 ms in all.  Returns @waited with what the step adds, from 0 on. */
+#define SYS_WAIT_YIELDS 100
+#define SYS_WAIT_STEPS	(SYS_WAIT_YIELDS + 1000)
+uint32_t sys_wait_step(uint32_t waited);
 /* Returns after every thread of the process has passed a memory barrier. */
 void sys_barrier(void);
 long sys_write_at(int fd, const void *buffer, size_t size, uint64_t offset);

@@ -110,3 +110,11 @@ uint32_t sys_pause_ms(void)
 		       (uint32_t)((end_ns - begin_ns) / 1000000) :
 		       1;
 }
+
+uint32_t sys_wait_step(uint32_t waited)
+{
+	if (waited >= SYS_WAIT_YIELDS)
+		return waited + sys_pause_ms();
+	sys_yield();
+	return waited + 1;
+}
