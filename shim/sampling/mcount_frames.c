@@ -2,27 +2,19 @@
  * What shim does for mcount and __fentry__ is the work of these functions, as it would be
  * without shim: a stack shows no more than their frame.
  */
+#include "image/image.h"
+
 #include <shim/builtin.h>
 #include <shim/stack.h>
-#include <stdbool.h>
 
 #include <shim/banned.h>
-
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char etext[] __attribute__((visibility("hidden")));
-
-static bool is_ours(uintptr_t address)
-{
-	return address - (uintptr_t)__ehdr_start <
-	       (uintptr_t)etext - (uintptr_t)__ehdr_start;
-}
 
 uint32_t shim_fold_mcount(uintptr_t *frames, uint32_t count)
 {
 	uintptr_t mcount = 0;
 	uint32_t ours = 0;
 
-	for (; ours < count && is_ours(frames[ours] & ~SHIM_STACK_GUESS);
+	for (; ours < count && image_is_ours(frames[ours] & ~SHIM_STACK_GUESS);
 	     ours++) {
 		uintptr_t found = shim_mcount_of(frames[ours] &
 						 ~SHIM_STACK_GUESS);

@@ -399,15 +399,6 @@ edge_count_call:			/* r11: what would be mcount's return address */
 	_CET_ENDBR
 	COUNT_ARC rbp, 8
 	.size	edge_count_call, .-edge_count_call
-	.p2align 4
-	.globl	edge_count_entry
-	.hidden	edge_count_entry
-	.type	edge_count_entry, @function
-edge_count_entry:			/* r11: as above; the return address is at 24(rsp) */
-	.cfi_startproc
-	_CET_ENDBR
-	COUNT_ARC rsp, 96
-	.size	edge_count_entry, .-edge_count_entry
 
 /* The function may have a caller that knows that it leaves r11 alone (entries.c). */
 	.macro	COUNT_CALL number, count
@@ -432,10 +423,9 @@ edge_count_entry:			/* r11: as above; the return address is at 24(rsp) */
 	.endm
 
 	.p2align 4
-	.globl	mcount, _mcount, __fentry__
+	.globl	mcount, _mcount
 	.type	mcount, @function
 	.type	_mcount, @function
-	.type	__fentry__, @function
 mcount:
 _mcount:
 .Lmcount:
@@ -443,13 +433,24 @@ _mcount:
 	.size	mcount, .-mcount
 	.size	_mcount, .-_mcount
 	.p2align 4
+	.globl	edge_count_entry
+	.hidden	edge_count_entry
+	.type	edge_count_entry, @function
+edge_count_entry:			/* r11: as above; the return address is at 24(rsp) */
+	.cfi_startproc
+	_CET_ENDBR
+	COUNT_ARC rsp, 96
+	.size	edge_count_entry, .-edge_count_entry
+	.p2align 4
+	.globl	__fentry__
+	.type	__fentry__, @function
 __fentry__:
 .Lfentry:
 	COUNT_CALL 4, edge_count_entry
 	.size	__fentry__, .-__fentry__
-.Lmcount_end:
+.Lfentry_end:
 
-/* The code above is in this order: edge_count_call, edge_count_entry, mcount, __fentry__. */
+/* What does mcount's work, and mcount, are above what does that of __fentry__. */
 	.p2align 4
 	.globl	shim_mcount_of
 	.hidden	shim_mcount_of
@@ -461,20 +462,13 @@ shim_mcount_of:
 	lea	edge_count_call(%rip), %rdx
 	cmp	%rdx, %rdi
 	jb	1f
-	lea	.Lmcount_end(%rip), %rdx
+	lea	.Lfentry_end(%rip), %rdx
 	cmp	%rdx, %rdi
 	jae	1f
 	lea	.Lmcount(%rip), %rax
 	lea	edge_count_entry(%rip), %rdx
 	cmp	%rdx, %rdi
 	jb	1f
-	lea	.Lfentry(%rip), %rdx
-	cmp	%rdx, %rdi
-	setae	%cl
-	cmp	%rax, %rdi
-	setb	%dl
-	or	%dl, %cl
-	jz	1f
 	lea	.Lfentry(%rip), %rax
 1:	ret
 	.cfi_endproc
