@@ -17,9 +17,7 @@ FLAGS = ['-I', INCLUDE, '-fno-builtin']
 
 
 def library(name, text, instrument=False):
-    source = os.path.join(new_directory('library'), 'source.c')
-    with open(source, 'w') as file:
-        file.write(text)
+    source = shimtest.new_source('source.c', text)
     return shimtest.compile(source, 'gcc', '-O1', ['-shared', '-fPIC', '-fno-builtin'],
                             name=name, instrument=instrument)
 

@@ -714,9 +714,7 @@ int main(void)
 
 @test
 def coverage_is_not_refused_where_a_thread_blocks_its_signal_for_moments():
-    path = os.path.join(new_directory('blocking'), 'blocking.c')
-    with open(path, 'w') as file:
-        file.write(BLOCKING)
+    path = shimtest.new_source('blocking.c', BLOCKING)
     # It has no lines, at which traps would end it while the signal is blocked.
     with Program(1, path=compile(path, 'gcc', '-O1', ['-g0'])) as program:
         for _ in range(5):

@@ -157,9 +157,7 @@ int main(int argc, char **argv)
 def counted(*counts):
     """A recording for each number of calls."""
     if 'counted' not in recorded:
-        source = os.path.join(new_directory('counted'), 'counted.c')
-        with open(source, 'w') as out:
-            out.write(COUNTED)
+        source = shimtest.new_source('counted.c', COUNTED)
         recorded['counted'] = compile(source)
     return [record([recorded['counted'], str(count)]).output
             for count in counts]
@@ -373,9 +371,7 @@ int main(int c, char **v)
 
 def ci_runs(counts=('99', '119')):
     if counts not in recorded:
-        source = os.path.join(new_directory('ci'), 'ci.c')
-        with open(source, 'w') as file:
-            file.write(CALLS_SOURCE)
+        source = shimtest.new_source('ci.c', CALLS_SOURCE)
         program = compile(source)
         recorded[counts] = ([record([program, n], 'calltree:counts').output
                              for n in counts], source)

@@ -3,13 +3,12 @@ export folded."""
 
 import fnmatch
 import json
-import os
 import re
 import subprocess
 
 import shimtest
-from shimtest import (compile, expect, expect_equal, json_of, new_directory,
-                      record, shim_report, test)
+from shimtest import (compile, expect, expect_equal, json_of, record, shim_report,
+                      test)
 
 SOURCE = r'''
 #include <pthread.h>
@@ -99,9 +98,7 @@ int main()
 def recording(profile):
     if profile not in recording.made:
         if not recording.program:
-            source = os.path.join(new_directory('hiding'), 'hiding.cc')
-            with open(source, 'w') as out:
-                out.write(SOURCE)
+            source = shimtest.new_source('hiding.cc', SOURCE)
             recording.program = compile(source, 'gcc', '-O0',
                                         flags=('-g', '-pthread'))
         recording.made[profile] = record([recording.program],

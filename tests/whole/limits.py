@@ -367,9 +367,7 @@ def processor_time(recording):
 @test
 def a_program_that_seems_loaded_thousands_of_times_is_read_once():
     """The program's calls are searched for the better one of two names."""
-    source = os.path.join(new_directory('aliases'), 'aliases.c')
-    with open(source, 'w') as file:
-        file.write(ALIASES)
+    source = shimtest.new_source('aliases.c', ALIASES)
     program = compile(source)
     recording = record([program]).output
     once = processor_time(recording)

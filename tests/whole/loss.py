@@ -331,9 +331,7 @@ int main(void)
 
 @test
 def seccomp_ends_the_measuring_of_the_clocks_unit_not_before():
-    path = os.path.join(new_directory('restricted'), 'restricted.c')
-    with open(path, 'w') as file:
-        file.write(RESTRICTED)
+    path = shimtest.new_source('restricted.c', RESTRICTED)
     for profile in [*PROFILES, 'sampling', 'coverage']:
         result = shimtest.record([compile(path)], profile)
         expect_equal(result.status, 0, 'status')
@@ -382,9 +380,7 @@ int main(void)
 
 @test
 def allocations_that_are_lost_are_no_calls():
-    path = os.path.join(new_directory('allocating'), 'allocating.c')
-    with open(path, 'w') as file:
-        file.write(ALLOCATING)
+    path = shimtest.new_source('allocating.c', ALLOCATING)
     program = compile(path, optimize='-O0')
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     for profile in 'memory', 'calltree:counts;memory':
@@ -437,9 +433,7 @@ int main(void)
 @test
 def samples_that_are_lost_are_no_calls():
     """The second thread gets no files."""
-    path = os.path.join(new_directory('sampled'), 'sampled.c')
-    with open(path, 'w') as file:
-        file.write(SAMPLED)
+    path = shimtest.new_source('sampled.c', SAMPLED)
     made = shimtest.record([compile(path)], 'calltree;sampling:hz=1000').output
     about = json_of(made)
     expect_equal((about['calls'], about['lost']), (20000002, 20000001), 'calls')

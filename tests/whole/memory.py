@@ -319,18 +319,11 @@ def expect_counted_to_the_byte(program):
     return alone.stdout, allocations
 
 
-def written(name, text):
-    path = os.path.join(new_directory('source'), name)
-    with open(path, 'w') as file:
-        file.write(text)
-    return path
-
-
 @test
 def a_cxx_program_is_counted_to_the_byte():
     for family in 'gcc', 'clang':
         output, _ = expect_counted_to_the_byte(
-            compile(written('program.cc', PROGRAM), family, '-O1',
+            compile(shimtest.new_source('program.cc', PROGRAM), family, '-O1',
                     name='counted'))
         expect_equal(output, '5 33\n', 'the program')
 
@@ -339,7 +332,7 @@ def a_cxx_program_is_counted_to_the_byte():
 def sqlite_is_counted_to_the_byte():
     library = ctypes.util.find_library('sqlite3')
     expect(library, 'libsqlite3 is not installed: scripts/packages check')
-    program = compile(written('database.c', DATABASE), 'gcc', '-O1',
+    program = compile(shimtest.new_source('database.c', DATABASE), 'gcc', '-O1',
                       name='database', libraries=['-l:' + library])
     output, allocations = expect_counted_to_the_byte(program)
     expect(output.startswith('4286 ') and allocations > 5000,

@@ -24,13 +24,6 @@ return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(row => ({
 """
 
 
-def source_of(name, text):
-    path = os.path.join(new_directory(name), name + '.c')
-    with open(path, 'w') as file:
-        file.write(text)
-    return path
-
-
 def open_all(selector):
     """Opens all rows of the tree by keys, and returns the rows."""
     window.run('document.querySelector(arguments[0] + " tbody tr").focus()',
@@ -191,7 +184,7 @@ def without_a_tick_in_quick(program):
 
 @test
 def a_time_is_known_if_one_of_its_paths_has_a_known_time():
-    path = source_of('callers', CALLERS)
+    path = shimtest.new_source('callers.c', CALLERS)
     outputs = [without_a_tick_in_quick(compile(path)) for _ in range(2)]
     open_page(page_of(outputs[0]))
     window.click('#tab-tree-up')
@@ -218,7 +211,7 @@ def a_time_is_known_if_one_of_its_paths_has_a_known_time():
 
 @test
 def durations_of_a_thread_are_its_own():
-    path = source_of('two', TWO)
+    path = shimtest.new_source('two.c', TWO)
     open_page(page_of(record([compile(path)], 'calltree:exact').output))
 
     def shown():
@@ -286,7 +279,7 @@ int main(void)
 
 @test
 def memory_begins_with_its_largest_path_and_is_drawn_over_time():
-    path = source_of('grows', GROWS)
+    path = shimtest.new_source('grows.c', GROWS)
     output = record([compile(path, 'gcc', '-O1', ['-fno-builtin'])],
                     'memory').output
     about = exported(output)
@@ -468,7 +461,7 @@ def two_recordings_are_compared_side_by_side():
     # Times have an error where many short calls are timed by ticks.
     for profile, calls in ('calltree:exact', 1), ('calltree', 4000):
         for name, *more in ['old'], ['new', '-DAFTER']:
-            program = compile(source_of('compared', COMPARED), 'gcc', '-O1',
+            program = compile(shimtest.new_source('compared.c', COMPARED), 'gcc', '-O1',
                               ['-DCALLS=%d' % calls, *more],
                               name='compared_%s_%d' % (name, calls))
             outputs[name, calls] = record([program], profile).output
@@ -547,7 +540,7 @@ int main(void)
 
 
 def quick():
-    source = source_of('quick', QUICK)
+    source = shimtest.new_source('quick.c', QUICK)
     return record([compile(source, 'gcc', '-O1')], 'calltree:exact').output
 
 
@@ -625,7 +618,7 @@ int main(int argc, char **argv)
 
 @test
 def a_function_that_is_called_is_not_gone():
-    source = source_of('shorter', SHORTER)
+    source = shimtest.new_source('shorter.c', SHORTER)
     program = compile(source, 'gcc', '-O1')
     old, now = (record([program, times], 'calltree').output
                 for times in ('1000000', '1'))

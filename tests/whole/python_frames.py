@@ -219,9 +219,7 @@ int main(int argc, char **argv)
 @test
 def an_interpreter_that_is_opened_later_is_read():
     task = script()
-    source = os.path.join(new_directory('opener'), 'opener.c')
-    with open(source, 'w') as file:
-        file.write(OPENER)
+    source = shimtest.new_source('opener.c', OPENER)
     opener = compile(source, instrument=False)
     libraries = []
     for python in interpreters():

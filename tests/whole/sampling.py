@@ -647,9 +647,7 @@ int main(void)
 @test
 def a_program_that_lets_its_parent_trace_it_gets_no_signals():
     """It would stop at each of them.  Programs ask so whether a debugger runs them."""
-    path = os.path.join(new_directory('traced'), 'traced.c')
-    with open(path, 'w') as file:
-        file.write(TRACED)
+    path = shimtest.new_source('traced.c', TRACED)
     program = compile(path)
     for profile in 'sampling', 'pchist', 'calltree:budget=10':
         done = run_both([program], profile)

@@ -128,9 +128,7 @@ class Terminal:
 
 def program(made=[]):
     if not made:
-        source = os.path.join(new_directory('screen'), 'screen.c')
-        with open(source, 'w') as file:
-            file.write(SOURCE)
+        source = shimtest.new_source('screen.c', SOURCE)
         made.append(compile(source))
     return made[0]
 
@@ -242,9 +240,7 @@ def a_function_leads_to_its_callers_callees_and_source():
 
 @test
 def samples_give_lines_their_times():
-    source = os.path.join(new_directory('busy'), 'busy.c')
-    with open(source, 'w') as file:
-        file.write(BUSY)
+    source = shimtest.new_source('busy.c', BUSY)
     target = os.path.join(new_directory('busy'), 'recording')
     subprocess.run([PROFRUN, 'record', '-q', '-o', target, '-p', 'sampling',
                     compile(source)], check=True, capture_output=True)
@@ -459,9 +455,7 @@ class Running:
 
 @test
 def tui_says_what_it_does_when_a_row_takes_long_to_open():
-    source = os.path.join(new_directory('many'), 'many.c')
-    with open(source, 'w') as file:
-        file.write(MANY)
+    source = shimtest.new_source('many.c', MANY)
     output = os.path.join(new_directory('many'), 'recording')
     subprocess.run([PROFRUN, 'record', '-q', '-o', output, compile(source)], check=True,
                    stdin=subprocess.DEVNULL, capture_output=True)
@@ -671,9 +665,7 @@ int main(int argc, char **argv)
 
 
 def live_program():
-    source = os.path.join(new_directory('screen'), 'live.c')
-    with open(source, 'w') as file:
-        file.write(LIVE)
+    source = shimtest.new_source('live.c', LIVE)
     return compile(source)
 
 

@@ -201,6 +201,14 @@ def new_directory(stem):
     return tempfile.mkdtemp(prefix=stem + '.', dir=scratch)
 
 
+def new_source(name, text):
+    """The path of a new file of that name with the text."""
+    path = os.path.join(new_directory(os.path.splitext(name)[0]), name)
+    with open(path, 'w') as file:
+        file.write(text)
+    return path
+
+
 class Result:
     def __init__(self, status, stdout, stderr, output):
         self.status, self.output = status, output

@@ -272,9 +272,7 @@ int main()
 @test
 def an_exception_out_of_a_hook_ends_the_program():
     modules = installed().compile_text(THROWS, 'throws', suffix='.cc')
-    source = os.path.join(new_directory('source'), 'catches.cc')
-    with open(source, 'w') as file:
-        file.write(CATCHES)
+    source = shimtest.new_source('catches.cc', CATCHES)
     builds = [(family, optimize, []) for family, optimize in shimtest.BUILDS]
     builds.append(('clang', '-O2', shimtest.XRAY))
     builds.append(('gcc', '-O2', ['-fpatchable-function-entry=5']))

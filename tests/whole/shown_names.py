@@ -9,8 +9,7 @@ import subprocess
 import termios
 
 import shimtest
-from shimtest import (compile, expect, expect_equal, new_directory, record,
-                      shim_report, test)
+from shimtest import compile, expect, expect_equal, record, shim_report, test
 
 SOURCE = r'''
 namespace outer { namespace middle { namespace inner {
@@ -42,9 +41,7 @@ SHORT = 'outer::middle::inner::Holder::keep()'
 
 def recording():
     if not hasattr(recording, 'output'):
-        source = os.path.join(new_directory('names'), 'names.cc')
-        with open(source, 'w') as out:
-            out.write(SOURCE)
+        source = shimtest.new_source('names.cc', SOURCE)
         program = compile(source, 'gcc', '-O1', flags=('-g',))
         recording.output = record([program]).output
     return recording.output

@@ -59,9 +59,7 @@ int main(void)
 def recording(profile):
     if profile not in recording.made:
         if not recording.program:
-            source = os.path.join(new_directory('tables'), 'tables.c')
-            with open(source, 'w') as out:
-                out.write(PROGRAM)
+            source = shimtest.new_source('tables.c', PROGRAM)
             recording.program = compile(source, 'gcc', '-O0',
                                         flags=('-g', '-pthread'))
         recording.made[profile] = record([recording.program],

@@ -257,9 +257,7 @@ int main()
 
 @test
 def parameters_without_a_name_have_the_types_in_the_name_of_the_function():
-    source = os.path.join(new_directory('names'), 'without_names.cc')
-    with open(source, 'w') as file:
-        file.write(WITHOUT_NAMES)
+    source = shimtest.new_source('without_names.cc', WITHOUT_NAMES)
     made = record([compile(source, 'clang')], ALL)
     lines, said = replay(made.output)
     expect_equal(said, '', 'stderr')
@@ -338,9 +336,7 @@ IN_SCOPES = [
 
 @test
 def functions_of_nested_scopes_have_their_arguments():
-    source = os.path.join(new_directory('scopes'), 'scopes.cc')
-    with open(source, 'w') as file:
-        file.write(SCOPES)
+    source = shimtest.new_source('scopes.cc', SCOPES)
     for family in 'gcc', 'clang':
         made = record([compile(source, family)], 'trace:args=all')
         lines, said = replay(made.output)
@@ -392,9 +388,7 @@ int main()
 def parts_of_a_coroutine_have_neither_its_arguments_nor_its_result():
     """clang describes them with the coroutine's prototype.  Their result was read at the address
     that a register happened to hold."""
-    source = os.path.join(new_directory('coroutine'), 'coroutine.cc')
-    with open(source, 'w') as file:
-        file.write(COROUTINE)
+    source = shimtest.new_source('coroutine.cc', COROUTINE)
     for optimize in '-O0', '-O2':
         for marks in ['-fxray-instrument', '-fxray-instruction-threshold=1'], \
                 ['-fpatchable-function-entry=5']:
@@ -429,9 +423,7 @@ int main(int words, char **word)
 @test
 def link_time_optimization_may_have_dropped_the_address_of_a_result():
     """Its debug information still says that other objects see the function."""
-    source = os.path.join(new_directory('whole'), 'whole.c')
-    with open(source, 'w') as file:
-        file.write(WHOLE_PROGRAM)
+    source = shimtest.new_source('whole.c', WHOLE_PROGRAM)
     for marks in ['-fxray-instrument', '-fxray-instruction-threshold=1'], \
             ['-fpatchable-function-entry=5']:
         program = compile(source, 'clang', '-O2', ['-flto', '-fvisibility=hidden', *marks],
@@ -469,9 +461,7 @@ NESTED = '''int main(void)
 
 @test
 def functions_in_functions_have_their_arguments():
-    source = os.path.join(new_directory('nested'), 'nested.c')
-    with open(source, 'w') as file:
-        file.write(NESTED)
+    source = shimtest.new_source('nested.c', NESTED)
     made = record([compile(source)], 'trace:args=all')
     lines, said = replay(made.output)
     expect_equal(said, '', 'stderr')

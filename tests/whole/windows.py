@@ -49,9 +49,7 @@ made = {}
 
 def recording():
     if not made:
-        source = os.path.join(new_directory('windows'), 'windows.c')
-        with open(source, 'w') as file:
-            file.write(SOURCE)
+        source = shimtest.new_source('windows.c', SOURCE)
         made['program'] = compile(source)
         made['trace'] = record([made['program']], 'trace').output
     return made['trace']
