@@ -30,6 +30,15 @@ def folded(output):
     return sum(int(n) for _, n in stacks) - cut, cut, stacks
 
 
+def guesses(about):
+    """{function: its samples whose caller is a guess}"""
+    found = {}
+    for path in about['paths']:
+        name = about['functions'][path['function']]['name']
+        found[name] = found.get(name, 0) + path.get('guessed', 0)
+    return found
+
+
 def share(stacks, pattern):
     return sum(int(n) for stack, n in stacks if re.search(pattern, stack))
 
@@ -60,10 +69,7 @@ def a_function_without_frame_has_a_caller():
     expect(spun > 20 and spun >= 0.9 * (whole + cut), stacks)
     # That its caller is a guess is told: of leaf, and of no other function.
     about = json.loads(shim_report('export', 'json', output))
-    guessed = {}
-    for path in about['paths']:
-        name = about['functions'][path['function']]['name']
-        guessed[name] = guessed.get(name, 0) + path['guessed']
+    guessed = guesses(about)
     expect(spun <= guessed['leaf'] <= about['guessed'] <= whole + cut, guessed)
     expect(about['guessed'] and not guessed['main'], guessed)
     expect(re.search(r'of them \([\d.]+ %\) have a caller that is a guess',
@@ -90,9 +96,14 @@ def a_function_without_frame_has_a_caller():
 def no_caller_is_a_guess_where_there_are_tables():
     program = compile('lined.c', 'gcc', '-O1', ['-g'], instrument=False)
     output = record([program, '1500000'], 'sampling').output
-    about = json.loads(shim_report('export', 'json', output))
-    expect(about['calls'] > 20 and about['guessed'] == 0 and
-           'guess' not in shim_report('report', output), about['guessed'])
+    guessed = guesses(json.loads(shim_report('export', 'json', output)))
+    # One sample in some hundred runs meets what libc and libgcc put into a program: these
+    # have none.
+    startup = sum(guessed.pop(name, 0) for name in (
+        '_init', '_fini', 'frame_dummy', 'register_tm_clones', 'deregister_tm_clones',
+        '__do_global_dtors_aux'))
+    expect('main' in guessed and not any(guessed.values()), guessed)
+    expect_equal('guess' in shim_report('report', output), startup > 0, 'the report')
 
 
 GO = r'''package main
