@@ -105,12 +105,43 @@ uintptr_t eh_frame_segment_end(uintptr_t address)
 
 /* --- a cursor in the tables --- */
 
+/* A system call for each byte would take half a second for the tables of Python's
+ * modules. */
+static bool read_ahead(struct cursor *cursor)
+{
+	uintptr_t left = cursor->end - cursor->at;
+	size_t size = left < sizeof(cursor->ahead) ? left :
+						     sizeof(cursor->ahead);
+
+	cursor->ahead_at = cursor->at;
+	cursor->ahead_size = copy_bytes(cursor->tables, cursor->at,
+					cursor->ahead, size) ?
+				     (uint8_t)size :
+				     0;
+	return cursor->ahead_size > 0;
+}
+
+static bool read_bytes(struct cursor *cursor, void *to, unsigned size)
+{
+	uintptr_t offset = cursor->at - cursor->ahead_at;
+
+	if (!cursor->tables->may_go)
+		return copy_bytes(cursor->tables, cursor->at, to, size);
+	if ((offset >= cursor->ahead_size ||
+	     cursor->ahead_size - offset < size) &&
+	    !read_ahead(cursor))
+		return false;
+	__builtin_memcpy(to, &cursor->ahead[cursor->at - cursor->ahead_at],
+			 size);
+	return true;
+}
+
 uint64_t cursor_read_fixed(struct cursor *cursor, unsigned size)
 {
 	uint64_t value = 0;
 
 	if (cursor->failed || cursor->end - cursor->at < size ||
-	    !copy_bytes(cursor->tables, cursor->at, &value, size)) {
+	    !read_bytes(cursor, &value, size)) {
 		cursor->failed = true;
 		return 0;
 	}

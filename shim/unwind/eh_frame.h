@@ -20,10 +20,14 @@ struct tables {
 	bool may_go;
 };
 
-/* A position in the tables. */
+/* A position in the tables.  What the kernel copies for it is read ahead: [ahead_at,
+ * ahead_at + ahead_size). */
 struct cursor {
 	const struct tables *tables;
 	uintptr_t at, end;
+	uintptr_t ahead_at;
+	unsigned char ahead[31];
+	uint8_t ahead_size;
 	bool failed;
 };
 
