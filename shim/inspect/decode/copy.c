@@ -234,8 +234,8 @@ static void append_marks(struct output *output, uintptr_t at)
 	append(output, "\x58\x48\x8d\xa4\x24\x80\x00\x00\x00", 9);
 }
 
-/* The processor may have fetched other bytes, because the memory has another address
- * here. */
+/* The processor may have fetched other bytes where the memory has another address here.
+ * (A virtual machine takes some microseconds for it.) */
 static void synchronize(void)
 {
 	unsigned a = 0, c = 0;
@@ -268,7 +268,7 @@ size_t decode_copy(struct decode_copy *copy)
 		return 0;
 	output.fits = true;
 	append_jump(&output, find_target(copy, at));
-	if (copy->memory)
+	if (copy->memory && (uintptr_t)copy->memory != copy->to)
 		synchronize();
 	return output.fits ? output.size : 0;
 }
