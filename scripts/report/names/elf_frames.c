@@ -410,20 +410,25 @@ static int32_t load_offset(const unsigned char *at)
 	return offset;
 }
 
-/* The table has no ends of functions. */
+/*
+ * The table has no ends of functions.  libdw does not find the table where it is behind the
+ * entries (gold, lld), and reads all entries before the one that is looked for.  It keeps
+ * them while the entries are open.
+ */
 static bool is_in_tables(Elf *elf, uint64_t address)
 {
-	Dwarf_CFI *tables = dwarf_getcfi_elf(elf);
+	static Elf *opened;
+	static Dwarf_CFI *tables;
 	Dwarf_Frame *frame;
-	bool is_in;
 
-	if (!tables)
+	if (opened != elf) {
+		opened = elf;
+		tables = dwarf_getcfi_elf(elf);
+	}
+	if (!tables || dwarf_cfi_addrframe(tables, address, &frame) != 0)
 		return false;
-	is_in = dwarf_cfi_addrframe(tables, address, &frame) == 0;
-	if (is_in)
-		free(frame);
-	dwarf_cfi_end(tables);
-	return is_in;
+	free(frame);
+	return true;
 }
 
 uint64_t frames_start_by_unwinding(Elf *elf, uint64_t address)
