@@ -5,12 +5,13 @@
 #include <stdbool.h>
 
 struct built {
-	bool is_known;	  /* the sections could be read */
-	bool has_symbols; /* .symtab, or a link to a file with it */
-	bool has_debug;	  /* -g, or such a link */
-	bool has_zstd;	  /* compressed debug information */
-	bool is_cxx;	  /* uses the C++ library */
-	bool is_clang;	  /* else gcc */
+	bool is_known;	   /* the sections could be read */
+	bool has_symbols;  /* .symtab, or a separate file that is there */
+	bool has_debug;	   /* -g, or such a file */
+	char missing[256]; /* the separate file, if it is not there, or "" */
+	bool has_zstd;	   /* compressed debug information */
+	bool is_cxx;	   /* uses the C++ library */
+	bool is_clang;	   /* else gcc */
 	/* -finstrument-functions-exclude-file-list=; visible only in programs of gcc
 	 * with -g */
 	bool has_exclusions;

@@ -357,7 +357,16 @@ static void check_built(const struct program *program)
 	built_read(&built, program->path);
 	if (!built.is_known)
 		return;
-	if (!built.has_symbols)
+	if (built.missing[0])
+		warning("its %s in %s, which is not here: install it (on Debian, the"
+			" package that ends in -dbgsym or -dbg), or %s",
+			built.has_symbols ? "debug information is" :
+					    "symbols are",
+			built.missing,
+			built.has_symbols ? "source lines will be unknown" :
+					    "its functions will be shown by "
+					    "address");
+	else if (!built.has_symbols)
 		warning("it is stripped: its functions will be shown by address;"
 			" keep its symbols (no -s, no strip)");
 	else if (!built.has_debug)

@@ -3,6 +3,7 @@ report and profrun doctor print each piece once, and only where it applies."""
 import os
 import re
 import shutil
+import shutil
 import subprocess
 
 import shimtest
@@ -163,8 +164,32 @@ def symbols_in_a_file_of_their_own_are_symbols():
     output = record([program, '10', '10'], 'calltree').output
     expect_equal(lines_with(output, 'stripped') +
                  lines_with(output, 'debug information'), [], 'the head')
-    expect('symbols and debug information' in doctor(program),
-           doctor(program))
+    # Where gdb looks for it, too.
+    places = [os.path.join(directory, '.debug', 'program.debug')]
+    build_id = subprocess.run(['readelf', '-n', program], capture_output=True, text=True,
+                              check=True).stdout.split('Build ID: ')[1].split()[0]
+    by_id = '/usr/lib/debug/.build-id/%s/%s.debug' % (build_id[:2], build_id[2:])
+    if os.access('/usr/lib/debug/.build-id', os.W_OK):
+        places.append(by_id)
+    place = program + '.debug'
+    for next_place in places + [None]:
+        expect('symbols and debug information' in doctor(program), place)
+        if next_place:
+            os.makedirs(os.path.dirname(next_place), exist_ok=True)
+            shutil.move(place, next_place)
+            place = next_place
+    os.remove(place)
+    expect(re.search('^warning +its symbols are in program.debug, which is not here: ',
+                     doctor(program), re.M), doctor(program))
+    for name in build_id[2:] + '.debug', 'x' * 255:
+        for command in (['--remove-section=.gnu_debuglink', program],
+                        ['--add-gnu-debuglink=' + os.path.join(directory, name), program]):
+            with open(os.path.join(directory, name), 'w'):
+                pass
+            subprocess.run(['objcopy', *command], check=True)
+            os.remove(os.path.join(directory, name))
+        told = by_id if 'x' not in name else name
+        expect('its symbols are in %s, which' % told in doctor(program), doctor(program))
 
 
 @test
