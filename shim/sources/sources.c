@@ -133,7 +133,9 @@ static void search(struct source_image *image)
 	if (image->count == 0)
 		return;
 	if (switch_read(image) < 0) {
-		marks_drop(image);
+		give_up(image,
+			"its marked functions cannot be read: their calls "
+			"are not recorded");
 		return;
 	}
 	if (is_taken(image)) {

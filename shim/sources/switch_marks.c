@@ -307,45 +307,43 @@ int switch_marks(struct source_image *image, enum switch_step step, bool is_on,
 	return r;
 }
 
-/* The number of the last mark of the window that begins with @first. */
-static uint32_t window_end(const struct source_image *image, uint32_t first)
+/* The marks from @first on whose code is read at once.  Between them is no page that may be
+ * missing. */
+static struct patch_run run_from(const struct source_image *image,
+				 uint32_t first)
 {
-	uint32_t i = first;
+	const struct source_mark *mark = &image->marks[first];
+	struct patch_run run = { first, first, mark_address(image, mark),
+				 size_of(mark) };
 
-	while (i + 1 < image->count &&
-	       image->marks[i + 1].offset - image->marks[first].offset +
-			       size_of(&image->marks[i + 1]) <=
-		       PATCH_RUN_ROOM)
-		i++;
-	return i;
+	for (uint32_t i = first + 1; i < image->count; i++) {
+		mark = &image->marks[i];
+		if (!patch_run_extend(&run, i, mark_address(image, mark),
+				      size_of(mark)))
+			break;
+	}
+	return run;
 }
 
 int switch_read(struct source_image *image)
 {
-	uint32_t last;
+	uint32_t first = 0;
 
-	for (uint32_t first = 0; first < image->count; first = last + 1) {
-		struct patch_run run;
+	while (first < image->count) {
+		struct patch_run run = run_from(image, first);
 		int r;
 
-		last = window_end(image, first);
-		run = (struct patch_run){
-			first, last, mark_address(image, &image->marks[first]),
-			0
-		};
-		run.size = image->marks[last].offset -
-			   image->marks[first].offset +
-			   size_of(&image->marks[last]);
 		r = sys_peek((const void *)run.start, buffer, run.size);
 		if (r < 0)
 			return r;
-		for (uint32_t i = first; i <= last; i++) {
+		for (uint32_t i = first; i <= run.last; i++) {
 			struct source_mark *mark = &image->marks[i];
 			enum mark_state state = state_in(image, mark, &run);
 
 			mark->is_unusable = state == MARK_OTHER;
 			note_state(image, mark, state);
 		}
+		first = run.last + 1;
 	}
 	return 0;
 }

@@ -286,6 +286,21 @@ def callers_may_know_which_registers_a_function_leaves_alone():
 
 
 @test
+def no_page_need_be_between_two_parts_of_the_code():
+    source = shimtest.new_source('parts.c', '''
+__attribute__((noinline, section(".far"))) int far(int x) { return x * x + 1; }
+__attribute__((noinline)) int near(int x) { return far(x) - 1; }
+int main(void) { return near(3) != 9; }
+''')
+    for family in 'gcc', 'clang':
+        program = plain(source, family, '-O1', ['-no-pie', '-Wl,-z,max-page-size=4096',
+                                                '-Wl,--section-start=.far=0x408000'])
+        result = run_both([program], SHIM_PATCH='main,near,far')
+        expect_equal(tree_of(result.output), {'main': 1, 'main;near': 1, 'main;near;far': 1},
+                     family)
+
+
+@test
 def a_library_may_have_one_unwind_table_or_none():
     source = os.path.join(shimtest.scratch, 'alone.c')
     with open(source, 'w') as file:
