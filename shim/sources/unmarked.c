@@ -21,6 +21,7 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 #include "sources/entry_code.h"
+#include "sources/generated.h"
 #include "sources/objects.h"
 #include "sources/unmarked_list.h"
 #include "unwind/eh_frame.h"
@@ -453,6 +454,12 @@ static int find_functions(struct work *work, const struct decode *decoder,
 		objects_is_system(entry->path), "");
 	if (chosen == 0 && !work->takes_unnamed)
 		return 0;
+	if (generated_walks_by_slots(entry->path)) {
+		log_line("--patch: the functions of %s stay as they are: the "
+			 "Java virtual machine reads their return addresses",
+			 entry->path);
+		return 0;
+	}
 	r = copy_image(work);
 	if (r < 0)
 		return r;

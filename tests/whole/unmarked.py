@@ -285,6 +285,76 @@ def callers_may_know_which_registers_a_function_leaves_alone():
                              '%s %s' % (profile, more))
 
 
+GENERATES = r'''
+#include <cstdio>
+
+namespace v8 {
+struct V8 {
+	__attribute__((noinline, used))
+	static void SetReturnAddressLocationResolver(unsigned long (*resolver)(unsigned long));
+};
+}
+static unsigned long (*resolve)(unsigned long);
+void v8::V8::SetReturnAddressLocationResolver(unsigned long (*resolver)(unsigned long))
+{
+	resolve = resolver;
+}
+
+extern "C" {
+unsigned long stack;
+extern char after_call[];
+__attribute__((noinline)) int finds_caller(void)
+{
+	unsigned long at = stack - 8;
+
+	if (resolve)
+		at = resolve(at);
+	return *(char **)at == after_call;
+}
+__attribute__((noinline)) int callee(void) { return finds_caller() + 1; }
+int generated(void);
+}
+asm(".text\ngenerated: sub $8, %rsp\nmov %rsp, stack(%rip)\n"
+    "call callee\nafter_call: add $8, %rsp\nret\n");
+
+int main(void)
+{
+	printf("%d %d\n", generated(), generated());
+	return 0;
+}
+'''
+
+
+@test
+def v8_is_told_where_return_addresses_are():
+    source = shimtest.new_source('generates.cc', GENERATES)
+    for family in 'gcc', 'clang':
+        for marks in [], ['-fpatchable-function-entry=5'], ['-pg', '-mfentry']:
+            if family == 'clang' and '-pg' in marks:
+                marks = ['-pg']
+            program = plain(source, family, '-O1', ['-no-pie', '-rdynamic', *marks])
+            result = run_both([program], **({} if marks else {'SHIM_PATCH': '*'}))
+            expect_equal(result.stdout, '2 2\n', (family, marks))
+            expect_equal(tree_of(result.output).get('main;callee;finds_caller'), 2,
+                         (family, marks))
+
+
+@test
+def the_library_of_java_stays_as_it_is():
+    source = shimtest.new_source('jvm.c', 'int library_sum(int n) { return n * 3 + 1; }\n')
+    program = plain('source_opens.c', 'gcc', '-O1', libraries=['-ldl'])
+    for name in 'libjvm.so', 'libjvm2.so':
+        library = os.path.join(os.path.dirname(source), name)
+        subprocess.run(['gcc', '-O1', '-shared', '-fPIC', source, '-o', library],
+                       check=True)
+        result = record([program, library], SHIM_PATCH='library_sum', SHIM_VERBOSE='1')
+        expect_equal((result.status, result.stdout), (0, '48\n'), 'what it does')
+        stays = name == 'libjvm.so'
+        expect_equal(tree_of(result.output), {} if stays else {'library_sum': 3}, name)
+        expect_equal('libjvm.so stay as they are: the Java virtual machine' in result.stderr,
+                     stays, result.stderr)
+
+
 @test
 def no_page_need_be_between_two_parts_of_the_code():
     source = shimtest.new_source('parts.c', '''

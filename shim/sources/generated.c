@@ -1,0 +1,57 @@
+/*
+ * Programs that generate code walk its frames by the return addresses of the functions that it
+ * calls, where these are in memory, and not by unwind tables: they would find arch_returned.
+ */
+#include "sources/generated.h"
+
+#include "arch.h"
+#include "os/lookup.h"
+#include "os/text.h"
+#include "runtime/state.h"
+
+#include <stdint.h>
+
+#include <shim/banned.h>
+
+bool generated_walks_by_slots(const char *path)
+{
+	const char *rest = text_after(text_base(path), "libjvm.so");
+
+	return rest && *rest == '\0';
+}
+
+#ifdef ARCH_HAS_RETURNS
+
+typedef uintptr_t resolve_location(uintptr_t location);
+
+/* Where the return address is that belongs to @location. */
+static uintptr_t resolve(uintptr_t location)
+{
+	return *(const uintptr_t *)location == (uintptr_t)arch_returned ?
+		       ARCH_RETURNS_MIRROR(location) :
+		       location;
+}
+
+/* V8 asks profilers.  (v8::V8::SetReturnAddressLocationResolver stores what it is given.) */
+void generated_answer_v8(void)
+{
+	static bool is_asked;
+	void *set;
+
+	ASSERT_LOCKED();
+	if (is_asked)
+		return;
+	is_asked = true;
+	set = lookup_first("_ZN2v82V832SetReturnAddressLocationResolver"
+			   "EPFmmE");
+	if (set)
+		((void (*)(resolve_location *))(uintptr_t)set)(resolve);
+}
+
+#else
+
+void generated_answer_v8(void)
+{
+}
+
+#endif
