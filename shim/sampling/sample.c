@@ -322,6 +322,16 @@ static bool is_on(void)
 	return __atomic_load_n(&mode, __ATOMIC_RELAXED) != SHIM_SAMPLE_NONE;
 }
 
+static bool is_real(uint32_t which)
+{
+	return which == SHIM_SAMPLE_REAL;
+}
+
+bool sample_is_real(void)
+{
+	return is_real(__atomic_load_n(&mode, __ATOMIC_RELAXED));
+}
+
 bool sample_is_wanted(void)
 {
 	return is_on() || __atomic_load_n(&needs_signal, __ATOMIC_RELAXED);
@@ -610,11 +620,6 @@ struct change {
 	struct shim_profiler_handle *handle;
 	uint32_t mode, frequency_hz;
 };
-
-static bool is_real(uint32_t which)
-{
-	return which == SHIM_SAMPLE_REAL;
-}
 
 static int change_mode(void *argument)
 {

@@ -38,6 +38,8 @@ void sample_signal_forked(void);
 
 /* Whether a profiler wants samples, or snapshots of other threads. */
 bool sample_is_wanted(void);
+/* Whether threads that sleep have samples, too.  Async. */
+bool sample_is_real(void);
 
 /* Installs the signal for snapshots of other threads.  Returns 0, or -errno if no
  * signal is free.  State lock held. */

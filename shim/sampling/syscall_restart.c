@@ -13,6 +13,8 @@
  * repeats other calls from the beginning when they are first interrupted: a relative
  * timeout then ends late by up to one period.
  *
+ * A futex without a timeout is left to the kernel.
+ *
  * shim also completes a call that had done only a part of its work
  * (sampling/syscall_restart_part.c).
  *
@@ -280,6 +282,16 @@ static bool resume_rest(struct thread *self, ucontext_t *context,
 	return true;
 }
 
+/*
+ * Whether the kernel repeats the call as well: threads wait for others in such calls, and then
+ * another one may stop them with a signal, to read their stacks (as collectors of garbage do).  It
+ * must not find them in shim's handler.  Samples of real time would come again and again.
+ */
+static bool is_for_kernel(const struct arch_call *call)
+{
+	return call->number == SYS_futex && !call->failed && !sample_is_real();
+}
+
 bool syscall_restart_call(struct thread *self, ucontext_t *context)
 {
 	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
@@ -304,6 +316,8 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context)
 	if (kind == KIND_AGAIN && is_pending(&call, mask, &fails)) {
 		if (!fails)
 			return false;
+	} else if (is_for_kernel(&call)) {
+		return false;
 	} else {
 		rest_begin(self, context);
 		result = continue_call(kind, &call, mask);

@@ -6,13 +6,14 @@ The sampler: its owner, the weight of its hits, and that the program does not no
 """
 import json
 import os
+import platform
 import re
 import subprocess
 import time
 
 import shimtest
-from shimtest import (compile, expect, expect_equal, new_directory, run, run_both,
-                      shim_report, state_of, test)
+from shimtest import (compile, expect, expect_equal, new_directory, record, run,
+                      run_both, shim_report, state_of, test)
 
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__)))), 'include')
@@ -686,6 +687,84 @@ def threads_without_room_in_the_file_of_another_lose_counted_samples():
     most = max(thread['calls'] + thread['lost'] for thread in about['threads']
                if thread['name'] and thread['tid'] != thread['pid'])
     expect(most < 20, '%d samples of one thread' % most)
+
+
+STOPS = r'''
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static sem_t waits, goes_on, stopped;
+static uintptr_t low, high, found;
+
+/* A collector of garbage reads the stack from here on. */
+static void stop(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)info;
+	found = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+	sem_post(&stopped);
+}
+
+static void *run(void *unused)
+{
+	stack_t stack = { .ss_sp = malloc(1 << 20), .ss_size = 1 << 20 };
+	pthread_attr_t attributes;
+	void *start;
+	size_t size;
+
+	sigaltstack(&stack, NULL);
+	pthread_getattr_np(pthread_self(), &attributes);
+	pthread_attr_getstack(&attributes, &start, &size);
+	low = (uintptr_t)start;
+	high = low + size;
+	for (int i = 0; i < 20; i++) {
+		for (volatile int j = 0; j < 1000000; j++)
+			;
+		sem_post(&waits);
+		while (sem_wait(&goes_on) != 0)
+			;
+	}
+	return unused;
+}
+
+int main(void)
+{
+	struct sigaction action = { .sa_sigaction = stop, .sa_flags = SA_SIGINFO | SA_RESTART };
+	pthread_t thread;
+	int wrong = 0;
+
+	sigaction(SIGUSR2, &action, NULL);
+	pthread_create(&thread, NULL, run, NULL);
+	for (int i = 0; i < 20; i++) {
+		sem_wait(&waits);
+		usleep(10000);
+		pthread_kill(thread, SIGUSR2);
+		sem_wait(&stopped);
+		wrong += found < low || found >= high;
+		sem_post(&goes_on);
+	}
+	pthread_join(thread, NULL);
+	printf("%d\n", wrong);
+	return 0;
+}
+'''
+
+
+@test
+def a_thread_that_waits_is_stopped_on_its_stack():
+    if platform.machine() != 'x86_64' or shimtest.machine:
+        raise shimtest.Skipped('the program looks at registers of x86-64')
+    source = shimtest.new_source('stops.c', STOPS)
+    program = compile(source, 'gcc', '-O1', ['-pthread'], instrument=False)
+    for profile in 'sampling', 'sampling:hz=4000', 'sampling;memory':
+        result = record([program], profile)
+        expect_equal((result.status, result.stdout), (0, '0\n'), profile)
 
 
 if __name__ == '__main__':
