@@ -264,10 +264,14 @@ static _Unwind_Reason_Code search_frame(struct _Unwind_Context *context,
 					void *argument)
 {
 	struct search *search = argument;
-	uintptr_t ip = get_ip(context);
+	int is_interrupted = 0;
+	uintptr_t ip = get_interrupted(context, &is_interrupted);
 
 	search->has_hook |= is_in_mark(ip);
-	search->returns[search->count++] = ip;
+	/* An instruction behind a hook's call may have raised the signal whose handler
+	 * throws: then the hook has returned. */
+	if (!is_interrupted)
+		search->returns[search->count++] = ip;
 	if (search->count == BATCH)
 		state_call_locked(find_hooks, search);
 	return search->has_hook || (ip == search->ip &&

@@ -927,4 +927,59 @@ def damaged_recordings_are_read_as_far_as_they_go():
                 arguments, done.returncode, done.stderr.decode()))
 
 
+FAULTS_AND_THROWS = r'''
+#include <csignal>
+#include <cstdio>
+
+static volatile int *nowhere;
+
+static void handler(int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigprocmask(SIG_UNBLOCK, &set, nullptr);
+	throw signal;
+}
+
+__attribute__((noinline)) int reads(volatile int *from, int depth)
+{
+	int value = *from;
+
+	return depth > 0 ? value + reads(from, depth - 1) : value;
+}
+
+int main()
+{
+	struct sigaction action = {};
+	int caught = 0;
+
+	action.sa_handler = handler;
+	sigaction(SIGSEGV, &action, nullptr);
+	for (int i = 0; i < 100; i++) {
+		try {
+			reads(nowhere, 1);
+		} catch (int) {
+			caught++;
+		}
+	}
+	printf("%d\n", caught);
+}
+'''
+
+
+@test
+def an_exception_of_a_signal_behind_a_hooks_call_is_caught():
+    """At -O2 the load follows the call of the hook, so that its address is the one that the
+    hook would return to."""
+    x86_only()
+    source = shimtest.new_source('faults_and_throws.cc', FAULTS_AND_THROWS)
+    for optimize in ('-O0', '-O2'):
+        program = compile(source, 'gcc', optimize, ['-fnon-call-exceptions'])
+        for profile in ('coverage', 'calltree', 'exceptions'):
+            done = run_both([program], profile)
+            expect_equal((done.status, done.stdout), (0, '100\n'), (optimize, profile))
+
+
 shimtest.main()
