@@ -982,4 +982,16 @@ def an_exception_of_a_signal_behind_a_hooks_call_is_caught():
             expect_equal((done.status, done.stdout), (0, '100\n'), (optimize, profile))
 
 
+@test
+def coverage_of_a_program_for_gprof_is_reported():
+    """Its own histogram, for gmon.out, was taken for what the user had asked for."""
+    x86_only()
+    program = compile('reached.c', 'gcc', '-O0', ['-pg'], instrument=False)
+    folder = new_directory('gmon')
+    done = record([program, 'plain'], 'coverage', directory=folder)
+    text = shim_report('report', done.output)
+    expect(text.startswith('reached: '), text)
+    expect('samples in' in shim_report('report', '--samples', done.output), 'samples')
+
+
 shimtest.main()

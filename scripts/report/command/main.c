@@ -71,7 +71,8 @@ static bool shows_coverage(const struct options *options,
 	if (options->coverage && !coverage_is_there(recording))
 		die("%s: no coverage was recorded (profrun -p coverage)",
 		    recording->path);
-	return options->coverage || coverage_is_all(recording);
+	return options->coverage ||
+	       (!options->samples && coverage_is_all(recording));
 }
 
 static int report_coverage(const struct options *options,

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/names.h"
 #include "model/coverage.h"
+#include "read/process.h"
 #include "read/recording.h"
 
 /* --- collecting --- */
@@ -79,13 +80,22 @@ bool coverage_is_there(const struct recording *recording)
 	return false;
 }
 
+/* Programs for gprof, and those that call monitor(3), have a histogram also if nobody has
+ * asked shim for one. */
+static bool is_asked_for(const struct process *process, uint32_t file)
+{
+	return !process->files[file].is_flat ||
+	       process_has_profile(process, "pchist");
+}
+
 bool coverage_is_all(const struct recording *recording)
 {
-	uint32_t i;
+	uint32_t i, n;
 
 	for (i = 0; i < recording->process_count; i++)
-		if (recording->processes[i].file_count)
-			return false;
+		for (n = 0; n < recording->processes[i].file_count; n++)
+			if (is_asked_for(&recording->processes[i], n))
+				return false;
 	return coverage_is_there(recording);
 }
 

@@ -40,7 +40,7 @@ struct coverage {
 	bool is_counted;  /* counts are more than 0 and 1 */
 };
 
-/* Whether the recording has coverage and nothing else. */
+/* Whether the recording has coverage and nothing else that was asked for. */
 bool coverage_is_all(const struct recording *recording);
 bool coverage_is_there(const struct recording *recording);
 /* Call it at the end: sorts the rows and adds them up. */
