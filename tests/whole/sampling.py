@@ -767,5 +767,16 @@ def a_thread_that_waits_is_stopped_on_its_stack():
         expect_equal((result.status, result.stdout), (0, '0\n'), profile)
 
 
+@test
+def a_program_that_ends_before_its_first_sample_is_one_without_samples():
+    """Its recording was one without calls, of a program that is to be compiled anew."""
+    program = compile(shimtest.new_source('ends_at_once.c', 'int main(void) { return 0; }\n'),
+                      'gcc', '-O1', instrument=False)
+    done = run_both([program], 'sampling:hz=1')
+    text = shim_report('report', done.output)
+    expect('0 samples in' in text and 'No sample was taken' in text, text)
+    expect('one for' not in text, text)
+
+
 if __name__ == '__main__':
     shimtest.main()

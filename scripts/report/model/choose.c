@@ -8,6 +8,7 @@
 
 #include "base/messages.h"
 #include "model/choose.h"
+#include "model/coverage.h"
 #include "model/functions.h"
 #include "model/model.h"
 #include "model/options.h"
@@ -78,6 +79,20 @@ static void read_traces(struct recording *recording,
 	add_window(recording, options);
 }
 
+/* Whether only samples were asked for: a program may end before the first. */
+static bool is_for_samples(const struct recording *recording)
+{
+	static const char *const of_calls[] = { "calltree", "default",
+						"trace" };
+	const struct process *process = recording->processes;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(of_calls) / sizeof(*of_calls); i++)
+		if (process_has_profile(process, of_calls[i]))
+			return false;
+	return process_has_profile(process, "sampling");
+}
+
 /* Reads calls, or samples if there are no calls.  If there are both, @samples
  * (if not NULL) gets the samples. */
 void choose_build(struct model *model, struct model *samples,
@@ -88,7 +103,9 @@ void choose_build(struct model *model, struct model *samples,
 	find_kinds(recording, &has_calls, &has_samples);
 	read_traces(recording, options, has_calls);
 	find_kinds(recording, &has_calls, &has_samples);
-	if (options->samples && !has_samples && has_calls)
+	has_samples |= !has_calls && is_for_samples(recording);
+	if (options->samples && !has_samples &&
+	    (has_calls || coverage_is_there(recording)))
 		die("%s: no samples were recorded (profrun -p sampling)",
 		    recording->path);
 	model_build(model, recording, options,

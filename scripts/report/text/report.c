@@ -375,6 +375,9 @@ static void print_clock(const struct layout *layout)
 
 	if (!process->has_meta)
 		return;
+	if (model->is_sampled &&
+	    model->period_ns == 0) /* no thread had its first */
+		return;
 	if (model->is_sampled) {
 		fprintf(layout->out,
 			"  found by samples, one for %s of %s in "
