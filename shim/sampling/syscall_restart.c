@@ -43,6 +43,14 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
+#ifndef SYS_io_uring_enter
+#define SYS_io_uring_enter 426
+#endif
+
+/* From <linux/io_uring.h>, which is newer: the fifth argument is a struct ring_wait, or an
+ * index of those that the kernel knows. */
+#define RING_HAS_STRUCT 8
+#define RING_HAS_INDEX	64
 
 /* --- kinds of calls --- */
 
@@ -81,7 +89,11 @@ static enum kind find_kind(const struct arch_call *call)
 	case SYS_ppoll:
 	case SYS_epoll_pwait:
 	case SYS_epoll_pwait2:
+	case SYS_io_pgetevents:
 	case SYS_rt_sigsuspend: return KIND_MASKED;
+	case SYS_io_uring_enter:
+		return call->arguments[3] & RING_HAS_INDEX ? KIND_AGAIN :
+							     KIND_MASKED;
 	case SYS_read:
 	case SYS_write:
 	case SYS_readv:
@@ -119,6 +131,18 @@ struct masked {
 	size_t size;
 };
 
+struct ring_wait {
+	uint64_t mask;
+	uint32_t size, shortest;
+	uint64_t timeout;
+};
+
+/* Where a call's arguments have to be in memory. */
+struct waits {
+	struct masked masked;
+	struct ring_wait ring;
+};
+
 static long repeat_call(const struct arch_call *call)
 {
 	const long *a = call->arguments;
@@ -130,7 +154,7 @@ static long repeat_call(const struct arch_call *call)
  * one with a mask: only the kernel can change the mask at the moment when the wait
  * begins. */
 static void use_mask(struct arch_call *call, uint64_t *mask,
-		     struct masked *masked)
+		     struct waits *waits)
 {
 	const uint64_t own = sample_signal_rest_mask();
 	const uint64_t *given = NULL;
@@ -153,22 +177,41 @@ static void use_mask(struct arch_call *call, uint64_t *mask,
 	case SYS_epoll_pwait:
 	case SYS_epoll_pwait2: given = (const uint64_t *)a[4]; break;
 	case SYS_rt_sigsuspend: given = (const uint64_t *)a[0]; break;
+	case SYS_io_pgetevents:
 	case SYS_pselect6:
 		if (a[5])
 			given = ((const struct masked *)a[5])->mask;
+		break;
+	case SYS_io_uring_enter:
+		if (!(a[3] & RING_HAS_STRUCT))
+			given = (const uint64_t *)a[4];
+		else if (sys_peek((const void *)a[4], &waits->ring,
+				  sizeof(waits->ring)) == 0)
+			given = (const uint64_t *)waits->ring.mask;
+		else
+			return;
 		break;
 	}
 	if (given)
 		*mask = *given;
 	*mask |= own;
-	masked->mask = mask;
-	masked->size = MASK_SIZE;
+	waits->masked.mask = mask;
+	waits->masked.size = MASK_SIZE;
 	switch (call->number) {
 	case SYS_ppoll: a[3] = (long)mask, a[4] = MASK_SIZE; break;
 	case SYS_epoll_pwait:
 	case SYS_epoll_pwait2: a[4] = (long)mask, a[5] = MASK_SIZE; break;
 	case SYS_rt_sigsuspend: a[0] = (long)mask, a[1] = MASK_SIZE; break;
-	case SYS_pselect6: a[5] = (long)masked; break;
+	case SYS_io_pgetevents:
+	case SYS_pselect6: a[5] = (long)&waits->masked; break;
+	case SYS_io_uring_enter:
+		waits->ring.mask = (uintptr_t)mask;
+		waits->ring.size = MASK_SIZE;
+		if (a[3] & RING_HAS_STRUCT)
+			a[4] = (long)&waits->ring;
+		else
+			a[4] = (long)mask, a[5] = MASK_SIZE;
+		break;
 	}
 }
 
@@ -203,12 +246,12 @@ static long continue_call(enum kind kind, struct arch_call *call, uint64_t mask)
 {
 	uint64_t all, waiting = mask | sample_signal_rest_mask();
 	struct arch_call restart = { .number = SYS_restart_syscall };
-	struct masked masked;
+	struct waits waits;
 	long result;
 
 	/* In a call with a temporary mask, the kernel will restore @mask. */
 	if (kind == KIND_MASKED) {
-		use_mask(call, &mask, &masked);
+		use_mask(call, &mask, &waits);
 		return repeat_call(call);
 	}
 	if (sys_hold_signals(&all) < 0)

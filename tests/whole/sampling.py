@@ -139,6 +139,17 @@ def no_call_fails_or_lasts_longer_for_being_sampled():
 
 
 @test
+def waits_for_results_of_io_uring_and_aio_do_not_end_early():
+    program = compile('rings.c', 'gcc', '-O1', instrument=False)
+    for profile in ('sampling:clock=wall,hz=1000', 'sampling:hz=1000'):
+        done = run_both([program], profile)
+        if done.stdout.startswith('no ring'):
+            raise shimtest.Skipped(done.stdout)
+        expect_equal(done.stdout, 'timed out 12, of the older kind 12\n'
+                     'submitted 12, with their results 12\ninterrupted 12 by 12\n', profile)
+
+
+@test
 def a_call_does_all_it_is_to_do():
     for mode, rate in ((REAL, '1000'), (REAL, '20000'), (PROCESS, '1000')):
         Sampled('parts', mode, rate)

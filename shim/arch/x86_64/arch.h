@@ -308,6 +308,25 @@ static inline long arch_number_before(const uint8_t *code, int size)
 	return -1;
 }
 
+/* The number in the register of a mov %REGISTER, %eax right before a system call, or -1: a
+ * compiler keeps the number of a call that is in a loop there, as in liburing's.  Only
+ * registers that calls preserve. */
+static inline long arch_number_in_register(const uint8_t *code, int size,
+					   const long long *registers)
+{
+	const uint8_t *move = code + size - 2;
+	const unsigned from = move[1] >> 3 & 7;
+	long long number = -1;
+
+	if (move[0] != 0x89 || (move[1] & 0xc7) != 0xc0)
+		return -1;
+	if (move[-1] == 0x44 && from >= 4) /* r12 to r15 */
+		number = registers[from];
+	else if (from == 3 || from == 5) /* rbx, rbp */
+		number = registers[from == 3 ? 11 : 10];
+	return number >= 0 && number <= 0xffff ? (long)number : -1;
+}
+
 /*
  * Whether a signal interrupted a system call: the context is after a call that returned
  * EINTR, after a call that may have done part of its work, or before a call that the
@@ -340,7 +359,12 @@ static inline bool arch_find_call(const long long *registers,
 		return true;
 	if (end == (uintptr_t)arch_syscall_returns)
 		call->number = *(const long *)(registers[15] - 8);
-	else if (call->part > 0) /* frequent, so looks right before it only */
+	else
+		call->number = arch_number_in_register(code, sizeof(code) - 2,
+						       registers);
+	if (call->number >= 0)
+		return true;
+	if (call->part > 0) /* frequent, so looks right before it only */
 		call->number = arch_number_before(code + sizeof(code) - 8, 6);
 	else
 		call->number = arch_number_before(code, sizeof(code) - 2);
