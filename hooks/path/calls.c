@@ -44,24 +44,33 @@ static void lose_call(struct tree *tree, uintptr_t sp)
 		path_writer->lost(tree, tree->lost_cause);
 }
 
-/*
- * A function that was inlined into the function that caught an exception shares its
- * frame.  So the engine misses its end until the function is entered again.  Recursion
- * would have another frame.
- */
-static struct shim_node *drop_inlined(const struct tree *tree,
-				      struct shim_node *current,
-				      uint64_t function, uint64_t frame)
+/* The open call of @function in this frame has ended, and so have those below it. */
+static struct shim_node *drop_same(struct shim_node *current, uint64_t function,
+				   uint64_t frame)
 {
 	struct shim_node *node = current;
 
-	if (tree->landed != frame)
-		return current;
 	for (; frame_at(node) == frame && !is_root(node);
 	     node = parent_of(node))
 		if (address_of(node) == function)
 			return node_unwind(current, parent_of(node));
 	return current;
+}
+
+/*
+ * A function that was inlined into the function that caught an exception shares its
+ * frame.  So the engine misses its end until the function is entered again.  Recursion
+ * would have another frame.
+ *
+ * A coroutine that nothing has announced may end without a leave, as those of Boost do:
+ * the first call on its stack, which the next coroutine gets, stays open.
+ */
+static struct shim_node *drop_missed(const struct place *at, bool has_switched,
+				     uint64_t function, uint64_t frame)
+{
+	if (at->tree->landed != frame && !(has_switched && at->stack->is_guess))
+		return at->current;
+	return drop_same(at->current, function, frame);
 }
 
 static void open_current(struct shim_node *node, uint64_t frame)
@@ -117,10 +126,12 @@ static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
 	struct tree *tree = tree_hot.tree;
 	struct place at;
 	struct shim_node *node;
+	struct stack *before;
 	uint64_t frame;
 
 	if (!tree || tree_hot.shared)
 		tree = tree_get_for(sp, function, 0);
+	before = tree ? tree->stack : NULL;
 	if (!find_place(&at, tree, sp, function, 0)) {
 		shim_record_lost(tree_hot.cause);
 		return NULL;
@@ -135,7 +146,7 @@ static struct shim_node *enter_in_any_state(uint64_t function, uint16_t group,
 	}
 	frame = frame_of(sp, at.stack->low);
 	at.current = tree_drop_stale(at.stack, at.current, sp);
-	at.current = drop_inlined(tree, at.current, function, frame);
+	at.current = drop_missed(&at, at.stack != before, function, frame);
 	node = find(tree->table, at.current, function, group);
 	if (UNLIKELY(!node))
 		node = node_make(tree, at.current, function, group);

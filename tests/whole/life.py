@@ -112,6 +112,21 @@ def calls_of_an_abandoned_coroutine_end_when_another_takes_its_stack():
 
 
 @test
+def a_fiber_that_ends_without_a_return_is_no_caller_of_the_next():
+    """A server would make a deeper path for each."""
+    for optimize in '-O0', '-O2':
+        program = compile('fibers_ended.c', 'gcc', optimize)
+        for profile in 'calltree', 'calltree:exact', 'trace':
+            result = record([program], profile)
+            about = json_of(result.output)
+            expect_equal((about['calls'], about['open'], about['unwound']),
+                         (401, 1, 99), (optimize, profile))
+            expect_tree(tree_of(result.output), {
+                'main': 1, 'main;leaf': 100, 'fiber': 100, 'fiber;inside': 100,
+                'fiber;inside;leaf': 100})
+
+
+@test
 def a_recording_of_its_own_is_made_without_profrun():
     program = compile('nesting.c')
     output = os.path.join(new_directory('bare'), 'a.%n.%p')
