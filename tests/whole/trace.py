@@ -677,5 +677,19 @@ def a_report_of_a_trace_says_what_one_of_calls_says():
     expect(not wrong, '\n'.join(wrong))
 
 
+@test
+def merged_with_counted_calls_those_of_a_trace_are_added():
+    """They were left out, and nothing was said to be lost."""
+    program = compile('nesting.c')
+    counted, traced, both = [record([program], profile) for profile in (
+        'calltree', 'trace', 'calltree;trace')]
+    calls = json.loads(shimtest.shim_report('export', 'json', counted.output))['calls']
+    for parts, times in ([counted, traced], 2), ([traced, both, counted], 3):
+        merged = os.path.join(shimtest.new_directory('merged'), 'all')
+        shimtest.shim_report('merge', '-o', merged, *[part.output for part in parts])
+        about = json.loads(shimtest.shim_report('export', 'json', merged))
+        expect_equal((about['calls'], about['lost']), (times * calls, 0), times)
+
+
 if __name__ == '__main__':
     shimtest.main()

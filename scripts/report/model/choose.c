@@ -53,6 +53,21 @@ static void add_window(struct recording *recording,
 	trace_close(&trace);
 }
 
+/* Whether a process of several, as in a merged recording, has its calls in a trace only. */
+static bool is_traced_only(const struct recording *recording)
+{
+	uint32_t i;
+
+	for (i = 0; i < recording->process_count; i++) {
+		const struct process *process = &recording->processes[i];
+
+		if (process_has_profile(process, "trace") &&
+		    !process_has_calls(process))
+			return true;
+	}
+	return false;
+}
+
 /* Reads the calls of traces, if calls were not counted or the user prefers the
  * trace. */
 static void read_traces(struct recording *recording,
@@ -61,12 +76,12 @@ static void read_traces(struct recording *recording,
 	bool is_wanted = options->trace || options->has_window;
 	uint32_t i, n, kept;
 
-	if (has_calls && !is_wanted)
+	if (has_calls && !is_wanted && !is_traced_only(recording))
 		return;
 	if (is_wanted && !trace_is_there(recording))
 		die("%s: there is no trace in it (profrun -p trace)",
 		    recording->path);
-	for (i = 0; i < recording->process_count && has_calls; i++) {
+	for (i = 0; i < recording->process_count && is_wanted; i++) {
 		struct process *process = &recording->processes[i];
 
 		for (n = kept = 0; n < process->file_count; n++)
@@ -75,7 +90,7 @@ static void read_traces(struct recording *recording,
 		process->file_count = kept;
 		process_list_ranges(process);
 	}
-	recording->has_traced_calls = has_calls;
+	recording->has_traced_calls = has_calls && is_wanted;
 	add_window(recording, options);
 }
 

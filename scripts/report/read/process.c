@@ -65,6 +65,16 @@ bool process_has_profile(const struct process *process, const char *name)
 	return false;
 }
 
+bool process_has_calls(const struct process *process)
+{
+	uint32_t i;
+
+	for (i = 0; i < process->file_count; i++)
+		if (!process->files[i].is_sampled)
+			return true;
+	return false;
+}
+
 double process_ns(const struct process *process, uint64_t clock)
 {
 	return (double)clock * process->unit_ns;

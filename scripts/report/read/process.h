@@ -78,6 +78,8 @@ void process_see_clock(struct process *process, uint64_t clock);
 /* Whether NAME[:ARGUMENTS] is in the list of the process's profilers, to which those that
  * were loaded belong. */
 bool process_has_profile(const struct process *process, const char *name);
+/* Whether it has a file of counted calls. */
+bool process_has_calls(const struct process *process);
 
 /* @directory is that of the process, @path that of the recording. */
 void read_meta(struct process *process, int directory, const char *path);

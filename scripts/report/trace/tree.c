@@ -325,15 +325,22 @@ static void add_damage(struct trace_damage *sum, const struct trace_damage *one)
 void trace_add_calls(struct trace *trace, const struct trace_range *range)
 {
 	struct recording *recording = trace->recording;
+	bool *is_counted = allocate(recording->process_count,
+				    sizeof(*is_counted));
 	uint32_t i;
 
+	for (i = 0; i < recording->process_count; i++)
+		is_counted[i] = process_has_calls(&recording->processes[i]);
 	for (i = 0; i < trace->file_count; i++) {
 		struct process *process =
 			&recording->processes[trace->files[i].process];
 
+		if (is_counted[trace->files[i].process])
+			continue;
 		process->files = grow(process->files, process->file_count + 1,
 				      sizeof(*process->files));
 		build(trace, i, &process->files[process->file_count++], range);
 		add_damage(&recording->trace_damage, &trace->files[i].damage);
 	}
+	free(is_counted);
 }
