@@ -240,12 +240,35 @@ static bool leave_without_table(struct unwinder *unwinder,
 }
 
 /*
- * At the end of libc's longjmp(), the frame is where the jump buffer is, and a rule for the
- * stack pointer says which register has it.  libunwind knows the rule but takes the frame.
- * If the step from the innermost frame had such a rule, stores the registers of the caller.
+ * A rule for the stack pointer may say that it is not where the frame begins, which is what
+ * libunwind takes, although it knows the rule:
+ *
+ * - At the end of libc's longjmp(), the frame is where the jump buffer is, and the stack pointer
+ *   is in a register, which is known in the innermost frame only.
+ * - A function whose end shim records returns to arch_returned, and the stack pointer is a word
+ *   below the beginning of that frame.
  */
+static bool find_stack_pointer(struct unwinder *unwinder, unw_cursor_t *cursor,
+			       bool is_innermost, unw_word_t *sp)
+{
+	unw_save_loc_t place;
+	unw_word_t frame;
+
+	if (unw_get_save_loc(cursor, UNW_X86_64_RSP, &place) != 0)
+		return false;
+	if (place.type == UNW_SLT_REG)
+		return is_innermost && place.u.regnum != UNW_X86_64_RSP &&
+		       access_register(NULL, place.u.regnum, sp, 0, unwinder) ==
+			       0;
+	*sp = place.u.addr;
+	return place.type == UNW_SLT_MEMORY &&
+	       unw_get_reg(cursor, UNW_REG_SP, &frame) == 0 &&
+	       *sp + sizeof(*sp) == frame;
+}
+
+/* If the step to this frame had such a rule, stores the frame's registers. */
 static bool follow_stack_pointer(struct unwinder *unwinder,
-				 unw_cursor_t *cursor,
+				 unw_cursor_t *cursor, bool is_innermost,
 				 struct user_regs_struct *registers)
 {
 	/* The cursor reads the innermost registers until all are known. */
@@ -262,13 +285,10 @@ static bool follow_stack_pointer(struct unwinder *unwinder,
 		{ UNW_X86_64_R15, &caller.r15 },
 		{ UNW_X86_64_RIP, &caller.rip },
 	};
-	unw_save_loc_t place;
 	unw_word_t value;
 	size_t i;
 
-	if (unw_get_save_loc(cursor, UNW_X86_64_RSP, &place) != 0 ||
-	    place.type != UNW_SLT_REG || place.u.regnum == UNW_X86_64_RSP ||
-	    access_register(NULL, place.u.regnum, &value, 0, unwinder) != 0)
+	if (!find_stack_pointer(unwinder, cursor, is_innermost, &value))
 		return false;
 	caller.rsp = value;
 	for (i = 0; i < sizeof(kept) / sizeof(*kept); i++)
@@ -313,11 +333,14 @@ uint32_t unwinder_frames(struct unwinder *unwinder,
 		count++;
 		if (unw_step(&cursor) <= 0)
 			break;
-		if (count == 1 &&
-		    follow_stack_pointer(unwinder, &cursor, &registers) &&
-		    unw_init_remote(&cursor, unwinder->libunwind, unwinder) !=
-			    0)
-			break;
+		if (follow_stack_pointer(unwinder, &cursor, count == 1,
+					 &registers)) {
+			/* arch_returned has nothing on the stack. */
+			last_sp = 0;
+			if (unw_init_remote(&cursor, unwinder->libunwind,
+					    unwinder) != 0)
+				break;
+		}
 	}
 	return count;
 }

@@ -1542,6 +1542,55 @@ def a_process_that_waits_idly_since_a_sample_is_detached_from_and_attached_to():
             program.ends_well(kind)
 
 
+WAITS_IN_CALLS = r'''
+#include <stdio.h>
+#include <unistd.h>
+
+__attribute__((noinline)) static long waits(volatile char *mark)
+{
+	char byte;
+	long got = read(0, &byte, 1);
+
+	*mark = 1;
+	return got;
+}
+
+int main(void)
+{
+	volatile char marks[100];
+	long sum = 0;
+
+	puts("ready");
+	fflush(stdout);
+	for (long got = 1; got > 0; sum += got)
+		got = waits(&marks[sum % 100]);
+	printf("%ld\n", sum);
+	return 0;
+}
+'''
+
+
+@test
+def a_process_that_waits_in_a_recorded_call_of_a_library_is_detached_from():
+    """Its caller has no frame pointer, so the stack is known only if the place of the return
+    address is."""
+    source = shimtest.new_source('waits_in_calls.c', WAITS_IN_CALLS)
+    path = compile(source, 'gcc', '-O2', ['-fomit-frame-pointer'], instrument=False)
+    with Program(0, path=path) as program:
+        program.attach('--libcalls')
+        program.process.stdin.write('x' * 3)
+        program.process.stdin.flush()
+        time.sleep(0.2)
+        text = subprocess.run([PROFRUN, 'stack', str(program.pid)], check=True, timeout=60,
+                              stdout=subprocess.PIPE, text=True).stdout
+        functions = re.findall(r'#\d+ +(\S+)', text)
+        for name in 'read', 'waits', 'main', '_start':
+            expect(name in functions, text)
+        program.detach()
+        output, _ = program.process.communicate(timeout=60)
+        expect_equal((program.process.returncode, output), (0, '3\n'), 'the program')
+
+
 @test
 def what_cannot_be_attached_to_is_refused_with_a_reason():
     text = refused('attach', 2 ** 22 - 1)
