@@ -152,6 +152,11 @@ static void pass_to_libc(int signal, siginfo_t *info, void *context)
 		((plain_handler)action.handler)(signal);
 }
 
+static bool is_real(uint32_t which)
+{
+	return which == SHIM_SAMPLE_REAL;
+}
+
 static void raise_hit(struct thread *self, ucontext_t *context, uint32_t weight)
 {
 	const void *outer = self->sample_context;
@@ -212,7 +217,7 @@ static void take_sample(ucontext_t *context, const siginfo_t *info)
 	/* The callbacks may have changed it. */
 	rate = rate_now();
 	timers_keep_distance(self, &rate);
-	if (syscall_restart_call(self, context))
+	if (syscall_restart_call(self, context, is_real(rate.mode)))
 		add_count(&counts.resumed, 1);
 }
 
@@ -226,7 +231,7 @@ static void answer_snapshot(ucontext_t *context)
 	if (has_small_stacks)
 		use_signal_stack_after(self, context);
 	snapshot_answer(self, context);
-	syscall_restart_call(self, context);
+	syscall_restart_call(self, context, is_real(rate_now().mode));
 }
 
 /* The value of the signal that asks a thread to make its record. */
@@ -245,7 +250,7 @@ static void adopt_thread(ucontext_t *context)
 	self = thread_get();
 	is_adopted = false;
 	if (self)
-		syscall_restart_call(self, context);
+		syscall_restart_call(self, context, is_real(rate_now().mode));
 }
 
 static void handle_timer_signal(int signal, siginfo_t *info, void *context)
@@ -320,16 +325,6 @@ static int remove_timer_locked(void *argument)
 static bool is_on(void)
 {
 	return __atomic_load_n(&mode, __ATOMIC_RELAXED) != SHIM_SAMPLE_NONE;
-}
-
-static bool is_real(uint32_t which)
-{
-	return which == SHIM_SAMPLE_REAL;
-}
-
-bool sample_is_real(void)
-{
-	return is_real(__atomic_load_n(&mode, __ATOMIC_RELAXED));
 }
 
 bool sample_is_wanted(void)

@@ -38,8 +38,6 @@ void sample_signal_forked(void);
 
 /* Whether a profiler wants samples, or snapshots of other threads. */
 bool sample_is_wanted(void);
-/* Whether threads that sleep have samples, too.  Async. */
-bool sample_is_real(void);
 
 /* Installs the signal for snapshots of other threads.  Returns 0, or -errno if no
  * signal is free.  State lock held. */
@@ -82,9 +80,11 @@ int sample_enable(struct shim_profiler_handle *handle);
  * Continues the system call that shim's signal has interrupted in @context, as if the
  * signal had not come.  The signal's handler calls this.  The program's handlers may
  * run meanwhile.  Returns true when the call is done, which may be after a long sleep;
- * false if there was no call to continue.
+ * false if there was no call to continue, or the kernel repeats it.  @is_real: signals come
+ * while the thread sleeps, too.
  */
-bool syscall_restart_call(struct thread *self, ucontext_t *context);
+bool syscall_restart_call(struct thread *self, ucontext_t *context,
+			  bool is_real);
 
 /* Makes the program's handlers of @signal return through shim's restorer
  * (sampling/syscall_restart.c). */

@@ -330,12 +330,13 @@ static bool resume_rest(struct thread *self, ucontext_t *context,
  * another one may stop them with a signal, to read their stacks (as collectors of garbage do).  It
  * must not find them in shim's handler.  Samples of real time would come again and again.
  */
-static bool is_for_kernel(const struct arch_call *call)
+static bool is_for_kernel(const struct arch_call *call, bool is_real)
 {
-	return call->number == SYS_futex && !call->failed && !sample_is_real();
+	return call->number == SYS_futex && !call->failed && !is_real;
 }
 
-bool syscall_restart_call(struct thread *self, ucontext_t *context)
+bool syscall_restart_call(struct thread *self, ucontext_t *context,
+			  bool is_real)
 {
 	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
 	bool fails;
@@ -359,7 +360,7 @@ bool syscall_restart_call(struct thread *self, ucontext_t *context)
 	if (kind == KIND_AGAIN && is_pending(&call, mask, &fails)) {
 		if (!fails)
 			return false;
-	} else if (is_for_kernel(&call)) {
+	} else if (is_for_kernel(&call, is_real)) {
 		return false;
 	} else {
 		rest_begin(self, context);
