@@ -20,6 +20,39 @@ bool generated_walks_by_slots(const char *path)
 	return rest && *rest == '\0';
 }
 
+bool generated_is_ocaml(const char *name)
+{
+	static const char *const helpers[] = {
+		"apply",
+		"curry",
+		"tuplify",
+		"send",
+		"program",
+		"call_gc",
+		"call_realloc_stack",
+		"alloc1",
+		"alloc2",
+		"alloc3",
+		"allocN",
+		"c_call",
+		"start_program",
+		"callback",
+		"raise_exn",
+		"raise_exception",
+		"ml_array_bound_error",
+		"stash_backtrace",
+	};
+	const char *rest = text_after(name, "caml");
+
+	/* camlModule__function_12 */
+	if (!rest || (*rest >= 'A' && *rest <= 'Z'))
+		return rest != NULL;
+	for (unsigned i = 0; i < sizeof(helpers) / sizeof(*helpers); i++)
+		if (*rest == '_' && text_after(rest + 1, helpers[i]))
+			return true;
+	return false;
+}
+
 #ifdef ARCH_HAS_RETURNS
 
 typedef uintptr_t resolve_location(uintptr_t location);

@@ -13,4 +13,8 @@ void generated_answer_v8(void);
 /* Whether the library is one that reads return addresses, and asks nobody: Java's. */
 bool generated_walks_by_slots(const char *path);
 
+/* Whether the function is one of OCaml's code, whose frames the collector of garbage finds by
+ * return addresses, or of what that code calls as its own. */
+bool generated_is_ocaml(const char *name);
+
 #endif

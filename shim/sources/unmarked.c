@@ -249,6 +249,8 @@ static void add_entry(struct work *work, const struct frame_range *range,
 			  range->end - range->start < ENTRY_SIZE ?
 				      DECODE_ENTRY_SMALL :
 			  name && is_outlined(name) ? DECODE_ENTRY_SHARED :
+			  name && generated_is_ocaml(name) ?
+						      DECODE_ENTRY_WALKED :
 						      DECODE_ENTRY_STACK,
 	};
 }

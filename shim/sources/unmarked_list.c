@@ -31,6 +31,7 @@ static const char *const reasons[DECODE_ENTRY_REASONS] = {
 	[DECODE_ENTRY_SMALL] = SHIM_LISTED_SMALL,
 	[DECODE_ENTRY_MARKED] = SHIM_LISTED_MARKED,
 	[DECODE_ENTRY_SHARED] = "instructions that functions share",
+	[DECODE_ENTRY_WALKED] = "OCaml's, whose stack its collector reads",
 };
 
 /* --- the log --- */

@@ -18,6 +18,7 @@ NOT_CALLED(eh_frame_open);
 NOT_CALLED(entry_is_known);
 NOT_CALLED(fde_get);
 NOT_CALLED(fde_open);
+NOT_CALLED(generated_is_ocaml);
 NOT_CALLED(generated_walks_by_slots);
 NOT_CALLED(image_find);
 NOT_CALLED(image_pin);

@@ -356,6 +356,25 @@ def the_library_of_java_stays_as_it_is():
 
 
 @test
+def functions_of_ocaml_stay_as_they_are():
+    source = shimtest.new_source('caml.c', '''
+#define FUNCTION(name, calls) __attribute__((noinline)) int name(int x) \\
+{ volatile int y = calls; return y + 1; }
+FUNCTION(caml_alloc_shr, x)
+FUNCTION(caml_apply2, caml_alloc_shr(x))
+FUNCTION(camlMain__f_12, caml_apply2(x))
+FUNCTION(camlike, camlMain__f_12(x))
+int main(void) { return camlike(0) != 4; }
+''')
+    program = plain(source, 'gcc', '-O1')
+    result = record([program], SHIM_PATCH='program', SHIM_VERBOSE='1')
+    expect_equal((result.status, tree_of(result.output)),
+                 (0, {'main': 1, 'main;camlike': 1, 'main;camlike;caml_alloc_shr': 1}),
+                 'the tree')
+    expect("2 OCaml's, whose stack its collector reads" in result.stderr, result.stderr)
+
+
+@test
 def no_page_need_be_between_two_parts_of_the_code():
     source = shimtest.new_source('parts.c', '''
 __attribute__((noinline, section(".far"))) int far(int x) { return x * x + 1; }

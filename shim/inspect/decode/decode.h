@@ -192,6 +192,7 @@ enum decode_entry_reason {
 	DECODE_ENTRY_SMALL,    /* it is smaller than a jump */
 	DECODE_ENTRY_MARKED, /* its compiler has marked it */
 	DECODE_ENTRY_SHARED, /* instructions of several functions, whose flags pass calls */
+	DECODE_ENTRY_WALKED, /* a collector of garbage looks for its return address */
 	DECODE_ENTRY_REASONS,
 };
 
