@@ -569,9 +569,15 @@ static void check_address(size_t i, unsigned base, uint64_t add, bool may_go)
 {
 	unsigned encoding = addresses[i].encoding | base;
 	struct tables tables;
-	struct cursor cursor = cursor_on(&tables, addresses[i].bytes, 8,
-					 may_go);
-	uint64_t value = cursor_read_address(&cursor, encoding, 0x5000);
+	struct cursor cursor;
+	char bytes_ahead[8] = "";
+	uint64_t value;
+
+	memcpy(bytes_ahead, addresses[i].bytes,
+	       addresses[i].size ? addresses[i].size : 8);
+	cursor = cursor_on(&tables, may_go ? bytes_ahead : addresses[i].bytes,
+			   8, may_go);
+	value = cursor_read_address(&cursor, encoding, 0x5000);
 
 	if (base == 0x10)
 		add = tables.low;
