@@ -201,9 +201,11 @@ def each_of_many_functions_without_symbols_has_its_address():
     # libdw does not find the index that gold places behind the tables: 17 s of processor
     # time would not do for a search in all of them for each function.
     expect_equal((done.returncode, done.stderr), (0, ''), 'messages')
-    found = {line.rsplit(';', 1)[-1].split()[0] for line in done.stdout.splitlines()}
-    expect(len(found) > 500 and not any(name.startswith('[many]') for name in found),
-           (len(found), done.stdout[:1000]))
+    lasts = [line.rsplit(';', 1)[-1].split() for line in done.stdout.splitlines()]
+    found = {words[0] for words in lasts}
+    # What libc puts into a program has no tables, and may have a sample.
+    unknown = sum(int(words[-1]) for words in lasts if words[0].startswith('[many]'))
+    expect(len(found) > 500 and unknown <= 5, (len(found), unknown))
 
 
 if __name__ == '__main__':
