@@ -43,14 +43,6 @@
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
-#ifndef SYS_io_uring_enter
-#define SYS_io_uring_enter 426
-#endif
-
-/* From <linux/io_uring.h>, which is newer: the fifth argument is a struct ring_wait, or an
- * index of those that the kernel knows. */
-#define RING_HAS_STRUCT 8
-#define RING_HAS_INDEX	64
 
 /* --- kinds of calls --- */
 

@@ -10,15 +10,7 @@
 
 #include <shim/banned.h>
 
-#ifndef SYS_io_uring_enter
-#define SYS_io_uring_enter 426
-#endif
-
 #define PIECES 8 /* read in one system call */
-
-/* From <linux/io_uring.h>, which is newer. */
-#define RING_WAITS	1
-#define RING_HAS_STRUCT 8
 
 /* A partial write to a regular file is no interruption: the write reached a limit, or
  * the disk is full. */

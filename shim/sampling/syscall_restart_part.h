@@ -12,6 +12,16 @@
 
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_io_uring_enter
+#define SYS_io_uring_enter 426
+#endif
+
+/* Flags of io_uring_enter, from <linux/io_uring.h>, which is newer. */
+#define RING_WAITS	1
+#define RING_HAS_STRUCT 8  /* the fifth argument is a struct ring_wait */
+#define RING_HAS_INDEX	64 /* or an index of those that the kernel knows */
 
 struct part_rest {
 	struct arch_call call;
