@@ -80,8 +80,8 @@ bool coverage_is_there(const struct recording *recording)
 	return false;
 }
 
-/* Programs for gprof, and those that call monitor(3), have a histogram also if nobody has
- * asked shim for one. */
+/* A program for gprof has a histogram without -p pchist, and so has one that calls
+ * monitor(3). */
 static bool is_asked_for(const struct process *process, uint32_t file)
 {
 	return !process->files[file].is_flat ||
