@@ -3,7 +3,6 @@ report and profrun doctor print each piece once, and only where it applies."""
 import os
 import re
 import shutil
-import shutil
 import subprocess
 
 import shimtest

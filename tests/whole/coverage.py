@@ -6,7 +6,6 @@ apart from that, the program must behave as without shim.
 """
 import json
 import os
-import platform
 import random
 import re
 import shutil
@@ -73,8 +72,7 @@ def log_of(output):
 
 
 def x86_only():
-    if platform.machine() != 'x86_64' or shimtest.machine:
-        raise Skipped('lines are looked at on x86-64')
+    shimtest.x86_64_only('lines are looked at on x86-64')
 
 
 @test

@@ -6,7 +6,6 @@ The sampler: its owner, the weight of its hits, and that the program does not no
 """
 import json
 import os
-import platform
 import re
 import subprocess
 import time
@@ -769,8 +768,7 @@ int main(void)
 
 @test
 def a_thread_that_waits_is_stopped_on_its_stack():
-    if platform.machine() != 'x86_64' or shimtest.machine:
-        raise shimtest.Skipped('the program looks at registers of x86-64')
+    shimtest.x86_64_only('the program looks at registers of x86-64')
     source = shimtest.new_source('stops.c', STOPS)
     program = compile(source, 'gcc', '-O1', ['-pthread'], instrument=False)
     for profile in 'sampling', 'sampling:hz=4000', 'sampling;memory':

@@ -11,6 +11,7 @@ import glob
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -199,6 +200,12 @@ def environment(output=None, profile='calltree:counts', **more):
 
 def new_directory(stem):
     return tempfile.mkdtemp(prefix=stem + '.', dir=scratch)
+
+
+def x86_64_only(why):
+    """Skips the test on other processors, also where an emulator runs the programs."""
+    if platform.machine() != 'x86_64' or machine:
+        raise Skipped(why)
 
 
 def new_source(name, text):
