@@ -13,13 +13,6 @@
 
 #include <shim/banned.h>
 
-bool generated_walks_by_slots(const char *path)
-{
-	const char *rest = text_after(text_base(path), "libjvm.so");
-
-	return rest && *rest == '\0';
-}
-
 bool generated_is_ocaml(const char *name)
 {
 	static const char *const helpers[] = {

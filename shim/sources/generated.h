@@ -10,11 +10,8 @@
  * first function returns to shim. */
 void generated_answer_v8(void);
 
-/* Whether the library is one that reads return addresses, and asks nobody: Java's. */
-bool generated_walks_by_slots(const char *path);
-
-/* Whether the function is one of OCaml's code, whose frames the collector of garbage finds by
- * return addresses, or of what that code calls as its own. */
+/* Whether OCaml has compiled the function, or its code calls it like one that it has compiled:
+ * the collector of garbage finds their frames by return addresses. */
 bool generated_is_ocaml(const char *name);
 
 #endif

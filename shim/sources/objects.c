@@ -33,6 +33,11 @@ bool objects_is_system(const char *path)
 	return false;
 }
 
+bool objects_is_java(const char *path)
+{
+	return is_library(text_base(path), "libjvm");
+}
+
 /* As for images (image.c), libc is asked once.  0 if the loader was started as a command. */
 static uintptr_t loader_address(void)
 {

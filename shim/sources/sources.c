@@ -20,7 +20,6 @@
 #include "runtime/log.h"
 #include "runtime/state.h"
 #include "sources/libcalls.h"
-#include "sources/generated.h"
 #include "sources/marks.h"
 #include "sources/mcount.h"
 #include "sources/route.h"
@@ -148,8 +147,6 @@ static void search(struct source_image *image)
 	if (!is_on)
 		return;
 	image->veneers = route_near(image);
-	if (needs_thunks(image))
-		generated_answer_v8();
 	if (!image->veneers || (needs_thunks(image) && !thunks_make(image))) {
 		give_up(image, "no executable memory near it, or the system "
 			       "refuses it: calls of its marked functions are "

@@ -7,6 +7,7 @@
 #include "dispatch/near.h"
 #include "os/sys.h"
 #include "runtime/state.h"
+#include "sources/generated.h"
 #include "sources/mcount.h"
 #include "sources/moved.h"
 #include "sources/route.h"
@@ -124,6 +125,7 @@ bool thunks_make(struct source_image *image)
 		sys_unmap((void *)at, size);
 		return false;
 	}
+	generated_answer_v8();
 	image->thunks = at;
 	image->thunk_data = (struct thunk_data *)(at + code_size(image));
 	*word_of(image, WORD_ENTRY) = route_entry();

@@ -236,6 +236,16 @@ static bool is_outlined(const char *name)
 	return text_after(name, "OUTLINED_FUNCTION_") != NULL;
 }
 
+/* Why a function of this name stays as it is; DECODE_ENTRY_STACK: its unwind table may allow
+ * more. */
+static enum decode_entry_reason reason_by_name(const char *name)
+{
+	if (is_outlined(name))
+		return DECODE_ENTRY_SHARED;
+	return generated_is_ocaml(name) ? DECODE_ENTRY_WALKED :
+					  DECODE_ENTRY_STACK;
+}
+
 /* @name: NULL if it has none. */
 static void add_entry(struct work *work, const struct frame_range *range,
 		      const char *name, uint32_t *next)
@@ -248,10 +258,8 @@ static void add_entry(struct work *work, const struct frame_range *range,
 		.reason = is_marked ? DECODE_ENTRY_MARKED :
 			  range->end - range->start < ENTRY_SIZE ?
 				      DECODE_ENTRY_SMALL :
-			  name && is_outlined(name) ? DECODE_ENTRY_SHARED :
-			  name && generated_is_ocaml(name) ?
-						      DECODE_ENTRY_WALKED :
-						      DECODE_ENTRY_STACK,
+			  name ? reason_by_name(name) :
+				 DECODE_ENTRY_STACK,
 	};
 }
 
@@ -456,7 +464,7 @@ static int find_functions(struct work *work, const struct decode *decoder,
 		objects_is_system(entry->path), "");
 	if (chosen == 0 && !work->takes_unnamed)
 		return 0;
-	if (generated_walks_by_slots(entry->path)) {
+	if (objects_is_java(entry->path)) {
 		log_line("--patch: the functions of %s stay as they are: the "
 			 "Java virtual machine reads their return addresses",
 			 entry->path);
