@@ -20,7 +20,6 @@
 #include "built.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
-#define ID_MAX		64
 
 struct file {
 	const char *start;
@@ -59,41 +58,16 @@ static bool is_zstd(struct piece piece)
 	return kind == COMPRESSED_WITH_ZSTD;
 }
 
-struct separate {
-	char link[NAME_MAX + 1]; /* what .gnu_debuglink names, or "" */
-	char id[2 + 2 * ID_MAX]; /* ab/cd..., or "" */
-};
-
-static void note_id(struct separate *separate, struct piece piece)
-{
-	const size_t head = sizeof(ElfW(Nhdr)) + sizeof("GNU");
-	char *to = separate->id;
-	ElfW(Nhdr) note;
-
-	if (piece.size < head)
-		return;
-	memcpy(&note, piece.start, sizeof(note));
-	if (note.n_namesz != sizeof("GNU") || note.n_descsz < 2 ||
-	    note.n_descsz > ID_MAX || note.n_descsz > piece.size - head)
-		return;
-	for (uint32_t i = 0; i < note.n_descsz; i++)
-		to += sprintf(to, i == 1 ? "/%02x" : "%02x",
-			      (unsigned char)piece.start[head + i]);
-}
-
 /* Notes what section @name shows. */
-static void look_at(struct built *built, struct separate *separate,
-		    const char *name, struct piece piece)
+static void look_at(struct built *built, const char *name, struct piece piece)
 {
 	if (strcmp(name, ".symtab") == 0)
 		built->has_symbols = true;
 	else if (strcmp(name, ".debug_info") == 0)
 		built->has_debug = true;
 	else if (strcmp(name, ".gnu_debuglink") == 0)
-		snprintf(separate->link, sizeof(separate->link), "%.*s",
+		snprintf(built->missing, sizeof(built->missing), "%.*s",
 			 (int)strnlen(piece.start, piece.size), piece.start);
-	else if (strcmp(name, ".note.gnu.build-id") == 0)
-		note_id(separate, piece);
 	else if (strcmp(name, ".dynstr") == 0)
 		built->is_cxx = contains(piece, "libstdc++.so") ||
 				contains(piece, "libc++.so");
@@ -106,8 +80,7 @@ static void look_at(struct built *built, struct separate *separate,
 			       "list=");
 }
 
-static bool read_sections(struct built *built, struct separate *separate,
-			  const struct file *file)
+static bool read_sections(struct built *built, const struct file *file)
 {
 	const ElfW(Ehdr) *header = (const void *)file->start;
 	const ElfW(Shdr) * table;
@@ -131,8 +104,7 @@ static bool read_sections(struct built *built, struct separate *separate,
 		    table[i].sh_type != SHT_NOBITS &&
 		    get_piece(file, table[i].sh_offset, table[i].sh_size,
 			      &piece)) {
-			look_at(built, separate, names.start + table[i].sh_name,
-				piece);
+			look_at(built, names.start + table[i].sh_name, piece);
 			built->has_zstd |= table[i].sh_flags & SHF_COMPRESSED &&
 					   is_zstd(piece);
 		}
@@ -151,36 +123,47 @@ static bool is_there(const char *format, ...)
 	return length < (int)sizeof(path) && access(path, R_OK) == 0;
 }
 
-/* Where gdb looks, and the report. */
-static void look_for_separate(struct built *built,
-			      const struct separate *separate, const char *path)
+/* ab/cd...; false without an id. */
+static bool put_id(char *to, const struct marks *marks)
 {
-	const char *link = separate->link, *id = separate->id;
-	char directory[PATH_MAX];
-
-	if (!realpath(path, directory))
-		return;
-	*strrchr(directory, '/') = '\0';
-	if ((id[0] && is_there(DEBUG_DIRECTORY "/.build-id/%s.debug", id)) ||
-	    (link[0] && (is_there("%s/%s", directory, link) ||
-			 is_there("%s/.debug/%s", directory, link) ||
-			 is_there(DEBUG_DIRECTORY "%s/%s", directory, link))))
-		built->has_symbols = built->has_debug = true;
-	/* Distributions name it by the id. */
-	else if (id[0] && strncmp(link, id + 3, strlen(id + 3)) == 0)
-		sprintf(built->missing, DEBUG_DIRECTORY "/.build-id/%s.debug",
-			id);
-	else
-		strcpy(built->missing, link);
-	for (char *at = built->missing; *at; at++)
-		if ((unsigned char)*at < ' ')
-			*at = '?';
+	for (size_t i = 0; i < marks->build_id_size; i++)
+		to += sprintf(to, i == 1 ? "/%02x" : "%02x",
+			      marks->build_id[i]);
+	return marks->build_id_size > 1;
 }
 
-void built_read(struct built *built, const char *path)
+/* Looks where gdb does, and the report.  built->missing is what .gnu_debuglink names. */
+static void look_for_separate(struct built *built, const struct marks *marks,
+			      const char *path)
+{
+	char directory[PATH_MAX], id[2 + 2 * sizeof(marks->build_id)];
+	char *link = built->missing;
+	bool has_id = put_id(id, marks);
+
+	if (!realpath(path, directory)) {
+		*link = '\0';
+		return;
+	}
+	*strrchr(directory, '/') = '\0';
+	if ((has_id && is_there(DEBUG_DIRECTORY "/.build-id/%s.debug", id)) ||
+	    (link[0] && (is_there("%s/%s", directory, link) ||
+			 is_there("%s/.debug/%s", directory, link) ||
+			 is_there(DEBUG_DIRECTORY "%s/%s", directory, link)))) {
+		built->has_symbols = built->has_debug = true;
+		*link = '\0';
+	}
+	/* Distributions name it by the id. */
+	if (has_id && strncmp(link, id + 3, strlen(id + 3)) == 0)
+		sprintf(link, DEBUG_DIRECTORY "/.build-id/%s.debug", id);
+	for (; *link; link++)
+		if ((unsigned char)*link < ' ')
+			*link = '?';
+}
+
+void built_read(struct built *built, const char *path,
+		const struct marks *marks)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct separate separate = { "", "" };
 	struct file file;
 	struct stat st;
 	void *memory;
@@ -192,10 +175,11 @@ void built_read(struct built *built, const char *path)
 		memory = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (memory != MAP_FAILED) {
 			file = (struct file){ memory, st.st_size };
-			built->is_known = read_sections(built, &separate,
-							&file);
-			if (!built->has_debug)
-				look_for_separate(built, &separate, path);
+			built->is_known = read_sections(built, &file);
+			if (built->has_debug)
+				built->missing[0] = '\0';
+			else
+				look_for_separate(built, marks, path);
 			munmap(memory, st.st_size);
 		}
 	}

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "common/marks.h"
+
 struct built {
 	bool is_known;	   /* the sections could be read */
 	bool has_symbols;  /* .symtab, or a separate file that is there */
@@ -17,7 +19,8 @@ struct built {
 	bool has_exclusions;
 };
 
-/* built_read - read the sections of the ELF file @path */
-void built_read(struct built *built, const char *path);
+/* built_read - read the sections of the ELF file @path, which has these @marks */
+void built_read(struct built *built, const char *path,
+		const struct marks *marks);
 
 #endif

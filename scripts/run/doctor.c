@@ -354,7 +354,7 @@ static void check_built(const struct program *program)
 {
 	struct built built;
 
-	built_read(&built, program->path);
+	built_read(&built, program->path, &program->marks);
 	if (!built.is_known)
 		return;
 	if (built.missing[0])
