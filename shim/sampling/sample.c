@@ -217,8 +217,6 @@ static void take_sample(ucontext_t *context, const siginfo_t *info)
 	/* The callbacks may have changed it. */
 	rate = rate_now();
 	timers_keep_distance(self, &rate);
-	if (syscall_restart_call(self, context, is_real(rate.mode)))
-		add_count(&counts.resumed, 1);
 }
 
 /* Answers a request for a snapshot of this thread. */
@@ -231,7 +229,6 @@ static void answer_snapshot(ucontext_t *context)
 	if (has_small_stacks)
 		use_signal_stack_after(self, context);
 	snapshot_answer(self, context);
-	syscall_restart_call(self, context, is_real(rate_now().mode));
 }
 
 /* The value of the signal that asks a thread to make its record. */
@@ -242,21 +239,18 @@ static char adoption_value;
 static __thread bool is_adopted;
 
 /* The timer of a thread is set when the thread makes its record. */
-static void adopt_thread(ucontext_t *context)
+static void adopt_thread(void)
 {
-	struct thread *self;
-
 	is_adopted = true;
-	self = thread_get();
+	thread_get();
 	is_adopted = false;
-	if (self)
-		syscall_restart_call(self, context, is_real(rate_now().mode));
 }
 
 static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 {
 	int *error = thread_current ? thread_current->error : &errno;
 	int before = *error;
+	bool is_ours = true;
 
 	/* Callbacks may reach a function with a trap. */
 	if (hidden_signals() & hidden_bit(SIGTRAP))
@@ -268,10 +262,15 @@ static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 		answer_snapshot(context);
 	else if (info->si_code == SI_QUEUE &&
 		 info->si_value.sival_ptr == &adoption_value)
-		adopt_thread(context);
+		adopt_thread();
 	else
+		is_ours = false;
+	if (!is_ours)
 		pass_to_libc(signal, info, context);
 	*error = before;
+	if (is_ours && thread_current)
+		syscall_restart_call(thread_current, context,
+				     is_real(rate_now().mode), &counts.resumed);
 }
 
 /* --- timers; the state lock is held --- */

@@ -77,14 +77,13 @@ void sample_end(const char *reason);
 /* Does the work of shim_profiler_enable_sampling, at any time.  Returns 0 or -errno. */
 int sample_enable(struct shim_profiler_handle *handle);
 /*
- * Continues the system call that shim's signal has interrupted in @context, as if the
- * signal had not come.  The signal's handler calls this.  The program's handlers may
- * run meanwhile.  Returns true when the call is done, which may be after a long sleep;
- * false if there was no call to continue, or the kernel repeats it.  @is_real: signals come
- * while the thread sleeps, too.
+ * Continues the system call that shim's signal has interrupted in @context, if there is one
+ * and the kernel does not repeat it, as if the signal had not come; adds 1 to @count then.
+ * The signal's handler calls this last: it may not return, and end the handler itself.  The
+ * program's handlers may run meanwhile.  @is_real: signals come while the thread sleeps, too.
  */
-bool syscall_restart_call(struct thread *self, ucontext_t *context,
-			  bool is_real);
+void syscall_restart_call(struct thread *self, ucontext_t *context,
+			  bool is_real, uint64_t *count);
 
 /* Makes the program's handlers of @signal return through shim's restorer
  * (sampling/syscall_restart.c). */

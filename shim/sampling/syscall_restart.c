@@ -13,6 +13,9 @@
  * repeats other calls from the beginning when they are first interrupted: a relative
  * timeout then ends late by up to one period.
  *
+ * If the handler runs on a signal stack, it goes on on the thread's own stack before the
+ * call (sampling/own_stack.c).
+ *
  * A futex without a timeout is left to the kernel.
  *
  * shim also completes a call that had done only a part of its work
@@ -29,6 +32,7 @@
 #include "arch.h"
 #include "os/sys.h"
 #include "sampling/open_call.h"
+#include "sampling/own_stack.h"
 #include "sampling/syscall_restart_part.h"
 
 #include <errno.h>
@@ -301,22 +305,6 @@ static void rest_end(struct thread *self)
 	__atomic_store_n(&self->rests, (self->rests | 1) + 1, __ATOMIC_RELEASE);
 }
 
-static bool resume_rest(struct thread *self, ucontext_t *context,
-			struct arch_call *call, uint64_t mask)
-{
-	struct part_rest rest;
-	long result;
-
-	if (!part_find_rest(call, call->part, &rest))
-		return false;
-	rest_begin(self, context);
-	result = do_rest(call, mask);
-	rest_end(self);
-	call->part = result;
-	ARCH_SET_RESULT(context, call, result);
-	return true;
-}
-
 /*
  * Whether the kernel repeats the call as well: threads wait for others in such calls, and then
  * another one may stop them with a signal, to read their stacks (as collectors of garbage do).  It
@@ -327,40 +315,68 @@ static bool is_for_kernel(const struct arch_call *call, bool is_real)
 	return call->number == SYS_futex && !call->failed && !is_real;
 }
 
-bool syscall_restart_call(struct thread *self, ucontext_t *context,
-			  bool is_real)
+/* What is to be done about an interrupted call. */
+struct restart {
+	struct arch_call call;
+	enum kind kind; /* KIND_NONE: it has done a part of its work */
+};
+
+static bool find_restart(struct thread *self, ucontext_t *context, bool is_real,
+			 struct restart *restart)
 {
 	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
+	struct arch_call *call = &restart->call;
+	struct part_rest rest;
 	bool fails;
-	struct arch_call call;
-	enum kind kind;
-	long result = -EINTR;
+
+	restart->kind = KIND_NONE;
+	if (!ARCH_FIND_CALL(context, call, sys_peek))
+		return false;
+	if (call->part > 0)
+		return part_find_rest(call, call->part, &rest);
+	if (call->number < 0)
+		call->number = open_call_number(self, context, call);
+	restart->kind = find_kind(call);
+	if (restart->kind == KIND_AGAIN && is_pending(call, mask, &fails)) {
+		if (fails)
+			ARCH_SET_RESULT(context, call, -EINTR);
+		return false;
+	}
+	return restart->kind != KIND_NONE && !is_for_kernel(call, is_real);
+}
+
+static void do_restart(void *interrupted, const void *argument)
+{
+	ucontext_t *context = interrupted;
+	uint64_t mask = *(const uint64_t *)&context->uc_sigmask;
+	struct restart restart = *(const struct restart *)argument;
+	struct thread *self = thread_current;
+	long result;
+
+	rest_begin(self, context);
+	if (restart.kind == KIND_NONE)
+		result = do_rest(&restart.call, mask);
+	else
+		result = continue_call(restart.kind, &restart.call, mask);
+	rest_end(self);
+	if (restart.kind == KIND_NONE)
+		restart.call.part = result;
+	ARCH_SET_RESULT(context, &restart.call, result);
+}
+
+void syscall_restart_call(struct thread *self, ucontext_t *context,
+			  bool is_real, uint64_t *count)
+{
+	struct restart restart;
 
 	/* Nested calls occur only while the program changes its ids: libc's signal for
 	 * that may end the call, too. */
-	if (self->rests & 1)
-		return false;
-	if (sys_is_forbidden() || !ARCH_FIND_CALL(context, &call, sys_peek))
-		return false;
-	if (call.part > 0)
-		return resume_rest(self, context, &call, mask);
-	if (call.number < 0)
-		call.number = open_call_number(self, context, &call);
-	kind = find_kind(&call);
-	if (kind == KIND_NONE)
-		return false;
-	if (kind == KIND_AGAIN && is_pending(&call, mask, &fails)) {
-		if (!fails)
-			return false;
-	} else if (is_for_kernel(&call, is_real)) {
-		return false;
-	} else {
-		rest_begin(self, context);
-		result = continue_call(kind, &call, mask);
-		rest_end(self);
-	}
-	ARCH_SET_RESULT(context, &call, result);
-	return true;
+	if ((self->rests & 1) || sys_is_forbidden() ||
+	    !find_restart(self, context, is_real, &restart))
+		return;
+	__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
+	own_stack_go_on(self, context, &restart, sizeof(restart), do_restart);
+	do_restart(context, &restart);
 }
 
 void syscall_restart_watch_handlers_of(int signal)

@@ -381,15 +381,14 @@ bool unwind_step(struct unwind *walk)
 		second_step(walk) && find_real_caller(walk));
 }
 
-/* The number of tries of find_own_stack(). */
+/* The number of tries of unwind_find_own_stack(). */
 #define TRIES_MAX 8
 
-/* Tries several times: the thread may change to another stack during a try. */
-static void find_own_stack(struct thread *self, uintptr_t sp)
+void unwind_find_own_stack(struct thread *self, uintptr_t sp)
 {
 	uintptr_t low, high;
 
-	if (self->own_stack_tries >= TRIES_MAX)
+	if (self->own_stack_high != 0 || self->own_stack_tries >= TRIES_MAX)
 		return;
 	self->own_stack_tries++;
 	if (shim_stack_find(sp, &low, &high) == SHIM_STACK_THREAD &&
@@ -405,8 +404,7 @@ void unwind_begin(struct unwind *walk, struct thread *self)
 
 	if (!self)
 		return;
-	if (self->own_stack_high == 0)
-		find_own_stack(self, sp);
+	unwind_find_own_stack(self, sp);
 	if (sp >= self->own_stack_low && sp < self->own_stack_high) {
 		walk->stack_low = sp - 128;
 		walk->stack_high = self->own_stack_high;

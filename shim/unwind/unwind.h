@@ -51,6 +51,11 @@ void unwind_from_context(struct unwind *walk, const void *context,
 			 struct thread *self);
 void unwind_begin(struct unwind *walk, struct thread *self);
 
+/* Finds the bounds of the stack that the calling thread was created with, unless they are
+ * known, if @sp is on it.  Tries a few times: the thread may change to another stack
+ * meanwhile. */
+void unwind_find_own_stack(struct thread *self, uintptr_t sp);
+
 /* Goes to the caller's frame.  False if the frame has no caller (is_last), or if the
  * caller is unknown. */
 bool unwind_step(struct unwind *walk);

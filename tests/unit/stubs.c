@@ -168,6 +168,8 @@ __asm__("	.text\n"
 	"arch_call_with_mask:\n"
 	"	mov $-38, %rax\n" /* ENOSYS */
 	"	ret\n"
+	"	.globl arch_go_on\n"
+	"arch_go_on:\n"
 	"	.globl arch_signal_return, arch_signal_return_restarts\n"
 	"	.globl arch_signal_return_fails\n"
 	"arch_signal_return:\n"

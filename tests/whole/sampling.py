@@ -776,6 +776,137 @@ def a_thread_that_waits_is_stopped_on_its_stack():
         expect_equal((result.status, result.stdout), (0, '0\n'), profile)
 
 
+SLEEPS = r'''
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <xmmintrin.h>
+
+enum { SIZE = 1 << 16, ROUNDS = 40 };
+
+static char *alternate;
+static char *low, *high;
+static long usual;
+static volatile int ready, elsewhere, shared, handled, jumps;
+static sigjmp_buf away;
+
+/* Runs where the thread sleeps. */
+static void on_stack(int signal)
+{
+	char here;
+
+	(void)signal;
+	elsewhere += &here < low || &here >= high;
+	handled++;
+	if (jumps)
+		siglongjmp(away, 1);
+}
+
+/* All of the alternate stack is there for it. */
+static void on_alternate(int signal)
+{
+	char here;
+	long depth = alternate + SIZE - &here;
+
+	(void)signal;
+	if (usual == 0)
+		usual = depth;
+	shared += depth != usual;
+	handled++;
+}
+
+static void *run(void *unused)
+{
+	stack_t stack = { .ss_sp = alternate = malloc(SIZE), .ss_size = SIZE };
+	struct pollfd none = { -1, 0, 0 };
+	pthread_attr_t attributes;
+	size_t size;
+
+	sigaltstack(&stack, NULL);
+	pthread_getattr_np(pthread_self(), &attributes);
+	pthread_attr_getstack(&attributes, (void **)&low, &size);
+	high = low + size;
+	raise(SIGUSR2);
+	ready = 1;
+	for (volatile int i = 0; i < ROUNDS; i++) {
+		struct timespec time = { 0, 20000000 }, rest = { 9, 9 };
+		volatile double one = i + 1, three = 3;
+		double sum;
+
+		jumps = i % 10 == 9;
+		if (sigsetjmp(away, 1))
+			continue;
+		_MM_SET_ROUNDING_MODE(_MM_ROUND_UP);
+		sum = one / three;
+		if (i % 2) {
+			int error = nanosleep(&time, &rest) == 0 ? 0 : errno;
+			if (error != (rest.tv_sec == 9 ? 0 : EINTR) ||
+			    rest.tv_nsec >= time.tv_nsec)
+				printf("nanosleep: %d, %ld\n", error, rest.tv_nsec);
+		} else {
+			errno = 7;
+			if (poll(&none, 1, 20) != (errno == EINTR ? -1 : 0))
+				printf("poll: %d\n", errno);
+		}
+		/* The registers that it had are there. */
+		if (sum != one / three || _MM_GET_ROUNDING_MODE() != _MM_ROUND_UP)
+			printf("%g is not %g, %x\n", sum, one / three, _MM_GET_ROUNDING_MODE());
+	}
+	sigaltstack(NULL, &stack);
+	if (stack.ss_sp != alternate || stack.ss_flags != 0)
+		printf("its stack: %p, %d\n", stack.ss_sp, stack.ss_flags);
+	return "done";
+}
+
+int main(void)
+{
+	struct sigaction first = { .sa_handler = on_stack },
+			 second = { .sa_handler = on_alternate, .sa_flags = SA_ONSTACK };
+	pthread_t thread;
+	void *result = NULL;
+
+	sigaction(SIGUSR1, &first, NULL);
+	sigaction(SIGUSR2, &second, NULL);
+	pthread_create(&thread, NULL, run, NULL);
+	for (int i = 0; !result; i += ready) {
+		usleep(7000);
+		if (!ready)
+			continue;
+		if (pthread_kill(thread, i % 2 ? SIGUSR1 : SIGUSR2) != 0)
+			break;
+		pthread_tryjoin_np(thread, &result);
+	}
+	printf("%s; handlers: %s, elsewhere %d, beside another's frames %d\n",
+	       result ? (char *)result : "gone", handled > ROUNDS / 2 ? "many" : "few",
+	       elsewhere, shared);
+	return 0;
+}
+'''
+
+
+@test
+def a_thread_that_sleeps_is_on_its_stack():
+    """shim's handler runs on the alternate stack, but waits there for nothing."""
+    shimtest.x86_64_only('the program looks at registers of x86-64')
+    source = shimtest.new_source('sleeps_on_stack.c', SLEEPS)
+    program = compile(source, 'gcc', '-O1', ['-pthread', '-frounding-math'], instrument=False)
+    alone = run([program])
+    expect_equal((alone.status, alone.stdout), (0, 'done; handlers: many, elsewhere 0, '
+                                                'beside another\'s frames 0\n'), 'alone')
+    for profile in 'sampling:clock=wall,hz=1000', 'sampling:hz=4000':
+        result = record([program], profile)
+        expect_equal((result.status, result.stdout), (0, alone.stdout), profile)
+
+
 @test
 def a_program_that_ends_before_its_first_sample_is_one_without_samples():
     """Its recording was one without calls, of a program that is to be compiled anew."""

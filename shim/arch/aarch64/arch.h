@@ -190,6 +190,21 @@ struct arch_call {
 #define ARCH_SET_RESULT(context, call, result) \
 	((void)(context), (void)(call), (void)(result))
 
+static inline void *arch_copy_frame(const void *context, uintptr_t end,
+				    int (*copy)(const void *, void *, size_t))
+{
+	(void)context, (void)end, (void)copy;
+	return NULL;
+}
+
+static inline __attribute__((noreturn)) void
+arch_go_on(void *context, const void *argument,
+	   void (*function)(void *context, const void *argument))
+{
+	(void)context, (void)argument, (void)function;
+	__builtin_trap();
+}
+
 /* Relocations that store the address of a function in a GOT slot. */
 #define ARCH_RELOC_JUMP_SLOT 1026 /* R_AARCH64_JUMP_SLOT */
 #define ARCH_RELOC_GLOB_DAT  1025 /* R_AARCH64_GLOB_DAT */

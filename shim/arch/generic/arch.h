@@ -173,6 +173,21 @@ static inline long arch_call_with_mask(const struct arch_call *call,
 #define ARCH_SET_RESULT(context, call, result) \
 	((void)(context), (void)(call), (void)(result))
 
+static inline void *arch_copy_frame(const void *context, uintptr_t end,
+				    int (*copy)(const void *, void *, size_t))
+{
+	(void)context, (void)end, (void)copy;
+	return NULL;
+}
+
+static inline __attribute__((noreturn)) void
+arch_go_on(void *context, const void *argument,
+	   void (*function)(void *context, const void *argument))
+{
+	(void)context, (void)argument, (void)function;
+	__builtin_trap();
+}
+
 /* No relocation has these numbers: every call goes through the table. */
 #define ARCH_RELOC_JUMP_SLOT 0xffffffffu
 #define ARCH_RELOC_GLOB_DAT  0xffffffffu

@@ -284,6 +284,51 @@ struct arch_call {
  * call fails; with ARCH_RESTARTS if the handler has SA_RESTART (sampling.S). */
 long arch_call_with_mask(const struct arch_call *call, const uint64_t *mask);
 
+/* Goes on in function(context, argument) on the stack below @context, a copy of the context of
+ * a handler that arch_copy_frame has made.  It returns as the handler would. */
+__attribute__((noreturn)) void
+arch_go_on(void *context, const void *argument,
+	   void (*function)(void *context, const void *argument));
+
+/* The kernel's frame of a handler: the address to which it returns, the context, and a
+ * siginfo_t.  A pointer in the context leads to the floating-point registers. */
+#define ARCH_FRAME_SIZE		(8 + 304 + 128)
+#define ARCH_FRAME_STATE	224 /* in the context */
+#define ARCH_STATE_SIZE_MAX	16384
+#define ARCH_STATE_MAGIC	0x46505853
+#define ARCH_STATE_MAGIC_OFFSET 464
+
+/*
+ * Copies the frame of the handler with @context to the memory below @end.  Returns the
+ * copy's context, by which the handler can return; NULL if memory cannot be read, or the
+ * frame is not the kernel's (valgrind makes other ones).
+ */
+static inline void *arch_copy_frame(const void *context, uintptr_t end,
+				    int (*copy)(const void *, void *, size_t))
+{
+	const char *frame = (const char *)context - 8;
+	const char *state = *(const char *const *)((const char *)context +
+						   ARCH_FRAME_STATE);
+	uint32_t about[2]; /* its magic number and its size */
+	uintptr_t state_at, frame_at;
+	size_t size;
+
+	if (!state ||
+	    copy(state + ARCH_STATE_MAGIC_OFFSET, about, sizeof(about)) < 0)
+		return NULL;
+	size = about[1];
+	if (about[0] != ARCH_STATE_MAGIC || size > ARCH_STATE_SIZE_MAX)
+		return NULL;
+	state_at = (end - size) & ~63ul;
+	/* As the stack pointer after a call. */
+	frame_at = ((state_at - ARCH_FRAME_SIZE) & ~15ul) - 8;
+	if (copy(state, (void *)state_at, size) < 0 ||
+	    copy(frame, (void *)frame_at, ARCH_FRAME_SIZE) < 0)
+		return NULL;
+	*(uintptr_t *)(frame_at + 8 + ARCH_FRAME_STATE) = state_at;
+	return (void *)(frame_at + 8);
+}
+
 #define ARCH_SYSCALL_SIZE 2
 #define ARCH_CONTEXT_IP(context) \
 	((uintptr_t)(context)->uc_mcontext.gregs[16 /* REG_RIP */])

@@ -44,6 +44,22 @@ arch_call_ends:
 	.size	arch_call_with_mask, .-arch_call_with_mask
 
 /*
+ * arch_go_on(context, argument, function): the address to which the handler returns is right
+ * below the context, as at the entry of the handler.
+ */
+	.p2align 4
+	.globl	arch_go_on
+	.hidden	arch_go_on
+	.type	arch_go_on, @function
+arch_go_on:
+	.cfi_startproc
+	_CET_ENDBR
+	lea	-8(%rdi), %rsp
+	jmp	*%rdx
+	.cfi_endproc
+	.size	arch_go_on, .-arch_go_on
+
+/*
  * Signal handlers return to these functions, with a ucontext at rsp.  Unwinders recognize
  * the two instructions of libc's function.  These functions end with the same two
  * instructions, and have the same unwind information.  The code before the two
