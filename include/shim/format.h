@@ -289,6 +289,10 @@ struct shim_meta {
 	 * field, @lost counts samples and functions as calls. */
 	uint64_t lost_more[SHIM_LOST_KINDS - SHIM_LOST_SAMPLES]
 			  [SHIM_LOST_CAUSES];
+
+	/* Processor time in which shim looked at objects and changed their code.  No sample
+	 * of processor time contains it. */
+	uint64_t images_ns;
 };
 
 struct shim_images {

@@ -8,6 +8,7 @@
 #include "image/image_facts.h"
 #include "image/image_file.h"
 #include "image/image_table.h"
+#include "image/image_work.h"
 #include "image/symbols.h"
 #include "os/lookup.h"
 #include "os/maps.h"
@@ -549,6 +550,7 @@ static bool is_in_handler(void)
 static void begin_scan(void)
 {
 	ASSERT_LOCKED();
+	image_work_begins();
 	is_early = is_walking || is_in_handler();
 	/* An object that was opened unseen needs a scan that is not early, too. */
 	if (!is_early)
@@ -580,6 +582,7 @@ static void finish_scan(void)
 	NOTIFY(images_scanned);
 	pages_drop();
 	image_reclaim();
+	image_work_ends();
 }
 
 int image_scan(void)
@@ -588,8 +591,10 @@ int image_scan(void)
 
 	begin_scan();
 	r = maps_read(add_mapping, NULL);
-	if (r < 0)
+	if (r < 0) {
+		image_work_ends();
 		return r;
+	}
 	end_run();
 	for (uint32_t i = 0; i < image_count; i++)
 		if (image_at(i)->status == IMAGE_LOADED &&
@@ -709,8 +714,10 @@ static int scan_added(void *argument)
 	/* Another thread may have unloaded objects, and their addresses may be in use
 	 * again. */
 	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0 ||
-	    image_is_unseen() || !are_loaded(added))
+	    image_is_unseen() || !are_loaded(added)) {
+		image_work_ends();
 		return image_scan();
+	}
 	finish_scan();
 	return 0;
 }

@@ -113,6 +113,7 @@ static int make_record(void *argument)
 	thread->own_stack_tries = 0;
 	thread->sample_context = NULL;
 	thread->sample_debt_ns = 0;
+	thread->images_ns = 0;
 	thread->sample_weight = 0;
 	thread->rests &= ~1u;
 	thread->ticket = 0;

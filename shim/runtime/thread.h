@@ -101,6 +101,8 @@ struct thread {
 	uintptr_t own_stack_low, own_stack_high;
 	uint32_t own_stack_tries;
 	const void *sample_context; /* of the sample it is in */
+	/* Processor time that its next sample leaves out (image/image_work.h). */
+	uint64_t images_ns;
 	/* The time that its samples took beyond their share, and the weight of the
 	 * samples that were skipped to make up for it. */
 	uint64_t sample_debt_ns;

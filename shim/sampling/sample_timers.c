@@ -112,6 +112,7 @@ static int begin_fine(struct thread *thread, const struct sample_rate *rate)
 	if (r < 0)
 		return r;
 	first_ns = any_part(distance_ns);
+	thread->images_ns = 0;
 	thread->sample_seen_ns = now_ns;
 	thread->sample_counted_ns = now_ns + first_ns - distance_ns;
 	return start_fine_timer(thread, first_ns, rate);
@@ -253,6 +254,8 @@ uint32_t timers_weigh(struct thread *self, const siginfo_t *info,
 	if (!self->has_fine_timer ||
 	    sys_time_ns(OWN_PROCESSOR_TIME, &now_ns) < 0)
 		return 1 + (uint32_t)info->si_overrun;
+	self->sample_counted_ns += self->images_ns;
+	self->images_ns = 0;
 	passed_ns = now_ns - self->sample_seen_ns;
 	self->sample_seen_ns = now_ns;
 	change_timers(self, rate, passed_ns < period_ns / 4,

@@ -11,6 +11,7 @@
 #include "dispatch/plan.h"
 #include "image/image.h"
 #include "image/image_facts.h"
+#include "image/image_work.h"
 #include "inspect/code.h"
 #include "inspect/moved_code.h"
 #include "os/lookup.h"
@@ -499,9 +500,11 @@ bool sources_may_have_marks(const struct image_objects *added)
 static int settle_plain(void *unused)
 {
 	(void)unused;
+	image_work_begins();
 	unmarked_begin();
 	libcalls_begin();
 	settle();
+	image_work_ends();
 	return 0;
 }
 
@@ -518,17 +521,19 @@ void sources_begin_plain(void)
 static void route(const struct plan_route *route)
 {
 	ASSERT_LOCKED();
+	image_work_begins();
 	/* Marks that are on before their hooks are called lose nothing that was asked
 	 * for; hooks that are called before all marks are on see leaves of open calls. */
 	route_set(route);
 	for (unsigned i = 0; i < image_count; i++)
 		thunks_route(&images[i]);
 	libcalls_route(route);
-	if (route->is_on == is_on)
-		return;
-	__atomic_store_n(&is_on, route->is_on, __ATOMIC_RELEASE);
-	change_everything();
-	settle();
+	if (route->is_on != is_on) {
+		__atomic_store_n(&is_on, route->is_on, __ATOMIC_RELEASE);
+		change_everything();
+		settle();
+	}
+	image_work_ends();
 }
 
 static void note_change(struct source_image *image,

@@ -72,6 +72,7 @@ static const struct field meta_fields[] = {
 	FIELD(shim_meta, fine_tick, NUMBER),
 	FIELD(shim_meta, is_cpu, FLAG),
 	FIELD(shim_meta, waited, CLOCK),
+	FIELD(shim_meta, images_ns, CLOCK),
 };
 SHAPE(meta);
 

@@ -429,6 +429,50 @@ def samples_in_moved_instructions_have_their_function_and_its_callers():
     expect(inside > 20 and whole > 0.98 * inside, str(stacks))
 
 
+LARGE = r'''
+#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+
+static volatile unsigned long sum;
+
+__attribute__((noinline)) static void compute(unsigned long number)
+{
+	for (int i = 0; i < 1000; i++)
+		sum += number * i;
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!dlopen(argv[i], RTLD_NOW))
+			puts(dlerror());
+	for (clock_t end = clock() + CLOCKS_PER_SEC * 3 / 10; clock() < end;)
+		compute(sum);
+	return 0;
+}
+'''
+
+
+@test
+def changing_the_code_of_libraries_is_no_time_of_hooks():
+    """A budget learns the cost of calls from it, and the report says it."""
+    source = shimtest.new_source('large.c', ''.join(
+        'int large%d(int a) { return a %% 7 * a + %d; }\n' % (i, i) for i in range(4000)))
+    library = compile(source, 'gcc', '-O1', ['-shared', '-fPIC', '-g0'], instrument=False,
+                      name='large.so')
+    program = compile(shimtest.new_source('opens_large.c', LARGE), 'gcc', '-O1',
+                      instrument=False)
+    output = record([program, library], 'calltree', SHIM_PATCH='*',
+                    SHIM_BUDGET='10').output
+    budget = json_of(output)['budget']
+    expect(budget['images_ns'] > 10e6, budget)
+    expect(budget['hooks_ns'] < budget['images_ns'] / 2, budget)
+    expect(budget['time_ns'] > 200e6, budget)
+    text = shimtest.shim_report('report', output)
+    expect('looking at libraries and changing their code took' in text, text)
+
+
 @test
 def backtraces_pass_moved_instructions_that_fault():
     for family in 'gcc', 'clang':

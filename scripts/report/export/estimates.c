@@ -73,6 +73,7 @@ void json_budget(struct json *json, const struct model *model)
 	json_key_count(json, "time_ns", whole(budget->time_ns));
 	json_key_count(json, "hooks_ns", whole(budget->hooks_ns));
 	json_key_count(json, "own_ns", whole(budget->own_ns));
+	json_key_count(json, "images_ns", whole(budget->images_ns));
 	json_key_count(json, "call_sites_ns", whole(budget->sites_ns));
 	json_close_object(json);
 }

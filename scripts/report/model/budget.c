@@ -117,6 +117,7 @@ static void add_process(struct budget *budget, const struct process *process)
 	budget->period_ns = fmax(budget->period_ns,
 				 (double)meta->sample_period_ns);
 	budget->own_ns += (double)meta->own_ns;
+	budget->images_ns += (double)meta->images_ns;
 	budget->failed += meta->throttle_failed;
 }
 

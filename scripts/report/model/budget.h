@@ -38,6 +38,7 @@ struct budget {
 	double time_ns;	  /* of all samples */
 	double hooks_ns;  /* of those that found hooks */
 	double own_ns;	  /* cost of sampling, deciding and switching */
+	double images_ns; /* cost of looking at objects, in no sample */
 	double sites_ns;  /* time of call sites, subtracted from samples */
 	uint64_t failed;  /* functions that could not be switched off */
 	/* functions that were switched off, each counted once */

@@ -86,6 +86,7 @@ static void print_cost(FILE *out, const struct budget *budget)
 {
 	char cost[SHORT_TEXT], all[SHORT_TEXT], hooks[SHORT_TEXT];
 	char own[SHORT_TEXT], failed[SHORT_TEXT], sites[SHORT_TEXT];
+	char images[SHORT_TEXT];
 	double sum = budget->hooks_ns + budget->own_ns;
 	double bound = bound_of(budget->hooks_ns, budget->hooks_ns,
 				budget->period_ns, budget->time_ns);
@@ -115,6 +116,11 @@ static void print_cost(FILE *out, const struct budget *budget)
 			"  call sites of hooks took about %s more, which are not "
 			"in the times below\n",
 			human_ns(sites, budget->sites_ns));
+	if (budget->images_ns >= SITES_SHOWN * budget->time_ns)
+		fprintf(out,
+			"  looking at libraries and changing their code took %s "
+			"more, which is not in the times below\n",
+			human_ns(images, budget->images_ns));
 }
 
 void budget_print(FILE *out, const struct model *model)
