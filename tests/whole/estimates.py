@@ -59,7 +59,7 @@ def a_function_that_is_counted_has_an_exact_sum_and_estimates_in_its_paths():
     got = paths(recording, 'calls')
     expect_equal((got['main;off'], got['main;outer;off']), (31 + 334, 12 + 667), 'paths')
     head = report(recording, 'report')
-    expect('1 function was counted without paths for 1,001 of their calls' in head, head)
+    expect('1 function was counted without paths for 1,001 of its calls' in head, head)
     expect('~' in report(recording, 'report', '--tree'), 'paths are not marked')
 
 
@@ -499,7 +499,7 @@ def calls_of_functions_switched_off_are_estimates_with_an_error():
     row, = re.findall(r'^.* outer \[.*$', text, re.M)
     expect(re.search(r' 1,234 ', row), row)
     expect('1 of 3 functions was switched off' in text, text)
-    expect(re.search(r'~89[56]\.[0-9] k ± 1\.[67] k of their calls were not counted',
+    expect(re.search(r'~89[56]\.[0-9] k ± 1\.[67] k of its calls were not counted',
                      text), text)
 
 

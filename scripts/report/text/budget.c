@@ -52,8 +52,9 @@ static void print_left_out(FILE *out, const struct model *model)
 		human_count(all, recorded_functions(model)),
 		budget->functions == 1 ? "was" : "were");
 	if (left_out.calls || left_out.error > 0)
-		fprintf(out, "; %s of their calls were not counted",
-			count_text(calls, &left_out));
+		fprintf(out, "; %s of %s calls were not counted",
+			count_text(calls, &left_out),
+			budget->functions == 1 ? "its" : "their");
 	fputs(budget->calls.is_least ?
 		      " (~: estimates, \u00b1 95 %; >: at least)\n" :
 		      " (~: estimates, \u00b1 95 %)\n",
@@ -66,13 +67,14 @@ static void print_counted(FILE *out, const struct budget *budget)
 
 	if (budget->counted_functions)
 		fprintf(out,
-			"  %s %s counted without paths for %s of their calls: "
+			"  %s %s counted without paths for %s of %s calls: "
 			"the sum is exact, those of call paths are "
 			"estimates\n",
 			human_count(functions, budget->counted_functions),
 			budget->counted_functions == 1 ? "function was" :
 							 "functions were",
-			human_count(calls, budget->counted));
+			human_count(calls, budget->counted),
+			budget->counted_functions == 1 ? "its" : "their");
 }
 
 static bool is_far_over(const struct budget *budget, double cost)

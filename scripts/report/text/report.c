@@ -294,9 +294,15 @@ static void print_unrecorded(const struct layout *layout)
 		}
 }
 
+static bool is_one(uint64_t count)
+{
+	return count == 1;
+}
+
 static void print_calls(const struct layout *layout)
 {
 	const struct model *model = layout->model;
+	const char *counted = counted_name(model); /* a plural */
 	char calls[COUNT_TEXT], paths[SHORT_TEXT], functions[SHORT_TEXT];
 	struct count count = count_of_model(model);
 	uint32_t i, path_count = 0, function_count = 0;
@@ -308,10 +314,14 @@ static void print_calls(const struct layout *layout)
 	if (has_no_calls(model))
 		fputs("  no calls of instrumented functions; ", layout->out);
 	else
-		fprintf(layout->out, "  %s %s in %s paths of %s functions; ",
-			count_text(calls, &count), counted_name(model),
+		fprintf(layout->out,
+			"  %s %.*s in %s path%s of %s function%s; ",
+			count_text(calls, &count),
+			(int)strlen(counted) - is_one(count.calls), counted,
 			human_count(paths, path_count),
-			human_count(functions, function_count));
+			is_one(path_count) ? "" : "s",
+			human_count(functions, function_count),
+			is_one(function_count) ? "" : "s");
 	print_lost(layout);
 	print_open(layout);
 	print_older(layout);
@@ -321,10 +331,12 @@ static void print_calls(const struct layout *layout)
 	print_rest(layout);
 	if (!model->is_sampled && (model->unwound || model->orphans))
 		fprintf(layout->out,
-			"  %s calls ended without a leave, %s "
-			"leaves had no call\n",
+			"  %s call%s ended without a leave, %s "
+			"%s had no call\n",
 			human_count(functions, model->unwound),
-			human_count(paths, model->orphans));
+			is_one(model->unwound) ? "" : "s",
+			human_count(paths, model->orphans),
+			is_one(model->orphans) ? "leave" : "leaves");
 }
 
 /* A merged recording may have times of both kinds. */
