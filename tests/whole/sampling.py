@@ -886,7 +886,7 @@ int main(void)
 		pthread_tryjoin_np(thread, &result);
 	}
 	printf("%s; handlers: %s, elsewhere %d, beside another's frames %d\n",
-	       result ? (char *)result : "gone", handled > ROUNDS / 2 ? "many" : "few",
+	       result ? (char *)result : "gone", handled > ROUNDS / 4 ? "many" : "few",
 	       elsewhere, shared);
 	return 0;
 }
