@@ -118,11 +118,40 @@ static void after_fork_in_child(void)
 	sample_forked();
 }
 
-/* libc calls these functions at every fork that goes through libc, also by daemon and
+typedef int (*atfork_function)(void (*prepare)(void), void (*parent)(void),
+			       void (*child)(void), void *object);
+
+static atfork_function real_register_atfork;
+
+EDGE int __register_atfork(void (*prepare)(void), void (*parent)(void),
+			   void (*child)(void), void *object);
+
+/* libc calls shim's functions at every fork that goes through libc, also by daemon and
  * forkpty. */
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void),
-			     void (*child)(void), void *object)
-	__attribute__((weak));
+static void register_own(void)
+{
+	static bool is_registered;
+
+	if (!real_register_atfork)
+		real_register_atfork = (atfork_function)lookup_real(
+			"__register_atfork");
+	if (real_register_atfork &&
+	    !__atomic_exchange_n(&is_registered, true, __ATOMIC_ACQ_REL))
+		real_register_atfork(before_fork, after_fork_in_parent,
+				     after_fork_in_child, NULL);
+}
+
+/*
+ * Where pthread_atfork ends.  In a child, libc calls the handlers in the order in which they
+ * were set.  Shim's is the first, also if a constructor that comes before shim's sets another
+ * one: until shim's has run, calls of the child are written into the parent's recording.
+ */
+int __register_atfork(void (*prepare)(void), void (*parent)(void),
+		      void (*child)(void), void *object)
+{
+	register_own();
+	return real_register_atfork(prepare, parent, child, object);
+}
 
 static pid_t (*real_Fork)(void);
 
@@ -448,7 +477,5 @@ void edge_process_resolve(void)
 	real_exit = (exit_function)lookup_real("exit");
 	real_quick_exit = (exit_function)lookup_real("quick_exit");
 	real_abort = (abort_function)lookup_real("abort");
-	if (__register_atfork)
-		__register_atfork(before_fork, after_fork_in_parent,
-				  after_fork_in_child, NULL);
+	register_own();
 }

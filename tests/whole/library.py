@@ -25,7 +25,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(
 # loader's list of objects lacks libshim.  The others are called inside the program's
 # own call of that function.
 IMPORTS = {
-    '__register_atfork', '__cxa_finalize', '__cxa_at_quick_exit',
+    '__cxa_finalize', '__cxa_at_quick_exit',
     '__errno_location', '__gmon_start__', '_ITM_deregisterTMCloneTable',
     '_ITM_registerTMCloneTable', 'dladdr', 'dladdr1', 'dlerror', 'dlsym',
     'environ', '__environ', 'getauxval', 'gnu_get_libc_version', 'on_exit',

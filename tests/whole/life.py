@@ -527,6 +527,25 @@ def a_program_with_the_rights_of_another_user_is_told_of():
         expect_equal(told, wanted, mode)
 
 
+# --- handlers of fork ---
+
+@each_build
+def handlers_of_fork_that_are_set_before_shim_starts_are_calls_of_their_process(
+        family, optimize):
+    library = compile('fork_handlers.c', family, optimize,
+                      ['-shared', '-fPIC', '-DLIBRARY'], name='libfork_handlers.so')
+    program = compile('fork_handlers.c', family, optimize, name='fork_handlers',
+                      libraries=linked(library))
+    for profile in PROFILES:
+        result = run_both([program], profile)
+        expect_equal(json_of(result.output)['lost'], 0, 'lost')
+        # A child that still wrote into the parent's recording would put the node of
+        # in_child where the parent puts that of in_parent.
+        expect_tree(tree_of(result.output), {
+            'main': 1, 'main;prepare': 3, 'main;in_parent': 3, 'main;in_child': 3,
+            'main;after': 1})
+
+
 # --- without a clock ---
 
 NO_CLOCK = {
