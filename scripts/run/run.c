@@ -126,14 +126,15 @@ static bool could_unwind(const char *item)
 	return false;
 }
 
-/* In a program without instrumentation, paths come from unwinding. */
+/* In a program without instrumentation, paths come from unwinding.  So they do in a script:
+ * calls of instrumented functions in programs that it runs still have their paths. */
 static void choose_unwinding(void)
 {
 	static char text[sizeof(settings.profile)];
 	static char longer[sizeof(settings.profile)];
 	char *rest = text, *item;
 
-	if (!program.is_elf || program.is_marked || program.has_hooks)
+	if (program.is_marked || program.has_hooks)
 		return;
 	strcpy(text, settings.profile);
 	settings.profile[0] = '\0';
@@ -478,7 +479,7 @@ static void say_nothing_recorded(enum recording_content content,
 	else if (profiles_record_calls(&settings))
 		say("nothing was recorded: none of the functions that ran was"
 		    " compiled with -finstrument-functions (add it, and -g, to"
-		    " the compiler flags)");
+		    " the compiler flags, or use --patch '*' or -p sampling)");
 }
 
 static int become_report(void *directory)

@@ -214,15 +214,18 @@ def profrun_ctl_heap_requests_a_snapshot():
 @test
 def profrun_has_paths_unwound_where_nothing_is_instrumented():
     plain = compile('leaking.c', name='leaking_unhooked', instrument=False)
-    output = os.path.join(new_directory('profrun'), 'recording')
-    status, text = profrun('record', '-o', output, '-p', 'locks', '-p',
-                           'memory:leaks=0', '-p', 'exceptions:unwind',
-                           plain, 'plain')
-    expect_equal(status, 0, text)
-    expect(re.search(r'^ *profile +locks:unwind;memory:leaks=0,unwind;'
-                     r'exceptions:unwind$',
-                     shim_report('info', output), re.M),
-           shim_report('info', output))
+    script = shimtest.new_source('script', '#!/bin/sh\nexec "$@"\n')
+    os.chmod(script, 0o700)
+    for command in [plain, 'plain'], [script, plain, 'plain']:
+        output = os.path.join(new_directory('profrun'), 'recording')
+        status, text = profrun('record', '-o', output, '-p', 'locks', '-p',
+                               'memory:leaks=0', '-p', 'exceptions:unwind',
+                               *command)
+        expect_equal(status, 0, text)
+        expect(re.search(r'^ *profile +locks:unwind;memory:leaks=0,unwind;'
+                         r'exceptions:unwind$',
+                         shim_report('info', output), re.M),
+               shim_report('info', output))
 
 
 @test
