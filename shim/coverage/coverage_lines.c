@@ -16,6 +16,7 @@
 #include "image/symbols.h"
 #include "inspect/helper.h"
 #include "os/assert.h"
+#include "os/segments.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/log.h"
@@ -105,6 +106,57 @@ static int find_code(const struct image_entry *image,
 			(struct debuginfo_range){ part.p_vaddr, part.p_filesz };
 	}
 	return 0;
+}
+
+/* --- code of Go --- */
+
+/* The note of Go's linker: its own build id. */
+#define NT_GO_BUILD_ID 4
+
+struct note {
+	Elf64_Nhdr head;
+	char name[4];
+};
+
+static uint64_t padded(uint64_t size)
+{
+	return (size + 3) & ~3ull;
+}
+
+static bool has_go_note(uintptr_t at, uint64_t size)
+{
+	struct note note;
+
+	while (size >= sizeof(note) &&
+	       sys_peek((const void *)at, &note, sizeof(note)) == 0) {
+		uint64_t whole = sizeof(note.head) +
+				 padded(note.head.n_namesz) +
+				 padded(note.head.n_descsz);
+
+		if (note.head.n_type == NT_GO_BUILD_ID &&
+		    note.head.n_namesz == sizeof(note.name) &&
+		    text_equal(note.name, "Go"))
+			return true;
+		if (whole > size)
+			return false;
+		at += whole;
+		size -= whole;
+	}
+	return false;
+}
+
+/* Go's runtime has its own handler for SIGTRAP and blocks the signal in parts of itself, all
+ * by system calls that shim does not see. */
+static bool is_of_go(const struct image_entry *image)
+{
+	struct segments segments = segments_at(image->start, sys_peek);
+	Elf64_Phdr part;
+
+	while (segments_next(&segments, &part))
+		if (part.p_type == PT_NOTE &&
+		    has_go_note(image->bias + part.p_vaddr, part.p_memsz))
+			return true;
+	return false;
 }
 
 /* --- the lines of the file --- */
@@ -259,6 +311,11 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 	if (__atomic_load_n(&has_given_up, __ATOMIC_ACQUIRE))
 		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
 	state_call_locked(search_table, &search);
+	if (search.has_lines && is_of_go(image)) {
+		log_line("Go's runtime handles SIGTRAP itself: no lines: %s",
+			 image->path);
+		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
+	}
 	if (search.has_lines) {
 		int error = find_code(image, &question);
 

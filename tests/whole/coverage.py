@@ -992,4 +992,47 @@ def coverage_of_a_program_for_gprof_is_reported():
     expect('samples in' in shim_report('report', '--samples', done.output), 'samples')
 
 
+# What cgo makes: the note of Go's linker, and a runtime that handles SIGTRAP by system calls
+# of its own.
+GO = r'''
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+__asm__(".section .note.go.buildid, \"a\", @note\n"
+	".balign 4\n.long 4, 8, 4\n.asciz \"Go\"\n.byte 0\n.asciz \"id/1234\"\n"
+	".previous");
+
+int main(void)
+{
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		unsigned long mask;
+	} action;
+	long r;
+
+	memset(&action, 0, sizeof(action));
+	__asm__ volatile("movq $8, %%r10\n\tsyscall"
+			 : "=a"(r)
+			 : "a"(13L), "D"(5L), "S"(&action), "d"(0L)
+			 : "rcx", "r10", "r11", "memory");
+	puts(r ? "refused" : "set");
+	return 0;
+}
+'''
+
+
+@test
+def go_keeps_its_signal():
+    x86_only()
+    program = compile(shimtest.new_source('go.c', GO), 'gcc', '-O0', instrument=False)
+    done = run_both([program], 'coverage')
+    expect_equal((done.status, done.stdout), (0, 'set\n'), 'the program')
+    text = shim_report('report', done.output)
+    expect('/go: its code cannot be changed' in text, text)
+
+
 shimtest.main()
