@@ -145,8 +145,9 @@ static bool one_row(const struct decode_entries *question, uintptr_t address,
 
 	if (!work->has_fde || address - machine->fde.start >=
 				      machine->fde.end - machine->fde.start)
-		work->has_fde = eh_frame_open(address, &work->tables,
-					      &machine->fde);
+		work->has_fde = eh_frame_open_copy(
+			address, (uintptr_t)question->copy - work->image->start,
+			&work->tables, &machine->fde);
 	if (!work->has_fde || !eh_frame_find_row(machine, address))
 		return false;
 	*row = (struct decode_stack_row){

@@ -21,15 +21,22 @@
 
 static struct tables known_tables[IMAGES_MAX];
 
+static bool needs_kernel(const struct tables *tables)
+{
+	return tables->may_go && tables->to_copy == 0;
+}
+
 static bool copy_bytes(const struct tables *tables, uintptr_t at, void *to,
 		       size_t size)
 {
+	const char *from = (const char *)(at + tables->to_copy);
+
 	if (at < tables->low || at > tables->high || tables->high - at < size)
 		return false;
-	if (tables->may_go)
-		return sys_peek((const void *)at, to, size) == 0;
+	if (needs_kernel(tables))
+		return sys_peek(from, to, size) == 0;
 	for (size_t i = 0; i < size; i++)
-		((char *)to)[i] = ((const char *)at)[i];
+		((char *)to)[i] = from[i];
 	return true;
 }
 
@@ -65,6 +72,7 @@ static bool find_tables(uintptr_t address, struct tables *tables)
 		} else {
 			tables->index = image->frames;
 			tables->may_go = image->may_go;
+			tables->to_copy = 0;
 			tables->id = 0;
 			found = find_segment(image, tables);
 			if (found) {
@@ -125,7 +133,7 @@ static bool read_bytes(struct cursor *cursor, void *to, unsigned size)
 {
 	uintptr_t offset = cursor->at - cursor->ahead_at;
 
-	if (!cursor->tables->may_go)
+	if (!needs_kernel(cursor->tables))
 		return copy_bytes(cursor->tables, cursor->at, to, size);
 	if ((offset >= cursor->ahead_size ||
 	     cursor->ahead_size - offset < size) &&
@@ -376,10 +384,17 @@ static bool may_scan(void)
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+static bool open_entry(uintptr_t address, const struct tables *tables,
+		       struct fde *fde)
+{
+	uintptr_t at = find_fde(tables, address);
+
+	return at != 0 && read_fde(fde, tables, at) && fde->start <= address &&
+	       address < fde->end;
+}
+
 bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde)
 {
-	uintptr_t at;
-
 	if (!find_tables(address, tables)) {
 		if (!may_scan())
 			return false;
@@ -387,9 +402,16 @@ bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde)
 		if (!find_tables(address, tables))
 			return false;
 	}
-	at = find_fde(tables, address);
-	return at != 0 && read_fde(fde, tables, at) && fde->start <= address &&
-	       address < fde->end;
+	return open_entry(address, tables, fde);
+}
+
+bool eh_frame_open_copy(uintptr_t address, uintptr_t to_copy,
+			struct tables *tables, struct fde *fde)
+{
+	if (!find_tables(address, tables))
+		return false;
+	tables->to_copy = to_copy;
+	return open_entry(address, tables, fde);
 }
 
 /* --- the rules for registers --- */

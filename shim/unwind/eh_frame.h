@@ -18,6 +18,8 @@ struct tables {
 	uintptr_t index; /* .eh_frame_hdr */
 	/* Whether the image may be unloaded. */
 	bool may_go;
+	/* The distance to a copy of the image, which is read instead; 0: there is none. */
+	uintptr_t to_copy;
 };
 
 /* A position in the tables.  What the kernel copies for it is read ahead: [ahead_at,
@@ -81,6 +83,11 @@ struct cfi_machine {
 
 /* Finds the tables and the entry of the code at @address; false if there are none. */
 bool eh_frame_open(uintptr_t address, struct tables *tables, struct fde *fde);
+
+/* The same in a copy of the image's segments, @to_copy bytes behind them: without system
+ * calls for an image that may be unloaded. */
+bool eh_frame_open_copy(uintptr_t address, uintptr_t to_copy,
+			struct tables *tables, struct fde *fde);
 
 /* Finds the rules at @address by machine->fde; false if the entry has an unknown
  * instruction. */

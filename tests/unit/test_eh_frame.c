@@ -496,6 +496,29 @@ Test(eh_frame, an_image_that_is_unloaded_has_no_entries)
 	cr_assert(not(eh_frame_open(start_of(0), &tables, &fde)));
 }
 
+/* A search takes 17 reads for the 100,000 functions of a large library. */
+Test(eh_frame, a_copy_of_the_tables_is_read_without_the_kernel)
+{
+	static struct cfi_machine machine;
+	uintptr_t to_copy;
+	struct tables tables;
+	struct fde fde;
+
+	write_tables(&kinds[8], 100);
+	image.may_go = true;
+	to_copy = (uintptr_t)bytes - image.frames;
+	cr_assert(eh_frame_open(start_of(7), &tables, &fde));
+	peeks = 0;
+	cr_assert(eh_frame_open_copy(start_of(7), to_copy, &tables,
+				     &machine.fde));
+	cr_assert(eh_frame_find_row(&machine, start_of(7)));
+	cr_assert(eq(uint, peeks, 0));
+	cr_assert(eq(u64, machine.fde.start, fde.start));
+	cr_assert(eq(u64, machine.fde.lsda, fde.lsda));
+	cr_assert(eh_frame_open(start_of(7), &tables, &fde));
+	cr_assert(gt(uint, peeks, 0));
+}
+
 Test(eh_frame, images_beyond_the_table_have_no_entries)
 {
 	struct tables tables;

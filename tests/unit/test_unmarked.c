@@ -14,7 +14,7 @@ NOT_CALLED(callspec_patches);
 NOT_CALLED(code_decoder);
 NOT_CALLED(config);
 NOT_CALLED(eh_frame_find_row);
-NOT_CALLED(eh_frame_open);
+NOT_CALLED(eh_frame_open_copy);
 NOT_CALLED(entry_is_known);
 NOT_CALLED(fde_get);
 NOT_CALLED(fde_open);
