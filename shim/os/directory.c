@@ -87,9 +87,10 @@ int directory_open(const struct directory *directory)
 		return fd;
 	r = sys_get_status(fd, &status);
 	if (r == 0 && (status.device != directory->device ||
-		       status.inode != directory->inode ||
-		       status.user != directory->user))
+		       status.inode != directory->inode))
 		r = -TRUST_REPLACED;
+	if (r == 0)
+		r = trust_owner(&status, directory->user);
 	if (r == 0 && (status.mode & (S_IRWXG | S_IRWXO)))
 		r = -TRUST_ACCESS;
 	return close_on_failure(fd, r);

@@ -25,6 +25,19 @@ int trust_own(const struct sys_status *status)
 	return status->mode & (S_IRWXG | S_IRWXO) ? -TRUST_ACCESS : 0;
 }
 
+int trust_owner(const struct sys_status *status, unsigned user)
+{
+	unsigned now;
+	int r;
+
+	if (status->user == user)
+		return 0;
+	r = sys_user(&now);
+	if (r < 0)
+		return r;
+	return status->user == now ? 0 : -TRUST_REPLACED;
+}
+
 int trust_code(const struct sys_status *status)
 {
 	unsigned user;

@@ -32,6 +32,13 @@ enum trust {
  * Returns 0, -errno or a reason. */
 int trust_own(const struct sys_status *status);
 
+/*
+ * Checks that a file whose owner was @user belongs to the same user.  A process that has
+ * entered another user namespace sees other ids for the same users, so the present
+ * effective user is as good.  Returns 0, -errno or -TRUST_REPLACED.
+ */
+int trust_owner(const struct sys_status *status, unsigned user);
+
 /* Checks that the code of a file may run in this process: the file is regular, belongs to
  * the user or root, and no other user may write it. */
 int trust_code(const struct sys_status *status);

@@ -97,9 +97,11 @@ static int check_identity(int fd, const struct record_file *file)
 		r = trust_file(&status);
 	if (r < 0)
 		return r;
-	if (status.device != file->device || status.inode != file->inode ||
-	    status.user != file->user)
+	if (status.device != file->device || status.inode != file->inode)
 		return -TRUST_REPLACED;
+	r = trust_owner(&status, file->user);
+	if (r < 0)
+		return r;
 	return status.size < file->end ? -TRUST_SHORTENED : 0;
 }
 

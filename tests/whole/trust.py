@@ -406,5 +406,63 @@ def threads_that_change_the_identity_write_to_files_of_the_first_one_only():
                       for name in [''] + files}, {0}, 'owners')
 
 
+NAMESPACE = '''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void __attribute__((noinline)) leaf(void)
+{
+    __asm__ volatile("");
+}
+
+static void work(void)
+{
+    for (int i = 0; i < 1000000; i++)
+        leaf();
+}
+
+int main(int argc, char **argv)
+{
+    char map[32];
+    int size = sprintf(map, "5 %d 1", (int)geteuid()), file;
+
+    work();
+    if (unshare(CLONE_NEWUSER) < 0)
+        return 77;
+    if (argc > 1) {
+        file = open("/proc/self/uid_map", O_WRONLY);
+        if (write(file, map, size) != size)
+            return 77;
+        close(file);
+    }
+    work();
+    if (fork() == 0)
+        work();
+    else
+        wait(NULL);
+    return 0;
+}
+'''
+
+
+@test
+def another_user_namespace_has_the_same_user():
+    """There the owner of the recording has another id, or none."""
+    source = compile(shimtest.new_source('namespace.c', NAMESPACE))
+    for ids in [], ['5']:
+        for profile in 'calltree', 'trace':
+            output = new_directory('recording')
+            result = run([source] + ids, output, profile)
+            if result.status == 77:
+                raise Skipped('no new user namespace is allowed')
+            about = shimtest.json_of(output)
+            expect_equal((result.status, about['calls'], about['lost']),
+                         (0, 3000004, 0), '%s %s' % (profile, ids))
+
+
 if __name__ == '__main__':
     shimtest.main()
