@@ -15,7 +15,27 @@
 #include <string.h>
 #include <unistd.h>
 
-bool running_meta(const char *path, long pid, struct shim_meta *meta)
+long running_own_id(long id)
+{
+	char name[64], line[256], *last;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%ld/status", id);
+	file = fopen(name, "re");
+	/* The ids in all namespaces of the process, its own last. */
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, "NSpid:", 6) == 0) {
+			last = strrchr(line, '\t');
+			if (last != NULL && atol(last) > 0)
+				id = atol(last);
+			break;
+		}
+	if (file != NULL)
+		fclose(file);
+	return id;
+}
+
+static bool read_meta(const char *path, long own, struct shim_meta *meta)
 {
 	bool ok;
 	int fd;
@@ -24,7 +44,7 @@ bool running_meta(const char *path, long pid, struct shim_meta *meta)
 	if (fd < 0)
 		return false;
 	ok = read(fd, meta, sizeof(*meta)) == sizeof(*meta) &&
-	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 && meta->pid == pid;
+	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 && meta->pid == own;
 	close(fd);
 	return ok;
 }
@@ -40,17 +60,22 @@ static void restore_newlines(char *path)
 	}
 }
 
-static bool is_meta_of(char *path, long pid, struct shim_meta *meta)
+bool running_meta(const char *path, long pid, struct shim_meta *meta)
 {
-	if (running_meta(path, pid, meta))
+	return read_meta(path, running_own_id(pid), meta);
+}
+
+static bool is_meta_of(char *path, long own, struct shim_meta *meta)
+{
+	if (read_meta(path, own, meta))
 		return true;
 	restore_newlines(path);
-	return running_meta(path, pid, meta);
+	return read_meta(path, own, meta);
 }
 
 /* Reads the mappings of one task.  Stores the path without "/meta".  *@is_empty tells
  * whether the task has no mappings. */
-static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX],
+static bool find_in_maps(const char *maps, long own, char directory[PATH_MAX],
 			 bool *is_empty)
 {
 	FILE *file = fopen(maps, "re");
@@ -68,7 +93,7 @@ static bool find_in_maps(const char *maps, long pid, char directory[PATH_MAX],
 		if (line[length - 1] == '\n')
 			line[length - 1] = '\0';
 		if (path == NULL || strcmp(slash, "/meta") != 0 ||
-		    strlen(path) >= PATH_MAX || !is_meta_of(path, pid, &meta))
+		    strlen(path) >= PATH_MAX || !is_meta_of(path, own, &meta))
 			continue;
 		*strrchr(path, '/') = '\0';
 		strcpy(directory, path);
@@ -87,6 +112,7 @@ bool running_recording(long pid, char directory[PATH_MAX])
 	char name[PATH_MAX];
 	struct dirent *entry;
 	bool found = false, is_empty = true;
+	long own = running_own_id(pid);
 	DIR *tasks;
 
 	snprintf(name, sizeof(name), "/proc/%ld/task", pid);
@@ -95,7 +121,7 @@ bool running_recording(long pid, char directory[PATH_MAX])
 		snprintf(name, sizeof(name), "/proc/%ld/task/%.20s/maps", pid,
 			 entry->d_name);
 		if (isdigit((unsigned char)entry->d_name[0]))
-			found = find_in_maps(name, pid, directory, &is_empty);
+			found = find_in_maps(name, own, directory, &is_empty);
 	}
 	if (tasks != NULL)
 		closedir(tasks);

@@ -106,6 +106,9 @@ static void say_root(const struct attach *attach)
 	ssize_t length = readlink(attach->root, path, sizeof(path) - 1);
 
 	path[length > 0 ? length : 0] = '\0';
+	/* Only the mounts are its own: a --symfs of "/" changes no name. */
+	if (!strcmp(path, "/") && target_is_same_file(path, attach->root))
+		return;
 	/* In another mount namespace the name may be that of another directory. */
 	if (length > 0 && access(path, F_OK) == 0 &&
 	    target_is_same_file(path, attach->root))

@@ -81,7 +81,8 @@ void open_calls_read(struct open_calls *calls, const struct target *target)
 		return;
 	*slash = '\0';
 	calls->recording = keep_text(directory, SIZE_MAX);
-	recording_open(&recording, calls->recording, (uint32_t)target->pid);
+	recording_open(&recording, calls->recording,
+		       (uint32_t)running_own_id(target->pid));
 	for (i = 0; i < recording.process_count; i++) {
 		const struct process *process = &recording.processes[i];
 
@@ -93,6 +94,18 @@ void open_calls_read(struct open_calls *calls, const struct target *target)
 			if (!process->files[n].is_sampled)
 				add_file(calls, &recording, &process->files[n]);
 	}
+}
+
+const struct open_path *open_calls_of(const struct open_calls *calls, pid_t tid,
+				      const struct open_path *after)
+{
+	const struct open_path *path = after ? after + 1 : calls->paths;
+	pid_t own = calls->count ? (pid_t)running_own_id(tid) : tid;
+
+	for (; path < calls->paths + calls->count; path++)
+		if (path->tid == own)
+			return path;
+	return NULL;
 }
 
 void open_calls_free(struct open_calls *calls)

@@ -7,9 +7,9 @@
 
 #include "process/target.h"
 
-/* The path of the open calls of @tid, outermost function first. */
+/* The path of a thread's open calls, outermost function first. */
 struct open_path {
-	pid_t tid;
+	pid_t tid;	     /* in the thread's own pid namespace */
 	uint64_t *functions; /* their addresses in memory */
 	uint32_t count;
 };
@@ -22,6 +22,9 @@ struct open_calls {
 
 /* Reads the calls that are open now.  open_calls_free() frees them. */
 void open_calls_read(struct open_calls *calls, const struct target *target);
+/* The first path of the thread @tid, an id here, or the one that follows @after; NULL: none. */
+const struct open_path *open_calls_of(const struct open_calls *calls, pid_t tid,
+				      const struct open_path *after);
 void open_calls_free(struct open_calls *calls);
 
 #endif

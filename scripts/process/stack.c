@@ -159,13 +159,10 @@ static const char *name_of_function(uint64_t address)
 static void print_open_calls(FILE *out, const struct open_calls *calls,
 			     pid_t tid)
 {
-	uint32_t i, n;
+	const struct open_path *path = NULL;
+	uint32_t n;
 
-	for (i = 0; i < calls->count; i++) {
-		const struct open_path *path = &calls->paths[i];
-
-		if (path->tid != tid)
-			continue;
+	while ((path = open_calls_of(calls, tid, path))) {
 		fputs("  open calls, as recorded:", out);
 		for (n = 0; n < path->count; n++) {
 			fputs(n ? " > " : " ", out);
@@ -237,14 +234,11 @@ static void put_frame(struct json *json, uint64_t address,
 static void put_open_calls(struct json *json, const struct open_calls *calls,
 			   pid_t tid)
 {
-	uint32_t i, n;
+	const struct open_path *path = NULL;
+	uint32_t n;
 
 	json_key_array(json, "open_calls");
-	for (i = 0; calls && i < calls->count; i++) {
-		const struct open_path *path = &calls->paths[i];
-
-		if (path->tid != tid)
-			continue;
+	while (calls && (path = open_calls_of(calls, tid, path))) {
 		json_array(json);
 		for (n = 0; n < path->count; n++)
 			json_text(json, name_of_function(path->functions[n]));

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/running.h"
 #include "ctl_status.h"
 #include "json_text.h"
 #include "say.h"
@@ -134,11 +135,14 @@ static bool ask_report(const char *process, const char *report,
 		       const char *directory, bool is_json)
 {
 	int status = 0;
-	pid_t child = fork();
+	char own[24];
+	pid_t child;
 
+	snprintf(own, sizeof(own), "%ld", running_own_id(atol(process)));
+	child = fork();
 	if (child == 0) {
-		execl(report, "shim-report", "info", "--sums", "--process",
-		      process, directory, is_json ? "--json" : (char *)NULL,
+		execl(report, "shim-report", "info", "--sums", "--process", own,
+		      directory, is_json ? "--json" : (char *)NULL,
 		      (char *)NULL);
 		say("%s: cannot be executed: %s", report, strerror(errno));
 		_exit(STATUS_FAILED);

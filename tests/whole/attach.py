@@ -1276,6 +1276,48 @@ def a_process_in_another_mount_namespace_gets_a_copy_of_the_library():
 
 
 @test
+def a_process_in_another_pid_namespace_is_found_by_its_id_here():
+    """As in a container: the recording has the ids of the process and its threads there."""
+    need_root()
+    need('unshare')
+    before = ['unshare', '--pid', '--fork', '--kill-child']
+    if subprocess.run(before + ['true'], capture_output=True).returncode:
+        raise Skipped('no new pid namespace is allowed')
+    with Program(1, before=before) as program:
+        with open('/proc/%d/task/%d/children' % (program.pid, program.pid)) as file:
+            program.pid = int(file.read())
+        program.attach('--control')
+        program.until_called('leaf', 100, 'calls')
+
+        def ask(*words):
+            done = subprocess.run([PROFRUN, *words, '--json'], capture_output=True,
+                                  timeout=60)
+            return json.loads(done.stdout or '{}')
+        status = ask('ctl', str(program.pid), 'status')
+        expect(status and status['recorded']['calls'] > 100, status)
+        until(lambda: any(thread['open_calls'] for thread in
+                          ask('stack', str(program.pid))['threads']), 'open calls')
+        program.detach()
+        profrun('attach', program.pid)
+        program.detach()
+        program.ends_well()
+
+
+@test
+def a_process_with_mounts_of_its_own_has_the_names_of_its_files():
+    need_root()
+    need('unshare')
+    before = ['unshare', '--mount']
+    if subprocess.run(before + ['true'], capture_output=True).returncode:
+        raise Skipped('no new mount namespace is allowed')
+    with Program(1, before=before) as program:
+        text = program.attach()
+        expect('--symfs' not in text, text)
+        program.detach()
+        program.ends_well()
+
+
+@test
 def a_process_in_a_root_directory_of_its_own_gets_a_copy_of_the_library():
     need_root()
     need('unshare')

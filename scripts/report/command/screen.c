@@ -78,7 +78,8 @@ int top(struct options *options, const char *pid)
 
 	terminal_need("top needs a terminal; profrun ctl PID status prints "
 		      "what was recorded");
-	top.pid = options->pid = read_pid(pid);
+	top.pid = read_pid(pid);
+	options->pid = (uint32_t)running_own_id(top.pid);
 	top.path = find_recording(top.pid);
 	top.profrun = getenv("SHIM_PROFRUN");
 	top_run(&top);
