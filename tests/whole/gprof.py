@@ -6,13 +6,18 @@ must be exactly those of the call tree, in every object and language.
 """
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 import shimtest
 from shimtest import (compile, expect, expect_equal,
-                      json_of, linker_name, new_directory, record, run, test)
+                      json_of, linker_name, new_directory, record, run,
+                      state_of, test, until)
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 
 # gprof -q: "[3]  89.1  0.00  0.00  1000+2000  name <cycle 1> [3]"
 PRIMARY = re.compile(r'^\[\d+\]\s+[\d.]+\s+[\d.]+\s+[\d.]+\s+'
@@ -222,6 +227,55 @@ def nothing_is_left_behind():
         if before:
             os.environ['TMPDIR'] = before
     expect_equal(os.listdir(place), [], 'files')
+
+
+class SlowGprof:
+    """`profrun gprof` with a gprof that never ends, as the real one hardly does with very
+    many functions."""
+
+    def __init__(self, *before):
+        shimtest.need('gprof')
+        output = record([compile('nesting.c')], 'calltree').output
+        tools, self.place = new_directory('tools'), new_directory('tmp')
+        path = os.path.join(tools, 'gprof')
+        with open(path, 'w') as file:
+            file.write('#!/bin/sh\necho $$\nexec sleep 1000\n')
+        os.chmod(path, 0o755)
+        self.process = subprocess.Popen(
+            [*before, PROFRUN, 'gprof', output], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env=dict(os.environ, TMPDIR=self.place,
+                     PATH=tools + ':' + os.environ['PATH']))
+        self.gprof = int(self.process.stdout.readline())
+
+    def has_ended(self):
+        try:
+            return state_of(self.gprof) == 'Z'
+        except OSError:
+            return True
+
+    def end(self, number):
+        expect_equal(len(os.listdir(self.place)), 1, 'directories')
+        self.process.send_signal(number)
+        expect_equal(self.process.wait(60), -number, 'status')
+        expect_equal(os.listdir(self.place), [], 'files')
+        until(self.has_ended, 'the end of gprof')
+        self.process.stdout.close()
+
+
+@test
+def a_signal_leaves_nothing_behind_and_ends_gprof():
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
+        SlowGprof().end(number)
+
+
+@test
+def an_ignored_signal_stays_ignored():
+    slow = SlowGprof('nohup')
+    slow.process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    expect_equal(slow.process.poll(), None, 'status')
+    slow.end(signal.SIGTERM)
 
 
 @test

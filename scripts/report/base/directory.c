@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 #include "base/directory.h"
 #include "base/memory.h"
 #include "base/messages.h"
+#include "base/unfinished.h"
 
 #define DEPTH_MAX 16
 
@@ -76,44 +78,31 @@ static void remove_unfinished(void)
 		directory_remove(AT_FDCWD, name);
 }
 
-static void remove_on_signal(int number)
+static int make(char *name)
 {
-	remove_unfinished();
-	signal(number, SIG_DFL);
-	raise(number);
+	return mkdir(name, 0700);
 }
 
-static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
-#define SIGNALS (sizeof(signals) / sizeof(*signals))
-
-static void remove_at_the_end(void)
+static int make_with_free_name(char *name)
 {
-	struct sigaction before;
-	size_t i;
-
-	for (i = 0; i < SIGNALS; i++)
-		if (sigaction(signals[i], NULL, &before) == 0 &&
-		    before.sa_handler != SIG_IGN)
-			signal(signals[i], remove_on_signal);
-	die_after(remove_unfinished);
+	return mkdtemp(name) ? 0 : -1;
 }
 
 /* No signal comes between the directory and the note of it. */
-static int make_unfinished(const char *name)
+static void make_unfinished(char *name, int (*how)(char *name))
 {
 	sigset_t blocked, before;
-	size_t i;
 	int r;
 
-	sigemptyset(&blocked);
-	for (i = 0; i < SIGNALS; i++)
-		sigaddset(&blocked, signals[i]);
+	unfinished_add(remove_unfinished);
+	unfinished_signals(&blocked);
 	sigprocmask(SIG_BLOCK, &blocked, &before);
-	r = mkdir(name, 0700);
+	r = how(name);
 	if (r == 0)
 		unfinished = name;
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return r;
+	if (r < 0)
+		die("%s: %s", name, strerror(errno));
 }
 
 _Noreturn void directory_give_up(const char *path)
@@ -123,15 +112,26 @@ _Noreturn void directory_give_up(const char *path)
 
 const char *directory_begin(const char *path)
 {
-	const char *name = keep_format("%s.unfinished", path);
+	char *name;
 
 	if (access(path, F_OK) == 0)
 		die("%s: exists; it is not overwritten", path);
+	if (asprintf(&name, "%s.unfinished", path) < 0)
+		die("out of memory");
 	wanted = path;
-	remove_at_the_end();
-	if (make_unfinished(name) < 0)
-		die("%s: %s", name, strerror(errno));
+	make_unfinished(name, make);
 	return name;
+}
+
+const char *directory_make_temporary(const char *place, const char *name)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s.XXXXXX", place, name) < 0)
+		die("out of memory");
+	make_unfinished(path, make_with_free_name);
+	atexit(remove_unfinished);
+	return path;
 }
 
 void directory_end(void)

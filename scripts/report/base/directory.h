@@ -9,6 +9,9 @@
  */
 const char *directory_begin(const char *path);
 void directory_end(void);
+/* Makes @place/@name.XXXXXX, which is removed when the program ends, and returns its name.
+ * It counts as such a directory. */
+const char *directory_make_temporary(const char *place, const char *name);
 /* Dies; errno is the error that occurred at @path. */
 _Noreturn void directory_give_up(const char *path);
 

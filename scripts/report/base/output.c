@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +18,7 @@
 #include "base/memory.h"
 #include "base/messages.h"
 #include "base/output.h"
+#include "base/unfinished.h"
 
 /* The highest number for files of one name: a program that runs often makes
  * many. */
@@ -36,23 +36,6 @@ static void discard(void)
 		unlinkat(output_directory, output_temporary, 0);
 }
 
-static void remove_on_signal(int number)
-{
-	discard();
-	signal(number, SIG_DFL);
-	raise(number);
-}
-
-static void discard_at_the_end(void)
-{
-	static const int signals[] = { SIGHUP, SIGINT, SIGTERM, SIGPIPE };
-	size_t i;
-
-	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		signal(signals[i], remove_on_signal);
-	die_after(discard);
-}
-
 /* The temporary file is beside the final one, because rename() cannot cross
  * file systems. */
 static FILE *open_temporary(const char *path)
@@ -67,7 +50,7 @@ static FILE *open_temporary(const char *path)
 		die("%s: %s", path, strerror(errno));
 	output_directory = AT_FDCWD;
 	output_temporary = name;
-	discard_at_the_end();
+	unfinished_add(discard);
 	return fdopen(fd, "w");
 }
 
@@ -122,7 +105,7 @@ FILE *output_create(int directory, const char *directory_name)
 		die("%s/%s: %s", directory_name, name, strerror(errno));
 	output_directory = directory;
 	output_temporary = name;
-	discard_at_the_end();
+	unfinished_add(discard);
 	output = fdopen(fd, "w");
 	if (!output)
 		die("%s/%s: %s", directory_name, name, strerror(errno));

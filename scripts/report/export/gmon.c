@@ -16,10 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/messages.h"
@@ -238,26 +240,13 @@ static void gmon_write(struct model *calls, struct model *samples,
 
 /* --- profrun gprof --- */
 
-static char *directory; /* the files to be removed */
-
-static void remove_files(void)
-{
-	unlink(keep_format("%s/gmon.out", directory));
-	unlink(keep_format("%s/gmon.out.syms", directory));
-	rmdir(directory);
-}
-
 const char *gmon_make_directory(void)
 {
 	const char *place = getenv("TMPDIR");
 
-	directory = strdup(keep_format("%s/gprof.XXXXXX",
-				       place && *place ? place : "/tmp"));
-	if (!directory || !mkdtemp(directory))
-		die("%s: %s", directory ? directory : "memory",
-		    strerror(errno));
-	atexit(remove_files);
-	return keep_format("%s/gmon.out", directory);
+	return keep_format("%s/gmon.out",
+			   directory_make_temporary(
+				   place && *place ? place : "/tmp", "gprof"));
 }
 
 /* gprof requires an object file but uses nothing of it. */
@@ -278,6 +267,8 @@ static _Noreturn void execute(const char *file, char **options, int count)
 	int i, n = 0;
 
 	signal(SIGXFSZ, SIG_DFL);
+	/* It may compute for long, and its files go with this process. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	words[n++] = "gprof";
 	words[n++] = keep_format("--external-symbol-table=%s.syms", file);
 	for (i = 0; i < count; i++)
