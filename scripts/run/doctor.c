@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,6 +27,7 @@
 #include "program.h"
 #include "recording.h"
 #include "say.h"
+#include "trial.h"
 
 #define ENOUGH_SPACE ((unsigned long long)64 << 20)
 #define PROBE_CALLS  1000
@@ -165,15 +165,6 @@ static void run_probe(const char *library, const char *directory)
 	_exit(STATUS_FAILED);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type,
-			struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 /* shim finds loaded objects there, and the probe its own program. */
 static bool check_proc(void)
 {
@@ -187,22 +178,20 @@ static bool check_proc(void)
 /* Records the probe in a new directory below the working directory. */
 static void check_recording(const char *library)
 {
-	char directory[] = ".profrun-doctor.XXXXXX", path[PATH_MAX];
+	const char *path = trial_begin();
 	int status = -1, room;
 	pid_t child;
 
-	if (mkdtemp(directory) == NULL) {
+	if (path == NULL) {
 		problem("a recording cannot be made in this directory: %s",
 			strerror(errno));
 		return;
 	}
-	if (realpath(directory, path) == NULL)
-		strcpy(path, directory);
-	child = fork();
+	child = trial_fork();
 	if (child == 0)
 		run_probe(library, path);
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
+	if (child > 0)
+		trial_wait(child, &status);
 	recording_say_log(path, false);
 	if (child < 0)
 		problem("no process can be started: %s", strerror(errno));
@@ -224,7 +213,7 @@ static void check_recording(const char *library)
 	else
 		problem("the dynamic linker did not load the library into a"
 			" probe");
-	nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	trial_end();
 }
 
 /* --- the machine -------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "preload.h"
 #include "recording.h"
 #include "say.h"
+#include "trial.h"
 
 /* --- the program ---------------------------------------------------------- */
 
@@ -65,13 +66,13 @@ static bool run(struct patch_list *list, const char *library,
 		const struct program *program, const struct filter *patch,
 		const char *directory)
 {
-	pid_t child = fork();
+	pid_t child = trial_fork();
 	int status = -1;
 
 	if (child == 0)
 		become_program(library, program, patch, directory);
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
+	if (child > 0)
+		trial_wait(child, &status);
 	if (child < 0)
 		snprintf(list->error, sizeof(list->error),
 			 "no process can be started: %s", strerror(errno));
@@ -187,12 +188,12 @@ static bool parse(struct patch_list *list, char *text)
 bool patch_list_read(struct patch_list *list, const char *library,
 		     const struct program *program, const struct filter *patch)
 {
-	char directory[] = ".profrun-doctor.XXXXXX", path[PATH_MAX];
+	const char *path = trial_begin();
 	char file[PATH_MAX + sizeof(SHIM_LISTED_FILE) + 1], *text;
 	bool is_good;
 
 	memset(list, 0, sizeof(*list));
-	if (mkdtemp(directory) == NULL || realpath(directory, path) == NULL) {
+	if (path == NULL) {
 		snprintf(list->error, sizeof(list->error),
 			 "a recording cannot be made in this directory: %s",
 			 strerror(errno));
@@ -202,7 +203,7 @@ bool patch_list_read(struct patch_list *list, const char *library,
 	recording_say_log(path, false);
 	snprintf(file, sizeof(file), "%s/%s", path, SHIM_LISTED_FILE);
 	text = is_good ? read_text(file) : NULL;
-	recording_delete(path);
+	trial_end();
 	if (is_good && text == NULL)
 		snprintf(list->error, sizeof(list->error),
 			 "the list chooses none of its functions, or they"

@@ -13,6 +13,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import threading
@@ -533,6 +534,25 @@ def debuginfod_is_used_only_on_request():
         expect(WANTED <= names, (names, said, Server.asked))
     finally:
         server.shutdown()
+
+
+@test
+def a_doctor_that_is_interrupted_removes_its_directory():
+    """Each signal comes when the directory is there, unless the probe is faster."""
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
+        for words in ['doctor'], ['doctor', '--patch', '*', compile('nesting.c')]:
+            ended = []
+            while -number not in ended:
+                expect(len(ended) < 100, (words, ended))
+                place = new_directory('doctor')
+                with subprocess.Popen([profrun(), *words], cwd=place,
+                                      stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL) as process:
+                    while not os.listdir(place) and process.poll() is None:
+                        pass
+                    process.send_signal(number)
+                ended.append(process.returncode)
+                expect_equal(os.listdir(place), [], (words, number))
 
 
 if __name__ == '__main__':
