@@ -555,5 +555,12 @@ def a_doctor_that_is_interrupted_removes_its_directory():
                 expect_equal(os.listdir(place), [], (words, number))
 
 
+@test
+def one_call_is_not_several():
+    source = shimtest.new_source('one.c', 'int main(void) { return 0; }')
+    text = shimtest.shim_report('report', record([compile(source)]).output)
+    expect('  1 call in 1 path of 1 function; nothing lost' in text, text)
+
+
 if __name__ == '__main__':
     shimtest.main()
