@@ -5,6 +5,7 @@
 #define SHIM_ARCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A system call without libc: it keeps errno, uses no PLT, and is no cancellation
