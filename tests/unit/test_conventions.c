@@ -24,6 +24,7 @@
 #include <shim/stack.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <ucontext.h>
@@ -275,6 +276,18 @@ static void start_waiting(void)
 	switch_to(&starter, &waiting);
 }
 
+/* Otherwise the next library may be loaded at the address of one that is gone. */
+static void keep_free(const void *address)
+{
+	uintptr_t page = (uintptr_t)address & ~4095ul;
+
+	cr_assert(eq(ptr,
+		     mmap((void *)page, 4096, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+			  0),
+		     (void *)page));
+}
+
 /* Exported because it has a row of its own. */
 static void set_up(void)
 {
@@ -313,6 +326,7 @@ static void set_up(void)
 					     &subjects[GONE].image),
 		     SHIM_OK));
 	dlclose(library);
+	keep_free(subjects[GONE].address);
 	image_look_again();
 
 	cr_assert(eq(int, shim_image_enumerate(&enumeration), SHIM_OK));
