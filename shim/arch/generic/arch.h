@@ -7,6 +7,8 @@
 #ifndef SHIM_ARCH_H
 #define SHIM_ARCH_H
 
+#include "arch/generic/no_restarts.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,58 +138,9 @@ static inline bool arch_has_thread_pointer(void)
 
 #define ARCH_CONTEXT_SP(context) ((void)(context), (uintptr_t)0)
 
-/* The kernel provides the return from a signal handler.  shim does not know the
- * interrupted system call. */
-#define ARCH_HAS_RESTORER 0
-static inline void arch_signal_return(void)
-{
-}
-static inline void arch_signal_return_restarts(void)
-{
-}
-static inline void arch_signal_return_fails(void)
-{
-}
-
-struct arch_call {
-	long number;
-	long arguments[6];
-	bool failed;
-	long part;
-};
-
-#define ARCH_RESTARTS (-512)
-struct arch_call;
-static inline long arch_call_with_mask(const struct arch_call *call,
-				       const uint64_t *mask)
-{
-	(void)call;
-	(void)mask;
-	return -38; /* ENOSYS */
-}
-
 #define ARCH_CONTEXT_IP(context)	((void)(context), (uintptr_t)0)
 #define ARCH_GET_REGISTERS(context, to) ((void)(context), (void)(to), 0u)
 #define ARCH_GET_OWN_REGISTERS(to)	((void)(to), 0u)
-#define ARCH_FIND_CALL(context, call, read) \
-	((void)(context), (void)(call), (void)(read), false)
-#define ARCH_SET_RESULT(context, call, result) \
-	((void)(context), (void)(call), (void)(result))
-
-static inline void *arch_copy_frame(const void *context, uintptr_t end,
-				    int (*copy)(const void *, void *, size_t))
-{
-	(void)context, (void)end, (void)copy;
-	return NULL;
-}
-
-static inline __attribute__((noreturn)) void
-arch_go_on(void *context, const void *argument,
-	   void (*function)(void *context, const void *argument))
-{
-	(void)context, (void)argument, (void)function;
-	__builtin_trap();
-}
 
 /* No relocation has these numbers: every call goes through the table. */
 #define ARCH_RELOC_JUMP_SLOT 0xffffffffu
