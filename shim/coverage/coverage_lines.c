@@ -113,35 +113,15 @@ static int find_code(const struct image_entry *image,
 /* The note of Go's linker: its own build id. */
 #define NT_GO_BUILD_ID 4
 
-struct note {
-	Elf64_Nhdr head;
-	char name[4];
-};
-
-static uint64_t padded(uint64_t size)
-{
-	return (size + 3) & ~3ull;
-}
-
 static bool has_go_note(uintptr_t at, uint64_t size)
 {
+	struct notes notes = { at, size, sys_peek };
 	struct note note;
 
-	while (size >= sizeof(note) &&
-	       sys_peek((const void *)at, &note, sizeof(note)) == 0) {
-		uint64_t whole = sizeof(note.head) +
-				 padded(note.head.n_namesz) +
-				 padded(note.head.n_descsz);
-
+	while (notes_next(&notes, &note))
 		if (note.head.n_type == NT_GO_BUILD_ID &&
-		    note.head.n_namesz == sizeof(note.name) &&
-		    text_equal(note.name, "Go"))
+		    note.head.n_namesz == 4 && text_equal(note.name, "Go"))
 			return true;
-		if (whole > size)
-			return false;
-		at += whole;
-		size -= whole;
-	}
 	return false;
 }
 

@@ -6,6 +6,7 @@
 
 #include "os/pages.h"
 #include "os/segments.h"
+#include "os/text.h"
 #include "runtime/state.h"
 
 #include <elf.h>
@@ -15,29 +16,16 @@
 static void read_build_id(uintptr_t at, uint64_t size,
 			  struct image_facts *facts)
 {
-	Elf64_Nhdr note;
-	char name[4];
+	struct notes notes = { at, size, pages_read };
+	struct note note;
 
-	while (size >= sizeof(note) && facts->build_id_size == 0) {
-		uint64_t whole;
-
-		if (pages_read((const void *)at, &note, sizeof(note)) < 0)
-			return;
-		whole = sizeof(note) + ((note.n_namesz + 3ull) & ~3ull) +
-			((note.n_descsz + 3ull) & ~3ull);
-		if (whole > size)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    note.n_descsz <= sizeof(facts->build_id) &&
-		    pages_read((const void *)(at + sizeof(note)), name, 4) ==
-			    0 &&
-		    name[0] == 'G' && name[1] == 'N' && name[2] == 'U' &&
-		    pages_read((const void *)(at + sizeof(note) + 4),
-			       facts->build_id, note.n_descsz) == 0)
-			facts->build_id_size = note.n_descsz;
-		at += whole;
-		size -= whole;
-	}
+	while (facts->build_id_size == 0 && notes_next(&notes, &note))
+		if (note.head.n_type == NT_GNU_BUILD_ID &&
+		    note.head.n_namesz == 4 && text_equal(note.name, "GNU") &&
+		    note.head.n_descsz <= sizeof(facts->build_id) &&
+		    pages_read((const void *)note.contents, facts->build_id,
+			       note.head.n_descsz) == 0)
+			facts->build_id_size = note.head.n_descsz;
 }
 
 static bool find_bias(uintptr_t start, struct image_facts *facts)
