@@ -550,7 +550,6 @@ static bool is_in_handler(void)
 static void begin_scan(void)
 {
 	ASSERT_LOCKED();
-	image_work_begins();
 	is_early = is_walking || is_in_handler();
 	/* An object that was opened unseen needs a scan that is not early, too. */
 	if (!is_early)
@@ -582,19 +581,16 @@ static void finish_scan(void)
 	NOTIFY(images_scanned);
 	pages_drop();
 	image_reclaim();
-	image_work_ends();
 }
 
-int image_scan(void)
+static int scan_all(void)
 {
 	int r;
 
 	begin_scan();
 	r = maps_read(add_mapping, NULL);
-	if (r < 0) {
-		image_work_ends();
+	if (r < 0)
 		return r;
-	}
 	end_run();
 	for (uint32_t i = 0; i < image_count; i++)
 		if (image_at(i)->status == IMAGE_LOADED &&
@@ -602,6 +598,16 @@ int image_scan(void)
 			unload_image(image_at(i));
 	finish_scan();
 	return 0;
+}
+
+int image_scan(void)
+{
+	int r;
+
+	image_work_begins();
+	r = scan_all();
+	image_work_ends();
+	return r;
 }
 
 bool image_lacks_memory(void)
@@ -699,10 +705,8 @@ static bool are_loaded(const struct image_objects *objects)
 	return true;
 }
 
-static int scan_added(void *argument)
+static int scan_objects(const struct image_objects *added)
 {
-	const struct image_objects *added = argument;
-
 	begin_scan();
 	for (uint32_t i = 0; i < added->count; i++) {
 		/* Without the kernel's help, the objects are missing below. */
@@ -714,12 +718,20 @@ static int scan_added(void *argument)
 	/* Another thread may have unloaded objects, and their addresses may be in use
 	 * again. */
 	if (__atomic_load_n(&closing, __ATOMIC_ACQUIRE) > 0 ||
-	    image_is_unseen() || !are_loaded(added)) {
-		image_work_ends();
-		return image_scan();
-	}
+	    image_is_unseen() || !are_loaded(added))
+		return scan_all();
 	finish_scan();
 	return 0;
+}
+
+static int scan_added(void *added)
+{
+	int r;
+
+	image_work_begins();
+	r = scan_objects(added);
+	image_work_ends();
+	return r;
 }
 
 void image_look_for_added(const struct image_objects *added)
