@@ -17,17 +17,11 @@
 
 __thread uint8_t landings_count;
 
-static bool is_on_own_stack(const struct thread *self, uintptr_t sp)
-{
-	return sp - self->own_stack_low <
-	       self->own_stack_high - self->own_stack_low;
-}
-
 static bool is_below(const struct thread *self, uintptr_t low, uintptr_t high)
 {
-	bool is_own = is_on_own_stack(self, low);
+	bool is_own = thread_is_on_own_stack(self, low);
 
-	if (low >= high || is_own != is_on_own_stack(self, high))
+	if (low >= high || is_own != thread_is_on_own_stack(self, high))
 		return false;
 	return is_own || high - low < STACK_DISTANCE;
 }

@@ -120,6 +120,14 @@ struct thread {
 	void *data[SHIM_PROFILERS_MAX];
 };
 
+/* False if the bounds of its own stack are unknown. */
+static inline bool thread_is_on_own_stack(const struct thread *thread,
+					  uintptr_t sp)
+{
+	return sp - thread->own_stack_low <
+	       thread->own_stack_high - thread->own_stack_low;
+}
+
 /* The calling thread's record, or NULL. */
 extern __thread struct thread *thread_current
 	__attribute__((visibility("hidden"), tls_model("initial-exec")));

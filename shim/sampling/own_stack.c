@@ -22,12 +22,6 @@
 #define ROOM_LEAST (64ul << 10)
 #define RED_ZONE   128
 
-static bool is_on_own_stack(const struct thread *self, uintptr_t at)
-{
-	return at - self->own_stack_low <
-	       self->own_stack_high - self->own_stack_low;
-}
-
 void own_stack_go_on(struct thread *self, const ucontext_t *context,
 		     const void *argument, size_t size,
 		     void (*function)(void *context, const void *argument))
@@ -37,8 +31,8 @@ void own_stack_go_on(struct thread *self, const ucontext_t *context,
 	uintptr_t at;
 
 	unwind_find_own_stack(self, sp);
-	if (is_on_own_stack(self, (uintptr_t)context) ||
-	    !is_on_own_stack(self, sp) ||
+	if (thread_is_on_own_stack(self, (uintptr_t)context) ||
+	    !thread_is_on_own_stack(self, sp) ||
 	    sp - self->own_stack_low < ROOM_LEAST || sys_has_shadow_stack())
 		return;
 	at = (sp - RED_ZONE - size) & ~15ul;

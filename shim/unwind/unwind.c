@@ -405,7 +405,7 @@ void unwind_begin(struct unwind *walk, struct thread *self)
 	if (!self)
 		return;
 	unwind_find_own_stack(self, sp);
-	if (sp >= self->own_stack_low && sp < self->own_stack_high) {
+	if (thread_is_on_own_stack(self, sp)) {
 		walk->stack_low = sp - 128;
 		walk->stack_high = self->own_stack_high;
 	}
