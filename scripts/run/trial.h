@@ -6,15 +6,14 @@
 #ifndef RUN_TRIAL_H
 #define RUN_TRIAL_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 /* Makes the directory and returns its absolute name, or NULL: errno has the reason. */
 const char *trial_begin(void);
 /* As fork(). */
 pid_t trial_fork(void);
-/* As waitpid().  Does not return if a signal ends profrun. */
-bool trial_wait(pid_t child, int *status);
+/* Waits for the end of @child.  Does not return if a signal ends profrun. */
+void trial_wait(pid_t child, int *status);
 /* Removes the directory with all that is in it. */
 void trial_end(void);
 
