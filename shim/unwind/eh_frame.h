@@ -18,7 +18,7 @@ struct tables {
 	uintptr_t index; /* .eh_frame_hdr */
 	/* Whether the image may be unloaded. */
 	bool may_go;
-	/* The distance to a copy of the image, which is read instead; 0: there is none. */
+	/* Not 0: all is read from a copy of the image, which is at this distance behind it. */
 	uintptr_t to_copy;
 };
 
