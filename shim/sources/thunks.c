@@ -85,14 +85,12 @@ static void put_thunks(const struct source_image *image)
 		const struct source_mark *mark = &image->marks[i];
 		unsigned char *thunk = (unsigned char *)thunk_of(image, mark);
 
-		if (mark->source == SHIM_SOURCE_UNMARKED)
-			unmarked_put(image, mark, thunk,
-				     word_of(image, WORD_UNMARKED));
-		else if (mark->source == SHIM_SOURCE_MCOUNT)
+		if (mark->source == SHIM_SOURCE_MCOUNT)
 			put_call(image, mark, thunk);
-		else
+		else if (mark->source != SHIM_SOURCE_UNMARKED)
 			put_entry(image, mark, thunk);
 	}
+	unmarked_put(image, word_of(image, WORD_UNMARKED));
 }
 
 static bool has_marks_of(const struct source_image *image,

@@ -54,10 +54,11 @@ struct work {
 	struct frames frames;
 	size_t copy_size, bits_size, parts_size, entries_size;
 	bool takes_unnamed; /* the list chooses functions without a symbol, too */
-	/* For one_row: the function whose rows were read last. */
+	/* For one_row: the function whose rows were read last, and where. */
 	struct cfi_machine machine;
 	struct tables tables;
-	bool has_fde;
+	uintptr_t row_address;
+	bool has_fde, has_row;
 };
 
 static struct work current;
@@ -135,20 +136,33 @@ static uint8_t number_of(uint32_t dwarf)
 	return dwarf < 8 ? numbers[dwarf] : (uint8_t)dwarf;
 }
 
+/* Most questions are about ascending addresses. */
+static bool find_row(struct work *work, uintptr_t address)
+{
+	struct cfi_machine *machine = &work->machine;
+	bool was_found = work->has_row && address >= work->row_address;
+
+	work->row_address = address;
+	if (work->has_fde && address - machine->fde.start <
+				     machine->fde.end - machine->fde.start)
+		return was_found ? eh_frame_find_next_row(machine, address) :
+				   eh_frame_find_row(machine, address);
+	work->has_fde = eh_frame_open_copy(
+		address, (uintptr_t)work->question.copy - work->image->start,
+		&work->tables, &machine->fde);
+	return work->has_fde && eh_frame_find_row(machine, address);
+}
+
 static bool one_row(const struct decode_entries *question, uintptr_t address,
 		    struct decode_stack_row *row)
 {
 	struct work *work = question->argument;
-	struct cfi_machine *machine = &work->machine;
+	const struct cfi_machine *machine = &work->machine;
 	const struct rule *cfa = &machine->row.cfa;
 	const struct rule *caller = &machine->row.rules[WALK_IP];
 
-	if (!work->has_fde || address - machine->fde.start >=
-				      machine->fde.end - machine->fde.start)
-		work->has_fde = eh_frame_open_copy(
-			address, (uintptr_t)question->copy - work->image->start,
-			&work->tables, &machine->fde);
-	if (!work->has_fde || !eh_frame_find_row(machine, address))
+	work->has_row = find_row(work, address);
+	if (!work->has_row)
 		return false;
 	*row = (struct decode_stack_row){
 		.until = machine->at > address ? machine->at : machine->fde.end,
@@ -435,8 +449,10 @@ static int add_movable(struct work *work, source_add *add)
 
 		if (entry->reason != DECODE_ENTRY_MOVABLE)
 			continue;
-		size = unmarked_move(address, entry->length, work->image->start,
-				     NULL);
+		size = unmarked_moved_size(question->copy +
+						   (address - question->start),
+					   question->end - address, address,
+					   entry->length, question->start);
 		if (size == 0 || size > PATCHED_ROOM) {
 			entry->reason = DECODE_ENTRY_FIXED;
 			continue;

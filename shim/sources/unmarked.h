@@ -16,14 +16,13 @@ void unmarked_begin(void);
  * instructions can be moved.  The image's marks are sorted.  Returns 0 or -errno. */
 int unmarked_find(struct source_image *image, source_add *add);
 
-/* The size of the instructions in [@code, @code + @length) when they are at @to.  Writes
- * them there unless @memory is NULL.  0: they cannot be moved. */
-size_t unmarked_move(uintptr_t code, size_t length, uintptr_t to,
-		     unsigned char *memory);
+/* The size of the instructions in [@code, @code + @length) when they are at @to; 0: they
+ * cannot be moved.  @copy is of the @copy_size bytes at @code. */
+size_t unmarked_moved_size(const unsigned char *copy, size_t copy_size,
+			   uintptr_t code, size_t length, uintptr_t to);
 
-/* Writes the thunk of a mark, with the moved instructions. */
-void unmarked_put(const struct source_image *image,
-		  const struct source_mark *mark, unsigned char *thunk,
-		  const void *slot);
+/* Writes the thunks of the image's marks of this kind, with the moved instructions.  State
+ * lock held. */
+void unmarked_put(const struct source_image *image, const void *slot);
 
 #endif

@@ -7,6 +7,7 @@
 #include "dispatch/call_counters.h"
 #include "inspect/code.h"
 #include "os/sys.h"
+#include "runtime/state.h"
 #include "sources/thunks.h"
 
 #include <shim/banned.h>
@@ -15,29 +16,12 @@
 
 /* --- moving instructions --- */
 
-/* The first bytes of a function, which are read once. */
+/* A copy of code. */
 struct window {
 	uintptr_t at;
-	unsigned size;
-	unsigned char bytes[PATCHED_LENGTH_MAX + INSTRUCTION_MAX];
+	size_t size;
+	const unsigned char *bytes;
 };
-
-static bool open_window(struct window *window, uintptr_t at, size_t length)
-{
-	unsigned size = (unsigned)length + INSTRUCTION_MAX;
-	const void *code = (const void *)at;
-
-	window->at = at;
-	window->size = 0;
-	if (size > sizeof(window->bytes))
-		return false;
-	/* A page behind them may not be there. */
-	if (sys_peek(code, window->bytes, size) == 0)
-		window->size = size;
-	else if (sys_peek(code, window->bytes, length) == 0)
-		window->size = (unsigned)length;
-	return window->size > 0;
-}
 
 static void read_code(const struct decode_copy *copy, uintptr_t address,
 		      unsigned char *bytes, unsigned size)
@@ -66,15 +50,16 @@ static uintptr_t same_target(const struct decode_copy *copy, uintptr_t address)
 	return address;
 }
 
-/* As unmarked_move; @places as in decode_copy. */
-static size_t move(const struct window *window, size_t length, uintptr_t to,
-		   unsigned char *memory, uint16_t *places)
+/* The size of the instructions in [@code, @code + @length) when they are at @to, or 0.
+ * Writes them to @memory unless it is NULL; @places as in decode_copy. */
+static size_t move(const struct window *window, uintptr_t code, size_t length,
+		   uintptr_t to, unsigned char *memory, uint16_t *places)
 {
 	bool may_come;
 	const struct decode *decoder = code_decoder(&may_come);
 	struct decode_copy copy = {
-		.code = window->at,
-		.end = window->at + length,
+		.code = code,
+		.end = code + length,
 		.to = to,
 		.memory = memory,
 		.places = places,
@@ -87,26 +72,49 @@ static size_t move(const struct window *window, size_t length, uintptr_t to,
 	return decoder ? decoder->copy(&copy) : 0;
 }
 
-size_t unmarked_move(uintptr_t code, size_t length, uintptr_t to,
-		     unsigned char *memory)
+size_t unmarked_moved_size(const unsigned char *copy, size_t copy_size,
+			   uintptr_t code, size_t length, uintptr_t to)
 {
 	uint16_t places[PATCHED_LENGTH_MAX] = { 0 };
-	struct window window;
+	struct window window = { code, copy_size, copy };
 
-	return open_window(&window, code, length) ?
-		       move(&window, length, to, memory, places) :
-		       0;
+	return move(&window, code, length, to, NULL, places);
 }
 
-void unmarked_put(const struct source_image *image,
-		  const struct source_mark *mark, unsigned char *thunk,
-		  const void *slot)
+/* --- thunks --- */
+
+/* Reads the code at @address, and what is behind it, for the functions that come next. */
+static bool open_window(struct window *window, uintptr_t address, size_t length)
+{
+	static unsigned char bytes[4096];
+	const size_t sizes[] = { sizeof(bytes), length + INSTRUCTION_MAX,
+				 length };
+	uintptr_t offset = address - window->at;
+
+	if (offset < window->size &&
+	    window->size - offset >= length + INSTRUCTION_MAX)
+		return true;
+	window->at = address;
+	window->bytes = bytes;
+	/* A page behind it may not be there. */
+	for (unsigned i = 0; i < 3; i++) {
+		window->size = sizes[i];
+		if (sys_peek((const void *)address, bytes, sizes[i]) == 0)
+			return true;
+	}
+	window->size = 0;
+	return false;
+}
+
+static void put(const struct source_image *image,
+		const struct source_mark *mark, const void *slot,
+		struct window *window)
 {
 	uintptr_t address = mark_address(image, mark);
+	unsigned char *thunk = (unsigned char *)thunk_of(image, mark);
 	uintptr_t moved = (uintptr_t)thunk + PATCHED_MOVED;
 	struct thunk_data *data = thunk_data(image, mark);
 	uint16_t places[PATCHED_LENGTH_MAX] = { 0 };
-	struct window window;
 	struct patched_code code = {
 		.slot = slot,
 		.word = &data->word,
@@ -114,25 +122,35 @@ void unmarked_put(const struct source_image *image,
 		.counters = call_counters_word(),
 		.function = mark_function(image, mark),
 		.site = address + mark->length,
-		.original = window.bytes,
 	};
 	size_t size;
 
 	*data = (struct thunk_data){ .address = address,
 				     .length = mark->length };
-	if (!open_window(&window, address, mark->length))
+	if (!open_window(window, address, mark->length))
 		return;
-	size = move(&window, mark->length, moved, NULL, places);
+	size = move(window, address, mark->length, moved, NULL, places);
 	if (size < PATCHED_JUMP || size > PATCHED_ROOM)
 		return;
+	code.original = window->bytes + (address - window->at);
 	patched_put(thunk, &code);
-	if (move(&window, mark->length, moved, (unsigned char *)moved,
+	if (move(window, address, mark->length, moved, (unsigned char *)moved,
 		 places) != size)
 		return;
 	data->size = (uint8_t)(size - PATCHED_JUMP);
 	for (unsigned i = 0; i < ENTRY_SIZE; i++)
 		data->places[i] = (uint8_t)places[i];
 	data->word = moved;
+}
+
+void unmarked_put(const struct source_image *image, const void *slot)
+{
+	struct window window = { 0 };
+
+	ASSERT_LOCKED();
+	for (uint32_t i = 0; i < image->count; i++)
+		if (image->marks[i].source == SHIM_SOURCE_UNMARKED)
+			put(image, &image->marks[i], slot, &window);
 }
 
 /* --- the marks --- */

@@ -551,12 +551,13 @@ static bool execute(struct cfi_machine *machine, struct cursor *cursor)
 	return false;
 }
 
-/* Executes instructions up to the row of @address. */
-static bool run_program(struct cfi_machine *machine, struct cursor cursor,
+/* Executes instructions up to the row of @address: stops after one that advances beyond
+ * it. */
+static bool run_program(struct cfi_machine *machine, struct cursor *cursor,
 			uintptr_t address)
 {
-	while (cursor.at < cursor.end && machine->at <= address) {
-		if (!execute(machine, &cursor) || cursor.failed)
+	while (cursor->at < cursor->end && machine->at <= address) {
+		if (!execute(machine, cursor) || cursor->failed)
 			return false;
 	}
 	return true;
@@ -568,10 +569,16 @@ bool eh_frame_find_row(struct cfi_machine *machine, uintptr_t address)
 	machine->at = 0;
 	machine->row = (struct row){ 0 };
 	machine->initial = (struct row){ 0 };
-	if (!run_program(machine, machine->fde.initial, UINTPTR_MAX))
+	machine->left = machine->fde.initial;
+	if (!run_program(machine, &machine->left, UINTPTR_MAX))
 		return false;
 	machine->initial = machine->row;
 	machine->at = machine->fde.start;
-	/* run_program() stops after an instruction that advances beyond @address. */
-	return run_program(machine, machine->fde.program, address);
+	machine->left = machine->fde.program;
+	return run_program(machine, &machine->left, address);
+}
+
+bool eh_frame_find_next_row(struct cfi_machine *machine, uintptr_t address)
+{
+	return run_program(machine, &machine->left, address);
 }

@@ -77,8 +77,9 @@ struct cfi_machine {
 	/* The stack of DW_CFA_remember_state, @depth deep. */
 	struct row remembered[ROWS_MAX];
 	unsigned depth;
-	/* The address that the instructions have reached. */
+	/* The address that the instructions have reached, and the rest of them. */
 	uintptr_t at;
+	struct cursor left;
 };
 
 /* Finds the tables and the entry of the code at @address; false if there are none. */
@@ -92,6 +93,10 @@ bool eh_frame_open_copy(uintptr_t address, uintptr_t to_copy,
 /* Finds the rules at @address by machine->fde; false if the entry has an unknown
  * instruction. */
 bool eh_frame_find_row(struct cfi_machine *machine, uintptr_t address);
+
+/* The same after a search that found the rules at an address of this entry that is not
+ * above @address: goes on from there. */
+bool eh_frame_find_next_row(struct cfi_machine *machine, uintptr_t address);
 
 /* The end of the part of a file that is loaded into the readable segment at @address; 0
  * if unknown. */

@@ -170,23 +170,18 @@ static const struct {
 #undef P
 };
 
-static void check_program(size_t i, bool may_go)
+static void begin_program(struct cfi_machine *machine,
+			  const struct tables *tables, size_t i)
 {
-	struct tables tables = { .id = 1,
-				 .high = UINTPTR_MAX,
-				 .may_go = may_go };
-	static struct cfi_machine machine;
 	uintptr_t initial = (uintptr_t)programs[i].initial,
 		  program = (uintptr_t)programs[i].program;
-	size_t length = programs[i].initial_size + programs[i].program_size;
-	bool found;
 
-	memset(&machine, 0x55, sizeof(machine));
-	machine.fde = (struct fde){
-		.initial = { .tables = &tables,
+	memset(machine, 0x55, sizeof(*machine));
+	machine->fde = (struct fde){
+		.initial = { .tables = tables,
 			     .at = initial,
 			     .end = initial + programs[i].initial_size },
-		.program = { .tables = &tables,
+		.program = { .tables = tables,
 			     .at = program,
 			     .end = program + programs[i].program_size },
 		.start = 0x1000,
@@ -194,6 +189,18 @@ static void check_program(size_t i, bool may_go)
 		.code_align = 2,
 		.data_align = -8,
 	};
+}
+
+static void check_program(size_t i, bool may_go)
+{
+	struct tables tables = { .id = 1,
+				 .high = UINTPTR_MAX,
+				 .may_go = may_go };
+	static struct cfi_machine machine;
+	size_t length = programs[i].initial_size + programs[i].program_size;
+	bool found;
+
+	begin_program(&machine, &tables, i);
 	peeks = 0;
 	found = eh_frame_find_row(&machine, 0x1000 + programs[i].at);
 	cr_expect(eq(int, found, programs[i].row != NULL), "%s",
@@ -212,6 +219,30 @@ Test(eh_frame, each_program_has_its_row)
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		check_program(i, false);
 		check_program(i, true);
+	}
+}
+
+/* From any address before it, and from itself. */
+Test(eh_frame, a_search_that_goes_on_finds_the_same_row)
+{
+	static struct cfi_machine machine;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		uintptr_t address = 0x1000 + programs[i].at;
+
+		if (!programs[i].row)
+			continue;
+		for (uintptr_t from = 0x1000; from <= address; from++) {
+			struct tables tables = { .id = 1, .high = UINTPTR_MAX };
+
+			begin_program(&machine, &tables, i);
+			cr_assert(eh_frame_find_row(&machine, from));
+			cr_assert(eh_frame_find_next_row(&machine, address));
+			cr_expect(eq(str, (char *)text_of(&machine.row),
+				     (char *)programs[i].row),
+				  "%s from %lu", programs[i].name,
+				  (unsigned long)(from - 0x1000));
+		}
 	}
 }
 

@@ -13,6 +13,7 @@
 NOT_CALLED(callspec_patches);
 NOT_CALLED(code_decoder);
 NOT_CALLED(config);
+NOT_CALLED(eh_frame_find_next_row);
 NOT_CALLED(eh_frame_find_row);
 NOT_CALLED(eh_frame_open_copy);
 NOT_CALLED(entry_is_known);
@@ -33,7 +34,7 @@ NOT_CALLED(sys_unmap);
 NOT_CALLED(text_after);
 NOT_CALLED(text_length);
 NOT_CALLED(unmarked_list);
-NOT_CALLED(unmarked_move);
+NOT_CALLED(unmarked_moved_size);
 
 #define SIZE 0x4000
 
