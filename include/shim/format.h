@@ -115,6 +115,13 @@
 #define SHIM_LISTED_SMALL  "under 5 bytes"
 #define SHIM_LISTED_MARKED "marked by the compiler"
 
+/*
+ * A directory of the recording that is there only while the run goes on, if SHIM_PATCH is set:
+ * its processes keep in it what they know about the code of images.  It is no part of the
+ * format.
+ */
+#define SHIM_DECODED_DIRECTORY "decoded"
+
 /* The causes of lost calls. */
 enum shim_lost {
 	SHIM_LOST_SPACE,     /* the disk or the quota is full */

@@ -199,12 +199,63 @@ const char *recording_error(int error)
 	return private_error(error);
 }
 
+static int delete_file(const char *path, const struct stat *info, int kind,
+		       struct FTW *place)
+{
+	(void)info;
+	(void)place;
+	return (kind == FTW_DP ? rmdir(path) : unlink(path)) < 0 ? -errno : 0;
+}
+
+static int delete_and_say(const char *path, const struct stat *info, int kind,
+			  struct FTW *place)
+{
+	int r = delete_file(path, info, kind, place);
+
+	if (r < 0)
+		say("%s: cannot be removed: %s", path, strerror(-r));
+	return 0;
+}
+
+static void delete_all(const char *path, __nftw_func_t visit)
+{
+	nftw(path, visit, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+void recording_delete(const char *path)
+{
+	delete_all(path, delete_and_say);
+}
+
+void recording_share(const char *path)
+{
+	int above = private_open(AT_FDCWD, path), fd;
+
+	if (above < 0)
+		return;
+	fd = private_make(above, SHIM_DECODED_DIRECTORY);
+	if (fd >= 0)
+		close(fd);
+	close(above);
+}
+
+/* Processes that go on after the run may write into the directory still. */
+void recording_unshare(const char *path)
+{
+	char directory[PATH_MAX + sizeof(SHIM_DECODED_DIRECTORY) + 1];
+
+	snprintf(directory, sizeof(directory), "%s/" SHIM_DECODED_DIRECTORY,
+		 path);
+	delete_all(directory, delete_file);
+}
+
 void recording_remove(const char *path)
 {
 	char file[PATH_MAX + 16];
 
 	if (*path == '\0')
 		return;
+	recording_unshare(path);
 	snprintf(file, sizeof(file), "%s/filter", path);
 	unlink(file);
 	snprintf(file, sizeof(file), "%s/patch", path);
@@ -212,21 +263,6 @@ void recording_remove(const char *path)
 	snprintf(file, sizeof(file), "%s/libcalls", path);
 	unlink(file);
 	rmdir(path);
-}
-
-static int delete_file(const char *path, const struct stat *info, int kind,
-		       struct FTW *place)
-{
-	(void)info;
-	(void)place;
-	if ((kind == FTW_DP ? rmdir(path) : unlink(path)) < 0)
-		say("%s: cannot be removed: %s", path, strerror(errno));
-	return 0;
-}
-
-void recording_delete(const char *path)
-{
-	nftw(path, delete_file, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 void recording_close(const char *path, int wait_status)

@@ -39,6 +39,11 @@ int recording_create(const char *pattern, enum recording_kind kind,
 		     const char *program, char path[PATH_MAX]);
 const char *recording_error(int error);
 
+/* recording_share - let the processes of the run share what they know about code, until
+ * recording_unshare().  They do without if that fails. */
+void recording_share(const char *path);
+void recording_unshare(const char *path);
+
 /* recording_remove - remove the directory again, if only a filter is in it */
 void recording_remove(const char *path);
 

@@ -324,6 +324,8 @@ static int make_recording(struct start *start)
 		r = export_filter(&settings.libcalls, start->directory);
 	if (r != 0)
 		recording_remove(start->directory);
+	else if (getenv("SHIM_PATCH") != NULL && !settings.is_record)
+		recording_share(start->directory);
 	return r;
 }
 
@@ -673,8 +675,10 @@ static int run(void)
 	status = supervise_wait(child);
 	is_recorded = !start->has_failed && start->directory[0] != '\0';
 	/* The screen stays until the user leaves it. */
-	if (is_recorded)
+	if (is_recorded) {
 		recording_close(start->directory, status);
+		recording_unshare(start->directory);
+	}
 	live_end();
 	end_watching(start);
 	if (is_recorded)

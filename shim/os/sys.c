@@ -509,6 +509,21 @@ long sys_write(int fd, const void *buffer, size_t size)
 	return r;
 }
 
+int sys_write_all(int fd, const void *buffer, size_t size)
+{
+	const char *at = buffer;
+
+	while (size > 0) {
+		long r = sys_write(fd, at, size);
+
+		if (r <= 0)
+			return r < 0 ? (int)r : -EIO;
+		at += r;
+		size -= (size_t)r;
+	}
+	return 0;
+}
+
 int sys_limit(int which, uint64_t *limit)
 {
 	struct rlimit both;

@@ -41,6 +41,8 @@ int sys_get_status(int fd, struct sys_status *status);
 int sys_set_mode(int fd, unsigned mode);
 /* Raises neither SIGPIPE nor SIGXFSZ. */
 long sys_write(int fd, const void *buffer, size_t size);
+/* Returns 0, or -errno after a part of it. */
+int sys_write_all(int fd, const void *buffer, size_t size);
 /* Whether a write of some kilobytes would not block. */
 bool sys_is_writable(int fd);
 int sys_remove(const char *path);

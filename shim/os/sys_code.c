@@ -13,19 +13,6 @@
 
 #include <shim/banned.h>
 
-static int write_all(int fd, const char *from, size_t size)
-{
-	while (size > 0) {
-		long r = sys_write(fd, from, size);
-
-		if (r <= 0)
-			return r < 0 ? (int)r : -EIO;
-		from += r;
-		size -= (size_t)r;
-	}
-	return 0;
-}
-
 /* The file is in memory, and has no name. */
 static int map_copy(void *memory, size_t size)
 {
@@ -35,7 +22,7 @@ static int map_copy(void *memory, size_t size)
 
 	if (fd < 0)
 		return fd;
-	r = write_all(fd, memory, size);
+	r = sys_write_all(fd, memory, size);
 	if (r == 0)
 		r = sys_call(SYS_mmap, (long)memory, (long)size,
 			     PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,

@@ -51,6 +51,11 @@ int record_open_directory(void)
 	return directory_open(directory);
 }
 
+int record_open_shared(void)
+{
+	return directory_open(&base);
+}
+
 struct shim_meta *shim_record_meta(void)
 {
 	return meta;

@@ -55,6 +55,9 @@ const char *record_directory(void);
 /* A descriptor of that directory (O_PATH), or -errno. */
 int record_open_directory(void);
 
+/* The same for the directory of the recording, which all processes of a run share. */
+int record_open_shared(void);
+
 /* Creates a file in the process's directory, as record_file_create (record_file.h) does. */
 int record_create(const char *name, size_t size, struct record_file **file,
 		  void **memory);

@@ -20,6 +20,7 @@
 #include "runtime/config.h"
 #include "runtime/log.h"
 #include "runtime/state.h"
+#include "sources/decoded.h"
 #include "sources/entry_code.h"
 #include "sources/generated.h"
 #include "sources/objects.h"
@@ -468,6 +469,22 @@ static int add_movable(struct work *work, source_add *add)
 	return 0;
 }
 
+static int answer(struct work *work, const struct decode *decoder)
+{
+	struct decode_entries *question = &work->question;
+	decoded_key key = decoded_key_of(work->image_entry, question);
+	int r;
+
+	if (decoded_read(key, question))
+		return 0;
+	r = map_bits(work);
+	if (r < 0)
+		return r;
+	decoder->entries(question);
+	decoded_write(key, question);
+	return 0;
+}
+
 static int find_functions(struct work *work, const struct decode *decoder,
 			  source_add *add)
 {
@@ -496,11 +513,9 @@ static int find_functions(struct work *work, const struct decode *decoder,
 		return r;
 	r = list_parts(work);
 	if (r == 0)
-		r = map_bits(work);
-	if (r < 0)
-		return r;
-	decoder->entries(question);
-	r = add_movable(work, add);
+		r = answer(work, decoder);
+	if (r == 0)
+		r = add_movable(work, add);
 	if (r == 0)
 		unmarked_list(work->image_entry, question);
 	return r;

@@ -80,19 +80,9 @@ struct file {
 /* @file->text is what was not written yet. */
 static void write_out(struct file *file)
 {
-	const char *at = file->text.start;
-	size_t left = file->text.length;
-
-	while (left > 0 && file->error == 0) {
-		long r = sys_write(file->fd, at, left);
-
-		if (r < 0) {
-			file->error = (int)r;
-			break;
-		}
-		at += r;
-		left -= (size_t)r;
-	}
+	if (file->error == 0)
+		file->error = sys_write_all(file->fd, file->text.start,
+					    file->text.length);
 	text_init(&file->text, file->text.start, file->text.size);
 }
 

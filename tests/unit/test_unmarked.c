@@ -13,6 +13,9 @@
 NOT_CALLED(callspec_patches);
 NOT_CALLED(code_decoder);
 NOT_CALLED(config);
+NOT_CALLED(decoded_key_of);
+NOT_CALLED(decoded_read);
+NOT_CALLED(decoded_write);
 NOT_CALLED(eh_frame_find_next_row);
 NOT_CALLED(eh_frame_find_row);
 NOT_CALLED(eh_frame_open_copy);

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""decoded.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
+
+Programs of a run under --patch share what the decoder has found in their code.
+"""
+import os
+import re
+import struct
+import subprocess
+
+import shimtest
+from shimtest import compile, expect, expect_equal, run, test
+
+PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
+HEAD = struct.Struct('<QQ')     # the key, the sum
+MASK = (1 << 64) - 1
+ANSWERS = HEAD.size
+FIXED = 9                       # DECODE_ENTRY_FIXED
+
+
+def add(lane, word):
+    lane = (lane ^ word) * 0x9e3779b97f4a7c15 & MASK
+    return lane ^ lane >> 32
+
+
+def sum_of(answers):
+    lanes = [0] * 4
+    whole = len(answers) // 32 * 32
+    for i in range(0, whole, 8):
+        lanes[i // 8 % 4] = add(lanes[i // 8 % 4],
+                                int.from_bytes(answers[i:i + 8], 'little'))
+    for i in range(whole, len(answers)):
+        lanes[i % 4] = add(lanes[i % 4], answers[i])
+    lanes[0] = add(lanes[0], len(answers))
+    sum = 0
+    for lane in lanes:
+        sum = add(sum, lane)
+    return sum
+
+
+class Shared:
+    """A recording of several processes that share answers."""
+
+    def __init__(self):
+        self.recording = shimtest.new_directory('recording')
+        self.directory = os.path.join(self.recording, 'decoded')
+        os.mkdir(self.directory, 0o700)
+        self.program = compile('unmovable.c', 'gcc', '-O2', ['-w', '-ldl'],
+                               'shared', instrument=False)
+        self.number = 0
+
+    def run(self, **more):
+        """The log's 'N of M' functions that were patched."""
+        result = run([self.program], self.recording, SHIM_PATCH='*',
+                     SHIM_VERBOSE='1', **more)
+        expect_equal((result.status, result.stdout), (0, self.alone()), 'it')
+        found = re.findall(r'--patch: (\d+ of \d+) functions of ' +
+                           re.escape(self.program), result.stderr)
+        expect_equal(len(found), 1, result.stderr)
+        return found[0]
+
+    def alone(self):
+        return run([self.program]).stdout
+
+    def file(self):
+        """The answers about the program: the first file; libraries of the system are not
+        patched."""
+        name, = os.listdir(self.directory)
+        return os.path.join(self.directory, name)
+
+    def write(self, data):
+        """Replaces the file."""
+        path = self.file()
+        os.remove(path)
+        with open(path, 'wb') as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(data)
+
+
+@test
+def a_second_process_takes_the_answers_of_the_first():
+    shared = Shared()
+    first = shared.run()
+    with open(shared.file(), 'rb') as file:
+        data = file.read()
+    key, sum = HEAD.unpack_from(data)
+    expect_equal(os.path.basename(shared.file()), str(key), 'name')
+    expect_equal(sum, sum_of(data[ANSWERS:]), 'sum')
+    expect_equal(shared.run(), first, 'the second')
+    # Answers that are not those of the decoder show that it is not asked.
+    answers = bytearray(data[ANSWERS:])
+    answers[::4] = [FIXED] * (len(answers) // 4)
+    shared.write(HEAD.pack(key, sum_of(answers)) + answers)
+    expect(shared.run().startswith('0 of '), 'taken')
+
+
+@test
+def damaged_answers_are_not_taken():
+    shared = Shared()
+    first = shared.run()
+    with open(shared.file(), 'rb') as file:
+        data = file.read()
+    key, sum = HEAD.unpack_from(data)
+
+    def changed(at, value):
+        return data[:at] + bytes([value]) + data[at + 1:]
+
+    def signed(answers):
+        return HEAD.pack(key, sum_of(answers)) + answers
+
+    for what, damaged in {
+            'empty': b'', 'short': data[:-1], 'long': data + b'\0',
+            'another key': changed(0, data[0] ^ 1),
+            'another sum': changed(8, data[8] ^ 1),
+            'another answer': changed(ANSWERS, data[ANSWERS] ^ 1),
+            'no reason': signed(b'\x63' + data[ANSWERS + 1:]),
+            'longer than its function': signed(
+                data[ANSWERS:ANSWERS + 2] + b'\xff' + data[ANSWERS + 3:]),
+            'no truth': signed(data[ANSWERS:ANSWERS + 3] + b'\2' +
+                               data[ANSWERS + 4:])}.items():
+        shared.write(damaged)
+        expect_equal(shared.run(), first, what)
+        with open(shared.file(), 'rb') as file:
+            expect_equal(file.read(), damaged, what + ': it stays')
+
+
+@test
+def answers_that_others_could_have_written_are_not_taken():
+    shared = Shared()
+    first = shared.run()
+    path = shared.file()
+    with open(path, 'rb') as file:
+        data = file.read()
+    answers = bytes([FIXED, 0, 0, 0]) * ((len(data) - ANSWERS) // 4)
+    forged = HEAD.pack(HEAD.unpack_from(data)[0], sum_of(answers)) + answers
+    shared.write(forged)
+    expect(shared.run().startswith('0 of '), 'it is forged well')
+    os.chmod(path, 0o622)
+    expect_equal(shared.run(), first, 'others may write it')
+    os.chmod(path, 0o600)
+    os.rename(path, path + '.other')
+    os.symlink(path + '.other', path)
+    expect_equal(shared.run(), first, 'a link')
+    os.remove(path)
+    os.mkfifo(path, 0o600)
+    expect_equal(shared.run(), first, 'a pipe')
+
+
+@test
+def other_questions_have_other_answers():
+    shared = Shared()
+    shared.run()
+    run([shared.program], shared.recording, SHIM_PATCH='easy')
+    expect_equal(len(os.listdir(shared.directory)), 2, 'files')
+
+
+@test
+def nothing_is_shared_without_the_directory():
+    shared = Shared()
+    os.rmdir(shared.directory)
+    shared.run()
+    expect(not os.path.exists(shared.directory), 'the directory')
+
+
+@test
+def a_run_shares_answers_and_leaves_nothing():
+    program = Shared().program
+    script = '%s; %s; ls "$SHIM_DIR/decoded"; exit 3' % (program, program)
+    recording = shimtest.new_directory('run') + '/r'
+    done = subprocess.run([PROFRUN, '--patch', '*', '-p', 'calltree:counts', '-o',
+                           recording, '--no-report', 'sh', '-c', script],
+                          capture_output=True, text=True, timeout=120,
+                          cwd=shimtest.new_directory('cwd'),
+                          env=shimtest.environment())
+    expect_equal(done.returncode, 3, done.stderr)
+    alone = run([program]).stdout
+    text = alone if isinstance(alone, str) else alone.decode()
+    expect(done.stdout.startswith(text + text), done.stdout)
+    expect(len(done.stdout[2 * len(text):].split()) >= 2, done.stdout)
+    expect(not os.path.exists(recording + '/decoded'), 'it was removed')
+    # A program that is not there leaves nothing at all.
+    done = subprocess.run([PROFRUN, '--patch', '*', '-o', recording + '2',
+                           '/no/such/program'], capture_output=True, timeout=60,
+                          env=shimtest.environment())
+    expect(not os.path.exists(recording + '2'), 'no recording')
+
+
+if __name__ == '__main__':
+    shimtest.main()
