@@ -4,7 +4,8 @@
  * and of the identity of the image's file, whose other data has the same addresses in each
  * process.
  *
- * A file is never changed.  One that is not complete has another size, or another hash.
+ * A file is never changed.  One that is not complete has another size, or another hash; it
+ * stays if its process is killed, and then all others decode.
  */
 #define _GNU_SOURCE
 #include "sources/decoded.h"
@@ -18,6 +19,7 @@
 #include "runtime/record.h"
 #include "runtime/state.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <shim/format.h>
 
@@ -157,17 +159,24 @@ static uint64_t sum_of_answers(const struct file *file, uint32_t count)
 	return sum_of(&hash);
 }
 
-static int open_file(decoded_key key, int flags)
+static void put_name(decoded_key key, char name[24])
 {
-	char name[24];
 	struct text text;
+
+	text_init(&text, name, 24);
+	text_add_number(&text, key);
+}
+
+static int open_to_read(decoded_key key)
+{
 	int directory = open_directory(), fd;
+	char name[24];
 
 	if (directory < 0)
 		return directory;
-	text_init(&text, name, sizeof(name));
-	text_add_number(&text, key);
-	fd = sys_open_at(directory, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+	put_name(key, name);
+	fd = sys_open_at(directory, name,
+			 O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0);
 	sys_close(directory);
 	return fd;
 }
@@ -218,7 +227,7 @@ static bool take(const struct file *file, const struct decode_entries *question)
 bool decoded_read(decoded_key key, const struct decode_entries *question)
 {
 	const size_t size = size_of(question);
-	int fd = key ? open_file(key, O_RDONLY | O_NONBLOCK) : -1;
+	int fd = key ? open_to_read(key) : -ENOENT;
 	struct file *file;
 	bool is_taken = false;
 	void *memory;
@@ -250,20 +259,34 @@ static void fill(struct file *file, decoded_key key,
 	file->sum = sum_of_answers(file, question->count);
 }
 
-/* What was not written completely stays: nobody takes it, and nobody tries again. */
+/* Where the disk is full, the recording needs the space more. */
+static void write_new(decoded_key key, const struct file *file, size_t size)
+{
+	int directory = open_directory(), fd;
+	char name[24];
+
+	if (directory < 0)
+		return;
+	put_name(key, name);
+	fd = sys_open_at(directory, name,
+			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			 0600);
+	if (fd >= 0) {
+		if (sys_write_all(fd, file, size) < 0)
+			sys_remove_at(directory, name);
+		sys_close(fd);
+	}
+	sys_close(directory);
+}
+
 void decoded_write(decoded_key key, const struct decode_entries *question)
 {
 	const size_t size = size_of(question);
 	void *memory;
-	int fd;
 
 	if (!key || sys_map(size, &memory) < 0)
 		return;
 	fill(memory, key, question);
-	fd = open_file(key, O_WRONLY | O_CREAT | O_EXCL);
-	if (fd >= 0) {
-		sys_write_all(fd, memory, size);
-		sys_close(fd);
-	}
+	write_new(key, memory, size);
 	sys_unmap(memory, size);
 }

@@ -9,7 +9,7 @@ import struct
 import subprocess
 
 import shimtest
-from shimtest import compile, expect, expect_equal, run, test
+from shimtest import Skipped, compile, expect, expect_equal, run, test
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 HEAD = struct.Struct('<QQ')     # the key, the sum
@@ -41,13 +41,13 @@ def sum_of(answers):
 class Shared:
     """A recording of several processes that share answers."""
 
-    def __init__(self):
+    def __init__(self, program=None):
         self.recording = shimtest.new_directory('recording')
         self.directory = os.path.join(self.recording, 'decoded')
         os.mkdir(self.directory, 0o700)
-        self.program = compile('unmovable.c', 'gcc', '-O2', ['-w', '-ldl'],
-                               'shared', instrument=False)
-        self.number = 0
+        self.program = program or compile('unmovable.c', 'gcc', '-O2',
+                                          ['-w', '-ldl'], 'shared',
+                                          instrument=False)
 
     def run(self, **more):
         """The log's 'N of M' functions that were patched."""
@@ -152,6 +152,25 @@ def other_questions_have_other_answers():
     shared.run()
     run([shared.program], shared.recording, SHIM_PATCH='easy')
     expect_equal(len(os.listdir(shared.directory)), 2, 'files')
+
+
+@test
+def answers_that_could_not_be_written_take_no_space():
+    functions = ''.join('int fun%d(int i) { return i * %d + %d; }\n' % (i, i, i)
+                        for i in range(100, 2100))
+    source = shimtest.new_source('many.c', functions + 'int main(void) {}\n')
+    shared = Shared(compile(source, 'gcc', '-O2', [], 'many', instrument=False))
+    # The first page of a file fits.
+    script = 'mount -t tmpfs -o size=4k,mode=700 none "$1" && "$0" && ls -A "$1"'
+    command = ['unshare', '-m', 'sh', '-c', script, shared.program,
+               shared.directory]
+    alone = run(command)
+    if alone.status != 0:
+        raise Skipped('no file system can be mounted: %s' % alone.stderr)
+    result = run(command, shared.recording, SHIM_PATCH='fun*', SHIM_VERBOSE='1')
+    expect('--patch: 2000 of 2000 functions of ' + shared.program in
+           result.stderr, result.stderr)
+    expect_equal((result.status, result.stdout), (0, alone.stdout), 'files')
 
 
 @test
