@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "edge/edge.h"
 
+#include "edge/executed.h"
 #include "os/lookup.h"
 #include "os/text.h"
 #include "runtime/events.h"
@@ -27,32 +28,39 @@
 
 typedef int (*exec_function)(const char *path, char *const arguments[],
 			     char *const environment[]);
-typedef int (*exec_plain_function)(const char *path, char *const arguments[]);
 
 static exec_function real_execve, real_execvpe;
-static exec_plain_function real_execv, real_execvp;
 static int (*real_fexecve)(int fd, char *const arguments[],
 			   char *const environment[]);
 static int (*real_execveat)(int directory, const char *path,
 			    char *const arguments[], char *const environment[],
 			    int flags);
 
-static void raise_executing(int directory, const char *path,
+/* Returns what edge_leave_out returns. */
+static bool raise_executing(int directory, const char *path,
 			    char *const environment[])
 {
 	int before = errno;
+	bool is_foreign;
 
 	if (!real_execve) /* before shim's constructor */
 		edge_exec_resolve();
 	if (state_get() == STATE_RUNNING && path)
 		RAISE(executing, path);
-	edge_leave_out(directory, path, environment);
+	is_foreign = edge_leave_out(directory, path, environment);
 	sample_exec_begins();
 	kept_exec_begins();
 	edge_exec_ends();
 	hidden_exec_begins();
 	errno = before;
+	return is_foreign;
 }
+
+/* The environment for a program, which is on the stack if it is changed. */
+#define ADAPT(environment, is_foreign) \
+	char *room_[(is_foreign) ? executed_room(environment) : 1]; \
+	if (is_foreign) \
+	environment = executed_without_shim(environment, room_)
 
 /* Called after exec has returned, which means that it has failed. */
 static int after_failed_exec(int result)
@@ -76,7 +84,9 @@ static int missing(void)
 EDGE int execve(const char *path, char *const arguments[],
 		char *const environment[])
 {
-	raise_executing(AT_FDCWD, path, environment);
+	bool is_foreign = raise_executing(AT_FDCWD, path, environment);
+
+	ADAPT(environment, is_foreign);
 	return after_failed_exec(
 		real_execve ? real_execve(path, arguments, environment) :
 			      missing());
@@ -85,7 +95,9 @@ EDGE int execve(const char *path, char *const arguments[],
 EDGE int execvpe(const char *file, char *const arguments[],
 		 char *const environment[])
 {
-	raise_executing(AT_FDCWD, file, environment);
+	bool is_foreign = raise_executing(AT_FDCWD, file, environment);
+
+	ADAPT(environment, is_foreign);
 	return after_failed_exec(
 		real_execvpe ? real_execvpe(file, arguments, environment) :
 			       missing());
@@ -93,27 +105,25 @@ EDGE int execvpe(const char *file, char *const arguments[],
 
 EDGE int execv(const char *path, char *const arguments[])
 {
-	raise_executing(AT_FDCWD, path, environ);
-	return after_failed_exec(real_execv ? real_execv(path, arguments) :
-					      missing());
+	return execve(path, arguments, environ);
 }
 
 EDGE int execvp(const char *file, char *const arguments[])
 {
-	raise_executing(AT_FDCWD, file, environ);
-	return after_failed_exec(real_execvp ? real_execvp(file, arguments) :
-					       missing());
+	return execvpe(file, arguments, environ);
 }
 
 EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 {
 	char path[40];
 	struct text text;
+	bool is_foreign;
 
 	text_init(&text, path, sizeof(path));
 	text_add(&text, "/proc/self/fd/");
 	text_add_number(&text, (uint64_t)(unsigned)fd);
-	raise_executing(AT_FDCWD, path, environment);
+	is_foreign = raise_executing(AT_FDCWD, path, environment);
+	ADAPT(environment, is_foreign);
 	return after_failed_exec(
 		real_fexecve ? real_fexecve(fd, arguments, environment) :
 			       missing());
@@ -122,7 +132,9 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 EDGE int execveat(int directory, const char *path, char *const arguments[],
 		  char *const environment[], int flags)
 {
-	raise_executing(directory, path, environment);
+	bool is_foreign = raise_executing(directory, path, environment);
+
+	ADAPT(environment, is_foreign);
 	return after_failed_exec(
 		real_execveat ? real_execveat(directory, path, arguments,
 					      environment, flags) :
@@ -195,13 +207,14 @@ static void keep_error(void (*call)(void))
 	errno = before;
 }
 
-/* The child has executed @name. */
-static void has_spawned(const char *name, char *const environment[])
+/* A child is about to execute @name. */
+static bool leave_out(const char *name, char *const environment[])
 {
 	int before = errno;
+	bool is_foreign = edge_leave_out(AT_FDCWD, name, environment);
 
-	edge_leave_out(AT_FDCWD, name, environment);
 	errno = before;
+	return is_foreign;
 }
 
 typedef int (*spawner)(pid_t *, const char *,
@@ -214,13 +227,13 @@ EDGE int posix_spawn(pid_t *pid, const char *path,
 		     char *const arguments[], char *const environment[])
 {
 	static spawner real;
+	bool is_foreign = leave_out(path, environment);
 	int result;
 
+	ADAPT(environment, is_foreign);
 	FIND(real, "posix_spawn");
 	SPAWNING(result, ENOSYS,
 		 real(pid, path, actions, attributes, arguments, environment));
-	if (result == 0)
-		has_spawned(path, environment);
 	return result;
 }
 
@@ -230,13 +243,13 @@ EDGE int posix_spawnp(pid_t *pid, const char *file,
 		      char *const arguments[], char *const environment[])
 {
 	static spawner real;
+	bool is_foreign = leave_out(file, environment);
 	int result;
 
+	ADAPT(environment, is_foreign);
 	FIND(real, "posix_spawnp");
 	SPAWNING(result, ENOSYS,
 		 real(pid, file, actions, attributes, arguments, environment));
-	if (result == 0)
-		has_spawned(file, environment);
 	return result;
 }
 
@@ -248,10 +261,10 @@ int run_command(const char *command)
 	static int (*real)(const char *);
 	int result;
 
+	if (command)
+		leave_out("/bin/sh", environ);
 	FIND(real, "system");
 	SPAWNING(result, missing(), real(command));
-	if (command && result != -1)
-		has_spawned("/bin/sh", environ);
 	return result;
 }
 
@@ -264,10 +277,9 @@ void *open_command(const char *command, const char *modes)
 	static void *(*real)(const char *, const char *);
 	void *result;
 
+	leave_out("/bin/sh", environ);
 	FIND(real, "popen");
 	SPAWNING(result, NULL, real(command, modes));
-	if (result)
-		has_spawned("/bin/sh", environ);
 	return result;
 }
 
@@ -276,8 +288,6 @@ void edge_exec_resolve(void)
 	edge_left_out_resolve();
 	real_execve = (exec_function)lookup_real("execve");
 	real_execvpe = (exec_function)lookup_real("execvpe");
-	real_execv = (exec_plain_function)lookup_real("execv");
-	real_execvp = (exec_plain_function)lookup_real("execvp");
 	real_fexecve = (int (*)(int, char *const[], char *const[]))lookup_real(
 		"fexecve");
 	real_execveat = (int (*)(int, const char *, char *const[],

@@ -527,6 +527,114 @@ def a_program_with_the_rights_of_another_user_is_told_of():
         expect_equal(told, wanted, mode)
 
 
+SPAWNER = r"""
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int count, char **words)
+{
+    extern char **environ;
+    char *file = words[2];
+    char *arguments[] = { file, NULL };
+    int status = -1;
+
+    if (count == 4)
+        setenv("LD_PRELOAD", words[3], 1);
+    switch (atoi(words[1])) {
+    case 0: posix_spawn(NULL, file, NULL, NULL, arguments, environ); break;
+    case 1: posix_spawnp(NULL, file, NULL, NULL, arguments, environ); break;
+    case 2: if (vfork() == 0) { execv(file, arguments); _exit(1); } break;
+    case 3: if (fork() == 0) { execvp(file, arguments); _exit(1); } break;
+    case 4: if (fork() == 0) { execl(file, file, NULL); _exit(1); } break;
+    case 5: execvpe(file, arguments, environ); return 1;
+    }
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+"""
+
+# Prints its environment and ends with 7; x86-64's kernels execute it.
+OTHER_MACHINE = r"""
+.globl _start
+_start: mov (%esp), %eax
+        lea 8(%esp, %eax, 4), %esi
+1:      mov (%esi), %ecx
+        test %ecx, %ecx
+        jz 4f
+        xor %edx, %edx
+2:      cmpb $0, (%ecx, %edx)
+        je 3f
+        inc %edx
+        jmp 2b
+3:      movb $10, (%ecx, %edx)
+        inc %edx
+        mov $1, %ebx
+        mov $4, %eax
+        int $0x80
+        add $4, %esi
+        jmp 1b
+4:      mov $7, %ebx
+        mov $1, %eax
+        int $0x80
+"""
+
+
+def build(source, *flags):
+    program = source.rsplit('.', 1)[0]
+    if subprocess.run(['gcc', *flags, source, '-o', program],
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skipped('gcc %s makes no program' % ' '.join(flags))
+    return program
+
+
+@test
+def the_dynamic_linker_of_another_machine_does_not_see_shim():
+    shimtest.x86_64_only('it is 32-bit x86')
+    other = build(shimtest.new_source('other.S', OTHER_MACHINE), '-m32',
+                  '-nostdlib', '-static')
+    if run([other]).status != 7:
+        raise Skipped('the kernel executes no 32-bit programs')
+    spawner = compile(shimtest.new_source('spawner.c', SPAWNER))
+    for how in range(6):
+        result = record([spawner, str(how), other], 'calltree')
+        expect_equal((result.status, result.stderr), (7, ''), how)
+        expect('\nSHIM_PROFILE=calltree\n' in '\n' + result.stdout, result.stdout)
+        expect('LD_PRELOAD' not in result.stdout, result.stdout)
+        expect_equal(left_out(result.output),
+                     ['it is built for another kind of machine: ' + other], how)
+    # Other libraries stay, and so does an environment without shim.
+    for list, wanted in ('%s:/other.so', 'LD_PRELOAD=/other.so'), \
+            ('/a.so %s /b.so', 'LD_PRELOAD=/a.so:/b.so'), \
+            ('/a.so /b.so', 'LD_PRELOAD=/a.so /b.so'):
+        list = list.replace('%s', shimtest.library)
+        for how in range(6):
+            result = record([spawner, str(how), other, list], 'calltree')
+            expect(wanted in result.stdout.split('\n'), result.stdout)
+
+
+@test
+def a_static_program_that_is_executed_is_told_of():
+    static = build(shimtest.new_source('static.c', 'int main(void) { return 7; }'),
+                   '-static')
+    pie = build(shimtest.new_source('pie.c', 'int main(void) { return 7; }'),
+                '-static-pie')
+    linker = re.search(r'(/\S*/ld-linux\S*)', run(['ldd', shutil.which('true')]).stdout)
+    script = '%s; %s; %s; [ $? = 7 ]' % (static, static, pie)
+    result = record(['sh', '-c', script], 'calltree')
+    expect_equal(result.status, 0, result.stderr)
+    expect_equal(left_out(result.output), ['it is statically linked: ' + static],
+                 'once')
+    expect_equal(left_out(record(['sh', '-c', pie + '; true'], 'calltree').output),
+                 ['it is statically linked: ' + pie], 'at any address')
+    # The dynamic linker is, too, but loads shim into what it executes.
+    if linker:
+        result = record(['sh', '-c', linker.group(1) + ' /bin/true; true'], 'calltree')
+        expect_equal(left_out(result.output), [], 'the dynamic linker')
+
+
 # --- handlers of fork ---
 
 @each_build

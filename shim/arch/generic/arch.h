@@ -147,6 +147,9 @@ static inline bool arch_has_thread_pointer(void)
 #define ARCH_RELOC_GLOB_DAT  0xffffffffu
 #define ARCH_RELOC_IRELATIVE 0xffffffffu
 
+/* Unknown. */
+#define ARCH_ELF_MACHINE 0
+
 /* PLT entries are not decoded. */
 #define ARCH_PLT_SIZE		1
 #define arch_plt_distance(code) ((void)(code), 0u)

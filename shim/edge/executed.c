@@ -1,0 +1,213 @@
+/* Reads as little as tells the kind: exec takes a hundred times as long. */
+#define _GNU_SOURCE
+#include "edge/executed.h"
+
+#include "arch.h"
+#include "os/sys.h"
+#include "os/text.h"
+#include "runtime/config.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <shim/banned.h>
+
+#define PRELOAD "LD_PRELOAD="
+/* Longer names are not looked for: the stack may be small. */
+#define NAME_SIZE    512
+#define SEGMENTS_MAX 64
+
+/* --- the file --- */
+
+static bool read_whole(int fd, void *buffer, size_t size, uint64_t offset)
+{
+	return sys_read_at(fd, buffer, size, offset) == (long)size;
+}
+
+/* The dynamic linker itself, as a program, has none and loads shim. */
+static bool is_static(int fd, const Elf64_Ehdr *elf, const char *name)
+{
+	Elf64_Phdr part;
+
+	if (text_after(text_base(name), "ld-") ||
+	    elf->e_phentsize != sizeof(part) || elf->e_phnum > SEGMENTS_MAX)
+		return false;
+	for (unsigned i = 0; i < elf->e_phnum; i++)
+		if (!read_whole(fd, &part, sizeof(part),
+				elf->e_phoff + i * sizeof(part)) ||
+		    part.p_type == PT_INTERP)
+			return false;
+	return true;
+}
+
+static enum executed_kind kind_of(int fd, const char *name)
+{
+	Elf64_Ehdr elf;
+
+	if (!read_whole(fd, &elf, sizeof(elf), 0) ||
+	    !text_after((const char *)elf.e_ident, ELFMAG))
+		return EXECUTED_ORDINARY;
+	if (elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    (ARCH_ELF_MACHINE && elf.e_machine != ARCH_ELF_MACHINE))
+		return EXECUTED_FOREIGN;
+	return is_static(fd, &elf, name) ? EXECUTED_STATIC : EXECUTED_ORDINARY;
+}
+
+/* A file that may be executed need not be readable. */
+static bool look_at(int directory, const char *path, struct executed *executed)
+{
+	struct sys_status *status = &executed->status;
+	int fd = sys_open_at(directory, path, O_PATH | O_CLOEXEC, 0);
+	bool is_there = fd >= 0 && sys_get_status(fd, status) == 0 &&
+			S_ISREG(status->mode) &&
+			status->mode & (S_IXUSR | S_IXGRP | S_IXOTH);
+
+	if (fd >= 0)
+		sys_close(fd);
+	executed->kind = EXECUTED_ORDINARY;
+	if (!is_there)
+		return false;
+	fd = sys_open_at(directory, path,
+			 O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return true;
+	executed->kind = kind_of(fd, path);
+	sys_close(fd);
+	return true;
+}
+
+static bool has_slash(const char *name)
+{
+	return *text_base(name) == '\0' || text_base(name) != name;
+}
+
+bool executed_find(int directory, const char *name, struct executed *executed)
+{
+	const char *list = config_variable("PATH"), *end;
+	char memory[NAME_SIZE];
+	struct text path;
+
+	if (has_slash(name))
+		return look_at(directory, name, executed);
+	for (list = list ? list : "/bin:/usr/bin";; list = end + 1) {
+		for (end = list; *end && *end != ':'; end++)
+			continue;
+		text_init(&path, memory, sizeof(memory));
+		text_add_part(&path, list, (size_t)(end - list));
+		text_add(&path, end > list ? "/" : "");
+		text_add(&path, name);
+		if (!path.cut && look_at(directory, memory, executed))
+			return true;
+		if (!*end)
+			return false;
+	}
+}
+
+/* --- the environment --- */
+
+static bool ends_name(char character)
+{
+	return character == '\0' || character == ':' || character == ' ';
+}
+
+/* The length of the name of a library at the begin of @list. */
+static size_t length_of(const char *list)
+{
+	size_t length = 0;
+
+	while (!ends_name(list[length]))
+		length++;
+	return length;
+}
+
+static bool is_shim(const char *name, size_t length)
+{
+	static const char base[] = "libshim.so";
+
+	for (size_t at = 0; at + sizeof(base) - 1 <= length; at++)
+		if (text_after(name + at, base))
+			return true;
+	return false;
+}
+
+bool executed_names_shim(const char *list)
+{
+	while (list && *list) {
+		size_t length = length_of(list);
+
+		if (is_shim(list, length))
+			return true;
+		list += length;
+		list += *list != '\0';
+	}
+	return false;
+}
+
+bool executed_preloads_shim(char *const environment[])
+{
+	for (; environment && *environment; environment++)
+		if (executed_names_shim(text_after(*environment, PRELOAD)))
+			return true;
+	return false;
+}
+
+size_t executed_room(char *const environment[])
+{
+	size_t room = 1;
+
+	for (; *environment; environment++) {
+		room++;
+		if (executed_names_shim(text_after(*environment, PRELOAD)))
+			room += text_length(*environment) / sizeof(char *) + 1;
+	}
+	return room;
+}
+
+/* Returns whether there are any others. */
+static bool copy_others(const char *list, struct text *to)
+{
+	bool has_others = false;
+
+	text_add(to, PRELOAD);
+	while (*list) {
+		size_t length = length_of(list);
+
+		if (length > 0 && !is_shim(list, length)) {
+			text_add(to, has_others ? ":" : "");
+			text_add_part(to, list, length);
+			has_others = true;
+		}
+		list += length;
+		list += *list != '\0';
+	}
+	return has_others;
+}
+
+char *const *executed_without_shim(char *const environment[], char **room)
+{
+	size_t count = 0, kept = 0;
+	char *memory;
+
+	while (environment[count])
+		count++;
+	memory = (char *)&room[count + 1];
+	for (size_t i = 0; i < count; i++) {
+		const char *list = text_after(environment[i], PRELOAD);
+		size_t size = text_length(environment[i]) + 1;
+		struct text text;
+
+		room[kept] = environment[i];
+		if (!executed_names_shim(list)) {
+			kept++;
+			continue;
+		}
+		text_init(&text, memory, size);
+		if (copy_others(list, &text)) {
+			room[kept++] = memory;
+			memory += size;
+		}
+	}
+	room[kept] = NULL;
+	return room;
+}
