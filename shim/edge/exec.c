@@ -41,25 +41,25 @@ static bool raise_executing(int directory, const char *path,
 			    char *const environment[])
 {
 	int before = errno;
-	bool is_foreign;
+	bool hides_shim;
 
 	if (!real_execve) /* before shim's constructor */
 		edge_exec_resolve();
 	if (state_get() == STATE_RUNNING && path)
 		RAISE(executing, path);
-	is_foreign = edge_leave_out(directory, path, environment);
+	hides_shim = edge_leave_out(directory, path, environment);
 	sample_exec_begins();
 	kept_exec_begins();
 	edge_exec_ends();
 	hidden_exec_begins();
 	errno = before;
-	return is_foreign;
+	return hides_shim;
 }
 
 /* The environment for a program, which is on the stack if it is changed. */
-#define ADAPT(environment, is_foreign) \
-	char *room_[(is_foreign) ? executed_room(environment) : 1]; \
-	if (is_foreign) \
+#define ADAPT(environment, hides_shim) \
+	char *room_[(hides_shim) ? executed_room(environment) : 1]; \
+	if (hides_shim) \
 	environment = executed_without_shim(environment, room_)
 
 /* Called after exec has returned, which means that it has failed. */
@@ -84,9 +84,9 @@ static int missing(void)
 EDGE int execve(const char *path, char *const arguments[],
 		char *const environment[])
 {
-	bool is_foreign = raise_executing(AT_FDCWD, path, environment);
+	bool hides_shim = raise_executing(AT_FDCWD, path, environment);
 
-	ADAPT(environment, is_foreign);
+	ADAPT(environment, hides_shim);
 	return after_failed_exec(
 		real_execve ? real_execve(path, arguments, environment) :
 			      missing());
@@ -95,9 +95,9 @@ EDGE int execve(const char *path, char *const arguments[],
 EDGE int execvpe(const char *file, char *const arguments[],
 		 char *const environment[])
 {
-	bool is_foreign = raise_executing(AT_FDCWD, file, environment);
+	bool hides_shim = raise_executing(AT_FDCWD, file, environment);
 
-	ADAPT(environment, is_foreign);
+	ADAPT(environment, hides_shim);
 	return after_failed_exec(
 		real_execvpe ? real_execvpe(file, arguments, environment) :
 			       missing());
@@ -117,13 +117,13 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 {
 	char path[40];
 	struct text text;
-	bool is_foreign;
+	bool hides_shim;
 
 	text_init(&text, path, sizeof(path));
 	text_add(&text, "/proc/self/fd/");
 	text_add_number(&text, (uint64_t)(unsigned)fd);
-	is_foreign = raise_executing(AT_FDCWD, path, environment);
-	ADAPT(environment, is_foreign);
+	hides_shim = raise_executing(AT_FDCWD, path, environment);
+	ADAPT(environment, hides_shim);
 	return after_failed_exec(
 		real_fexecve ? real_fexecve(fd, arguments, environment) :
 			       missing());
@@ -132,9 +132,9 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 EDGE int execveat(int directory, const char *path, char *const arguments[],
 		  char *const environment[], int flags)
 {
-	bool is_foreign = raise_executing(directory, path, environment);
+	bool hides_shim = raise_executing(directory, path, environment);
 
-	ADAPT(environment, is_foreign);
+	ADAPT(environment, hides_shim);
 	return after_failed_exec(
 		real_execveat ? real_execveat(directory, path, arguments,
 					      environment, flags) :
@@ -211,10 +211,10 @@ static void keep_error(void (*call)(void))
 static bool leave_out(const char *name, char *const environment[])
 {
 	int before = errno;
-	bool is_foreign = edge_leave_out(AT_FDCWD, name, environment);
+	bool hides_shim = edge_leave_out(AT_FDCWD, name, environment);
 
 	errno = before;
-	return is_foreign;
+	return hides_shim;
 }
 
 typedef int (*spawner)(pid_t *, const char *,
@@ -227,10 +227,10 @@ EDGE int posix_spawn(pid_t *pid, const char *path,
 		     char *const arguments[], char *const environment[])
 {
 	static spawner real;
-	bool is_foreign = leave_out(path, environment);
+	bool hides_shim = leave_out(path, environment);
 	int result;
 
-	ADAPT(environment, is_foreign);
+	ADAPT(environment, hides_shim);
 	FIND(real, "posix_spawn");
 	SPAWNING(result, ENOSYS,
 		 real(pid, path, actions, attributes, arguments, environment));
@@ -243,10 +243,10 @@ EDGE int posix_spawnp(pid_t *pid, const char *file,
 		      char *const arguments[], char *const environment[])
 {
 	static spawner real;
-	bool is_foreign = leave_out(file, environment);
+	bool hides_shim = leave_out(file, environment);
 	int result;
 
-	ADAPT(environment, is_foreign);
+	ADAPT(environment, hides_shim);
 	FIND(real, "posix_spawnp");
 	SPAWNING(result, ENOSYS,
 		 real(pid, file, actions, attributes, arguments, environment));

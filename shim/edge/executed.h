@@ -31,8 +31,8 @@ bool executed_preloads_shim(char *const environment[]);
 
 /*
  * The environment without shim in LD_PRELOAD.  The dynamic linker of a foreign program cannot
- * load it, and says so on the program's standard error.  Other libraries stay: the user has
- * chosen them.  @room: executed_room() pointers.
+ * load it, and would say so on the program's standard error.  Other libraries stay: the user
+ * has chosen them.  @room: executed_room() pointers.
  */
 size_t executed_room(char *const environment[]);
 char *const *executed_without_shim(char *const environment[], char **room);

@@ -1,7 +1,8 @@
 /*
  * Programs that are executed without shim, which the recording tells of: those whose
- * environment preloads nothing, those that run with the rights of another user, and those
- * that cannot load it.
+ * environment preloads nothing, those that run with the rights of another user, those that
+ * cannot load it, and those that could not record: shim there would tell its reason on
+ * standard error.
  */
 #include "edge/edge.h"
 
@@ -9,6 +10,7 @@
 #include "os/sys.h"
 #include "runtime/config.h"
 #include "runtime/log.h"
+#include "runtime/record.h"
 #include "runtime/state.h"
 
 #include <sys/stat.h>
@@ -16,13 +18,14 @@
 #include <shim/banned.h>
 
 /* Why a program is left out. */
-enum reason { ENVIRONMENT, RIGHTS, STATIC, FOREIGN, REASONS };
+enum reason { ENVIRONMENT, RIGHTS, STATIC, FOREIGN, OUT_OF_REACH, REASONS };
 
 static const char *const texts[REASONS] = {
 	[ENVIRONMENT] = "its environment has no LD_PRELOAD with shim",
 	[RIGHTS] = "it runs with the rights of another user",
 	[STATIC] = "it is statically linked",
 	[FOREIGN] = "it is built for another kind of machine",
+	[OUT_OF_REACH] = "it cannot write to the recording from there",
 };
 
 /* Set if this process has shim by LD_PRELOAD, so that others were to have it, too. */
@@ -51,7 +54,9 @@ static enum reason reason_of(const struct executed *executed, bool has_shim)
 		return STATIC;
 	if (!has_shim)
 		return ENVIRONMENT;
-	return gets_other_rights(&executed->status) ? RIGHTS : REASONS;
+	if (gets_other_rights(&executed->status))
+		return RIGHTS;
+	return record_is_out_of_reach() ? OUT_OF_REACH : REASONS;
 }
 
 bool edge_leave_out(int directory, const char *name, char *const environment[])
@@ -72,5 +77,5 @@ bool edge_leave_out(int directory, const char *name, char *const environment[])
 	    !__atomic_exchange_n(&is_told[reason], true, __ATOMIC_RELAXED))
 		log_line("an executed program is not recorded: %s: %s",
 			 texts[reason], name);
-	return has_shim && reason == FOREIGN;
+	return has_shim && (reason == FOREIGN || reason == OUT_OF_REACH);
 }

@@ -22,6 +22,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -145,6 +147,14 @@ int sys_get_status(int fd, struct sys_status *status)
 		.links = (unsigned)file.st_nlink,
 	};
 	return 0;
+}
+
+bool sys_is_read_only(int fd)
+{
+	struct statfs about;
+
+	return sys_retry(SYS_fstatfs, fd, (long)&about, 0, 0, 0, 0) == 0 &&
+	       about.f_flags & ST_RDONLY;
 }
 
 /* fchmod refuses a descriptor of O_PATH, so this function uses its name in /proc. */

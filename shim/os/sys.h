@@ -37,6 +37,8 @@ int sys_file(int fd, uint64_t *device, uint64_t *inode, uint64_t *size);
 /* The status of the descriptor's file (trust.h).  @fd may be a descriptor of O_PATH. */
 struct sys_status;
 int sys_get_status(int fd, struct sys_status *status);
+/* Whether the file system of the descriptor's file is mounted read-only. */
+bool sys_is_read_only(int fd);
 /* Works with any access mode of @fd; the umask does not apply. */
 int sys_set_mode(int fd, unsigned mode);
 /* Raises neither SIGPIPE nor SIGXFSZ. */

@@ -56,6 +56,28 @@ int record_open_shared(void)
 	return directory_open(&base);
 }
 
+bool record_is_out_of_reach(void)
+{
+	struct sys_status status;
+	int fd, r;
+
+	/* Otherwise each program makes a recording of its own. */
+	if (config.dir[0] != '/' || base.inode == 0)
+		return false;
+	fd = r = record_open_shared();
+	if (fd >= 0) {
+		r = sys_get_status(fd, &status);
+		if (r == 0)
+			r = trust_own(&status);
+		if (r == 0 && sys_is_read_only(fd))
+			r = -EROFS;
+		sys_close(fd);
+	}
+	/* Others may be over after the exec, as too many descriptors. */
+	return r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -EROFS ||
+	       r <= -TRUST_OWNER;
+}
+
 struct shim_meta *shim_record_meta(void)
 {
 	return meta;

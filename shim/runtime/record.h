@@ -58,6 +58,10 @@ int record_open_directory(void);
 /* The same for the directory of the recording, which all processes of a run share. */
 int record_open_shared(void);
 
+/* Whether a program that this process executes would not find the recording of the run, or
+ * could not write it: in another root directory, for another user. */
+bool record_is_out_of_reach(void);
+
 /* Creates a file in the process's directory, as record_file_create (record_file.h) does. */
 int record_create(const char *name, size_t size, struct record_file **file,
 		  void **memory);

@@ -635,6 +635,39 @@ def a_static_program_that_is_executed_is_told_of():
         expect_equal(left_out(result.output), [], 'the dynamic linker')
 
 
+OUT_OF_REACH = 'it cannot write to the recording from there: '
+
+
+@test
+def a_program_that_could_not_record_runs_as_without_shim():
+    shows = ['sh', '-c', 'echo "${LD_PRELOAD-none}"']
+    # The recording is not where it was.
+    result = record(['sh', '-c', 'mv "$SHIM_DIR" "$SHIM_DIR.away"; exec "$@"', 'sh',
+                     'env', *shows], 'calltree')
+    expect_equal((result.status, result.stdout, result.stderr), (0, 'none\n', ''), 'moved')
+    expect_equal(left_out(result.output + '.away'),
+                 [OUT_OF_REACH + shutil.which('env')], 'moved')
+    # It is there again.
+    result = record(['sh', '-c', 'mv "$SHIM_DIR" "$SHIM_DIR.away"; sh -c : ;'
+                     'mv "$SHIM_DIR.away" "$SHIM_DIR"; exec "$@"', 'sh', *shows],
+                    'calltree')
+    expect('libshim.so' in result.stdout and result.stderr == '', result.stdout)
+    if os.geteuid() != 0:
+        raise Skipped('only root can become another user')
+    result = record(['setpriv', '--reuid', '65534', '--clear-groups', *shows], 'calltree')
+    expect_equal((result.status, result.stdout, result.stderr), (0, 'none\n', ''), 'user')
+    expect_equal(left_out(result.output), [OUT_OF_REACH + 'sh'], 'user')
+    mount = 'env -u LD_PRELOAD mount -o '   # it would record there meanwhile
+    script = mount + 'bind "$SHIM_DIR" "$SHIM_DIR"; ' + mount + \
+        'remount,bind,ro "$SHIM_DIR"; exec "$@"'
+    command = ['unshare', '-m', 'sh', '-c', script, 'sh', *shows]
+    if run(['unshare', '-m', 'true']).status != 0:
+        raise Skipped('no namespace of mounts')
+    result = record(command, 'calltree')
+    expect_equal((result.status, result.stdout, result.stderr), (0, 'none\n', ''),
+                 'read-only')
+
+
 # --- handlers of fork ---
 
 @each_build
