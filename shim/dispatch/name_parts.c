@@ -1,5 +1,5 @@
 /*
- * Splits C++ linker names in place, as the Itanium ABI has them.  Template arguments and
+ * Splits C++ linker names in place, as the Itanium ABI has them, and Fortran's.  Template arguments and
  * references to earlier parts ("S0_") are skipped.
  */
 #include "dispatch/name_parts.h"
@@ -173,6 +173,24 @@ static bool is_qualifier(char c)
 	return c == 'K' || c == 'V' || c == 'r' || c == 'R' || c == 'O';
 }
 
+/* gfortran's names of procedures in modules: "__module_MOD_procedure". */
+static unsigned fortran_parts(const char *name, struct name_part *parts)
+{
+	const char *module = text_after(name, "__");
+
+	for (const char *end = module; end && *end; end++) {
+		const char *procedure = text_after(end, "_MOD_");
+
+		if (!procedure || end == module)
+			continue;
+		parts[0] = (struct name_part){ module, (size_t)(end - module) };
+		parts[1] = (struct name_part){ procedure,
+					       text_length(procedure) };
+		return 2;
+	}
+	return 0;
+}
+
 unsigned name_parts(const char *name, struct name_part parts[NAME_PARTS_MAX])
 {
 	const char *at = text_after(name, "_Z");
@@ -181,7 +199,7 @@ unsigned name_parts(const char *name, struct name_part parts[NAME_PARTS_MAX])
 	while (at && *at == 'Z') /* a local name: the enclosing function */
 		at++;
 	if (!at)
-		return 0;
+		return fortran_parts(name, parts);
 	if (*at == 'N') {
 		at++;
 		while (is_qualifier(*at))

@@ -1,5 +1,6 @@
 /*
- * The parts of a C++ linker name: "a", "Class", "run" for _ZN1a5Class3runEv.
+ * The parts of a C++ linker name: "a", "Class", "run" for _ZN1a5Class3runEv; and of Fortran's
+ * procedures in modules: "shapes", "twice" for __shapes_MOD_twice.
  */
 #ifndef SHIM_NAME_PARTS_H
 #define SHIM_NAME_PARTS_H
@@ -14,7 +15,7 @@ struct name_part {
 };
 
 /*
- * Splits @name, without template arguments; returns the number of parts, 0 if it is no C++
+ * Splits @name, without template arguments; returns the number of parts, 0 if it is no such
  * name or damaged.  An operator's part is "operator".  The parts point into @name.  Async.
  */
 unsigned name_parts(const char *name, struct name_part parts[NAME_PARTS_MAX]);

@@ -7,7 +7,7 @@ import struct
 import subprocess
 
 import shimtest
-from shimtest import (compile, expect, expect_equal, json_of, need,
+from shimtest import (calls_of, compile, expect, expect_equal, json_of, need,
                       new_directory, record, shim_report, test)
 
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
@@ -29,6 +29,9 @@ NAMES = [
     ('_D3app5twiceFliZl.part.0', 'app.twice(long, int) [clone .part.0]',
      'app.twice() [clone .part.0]'),
     ('_Dmain', 'D main', 'D main'),
+    ('__shapes_MOD_twice', 'shapes::twice', 'shapes::twice'),
+    ('__shapes_MOD_', '__shapes_MOD_', '__shapes_MOD_'),
+    ('___MOD_twice', '___MOD_twice', '___MOD_twice'),
     # C++, and names of no language or of one without a library for its names
     ('_ZN2ns1fEi', 'ns::f(int)', 'ns::f()'),
     ('_ZW2mm5twicei', 'twice@mm(int)', 'twice@mm()'),
@@ -144,7 +147,7 @@ end program
 
 
 @test
-def functions_of_fortrans_modules_have_debug_information():
+def procedures_of_fortrans_modules_have_names_and_debug_information():
     need('gfortran')
     directory = new_directory('fortran')
     source, path = (os.path.join(directory, name) for name in ('app.f90', 'app'))
@@ -153,8 +156,14 @@ def functions_of_fortrans_modules_have_debug_information():
     subprocess.run(['gfortran', '-g', '-finstrument-functions', '-J', directory, source,
                     '-o', path], check=True)
     output = record([path], 'trace:args=all,results=all').output
-    expect('__shapes_MOD_twice(n = <not understood>) = ' in shim_report('replay', output),
+    expect('shapes::twice(n = <not understood>) = ' in shim_report('replay', output),
            shim_report('replay', output))
+    for filter in 'N:shapes', 'M:twice', 'M:__shapes_MOD_twice':
+        counts = calls_of(json_of(record([path], SHIM_FILTER=filter).output))
+        expect_equal(list(counts), ['shapes::twice'], filter)
+    expect('shapes::twice' not in calls_of(json_of(
+               record([path], SHIM_FILTER='-N:shapes').output)),
+           'left out')
 
 
 @test

@@ -1,6 +1,6 @@
 /*
  * A limited use of demanglers: libstdc++'s for C++, libiberty's for Rust and D, and for
- * modules of C++20.  A hostile name of a few hundred bytes can mean gigabytes of text or
+ * modules of C++20.  Those of Fortran need none.  A hostile name of a few hundred bytes can mean gigabytes of text or
  * deep recursion.  The length limits the recursion (C++ names of more than 1 KB stay
  * mangled).  The text is limited by longjmp out of the functions that the demanglers call:
  * for C++ and Rust the variants that deliver the text piece by piece, for D libiberty's
@@ -43,10 +43,33 @@ static bool run_cpp_demangler(const char *name)
 	       !__gcclibcxx_demangle_callback(name, append_piece, NULL);
 }
 
+/* gfortran's names of procedures in modules: "__module_MOD_procedure".  Returns the end of
+ * the module's, or NULL. */
+static const char *find_module(const char *name)
+{
+	const char *end = strncmp(name, "__", 2) ? NULL : strstr(name, "_MOD_");
+
+	return end && end > name + 2 && end[5] ? end : NULL;
+}
+
+/* As gdb shows it. */
+static bool run_fortran_demangler(const char *name)
+{
+	const char *end = find_module(name);
+
+	length = 0;
+	if (!end || setjmp(enough))
+		return false;
+	append_piece(name + 2, (size_t)(end - name - 2), NULL);
+	append_piece("::", 2, NULL);
+	append_piece(end + 5, strlen(end + 5), NULL);
+	return true;
+}
+
 bool is_mangled(const char *name)
 {
-	return name[0] == '_' &&
-	       (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D');
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' ||
+				  name[1] == 'D' || find_module(name));
 }
 
 #ifdef SHIM_REPORT_HAS_LIBIBERTY
@@ -142,7 +165,10 @@ static bool run_demangler(const char *name)
 
 const char *demangle_here(const char *name)
 {
-	return is_mangled(name) && run_demangler(name) && length > 0 ?
+	return is_mangled(name) &&
+			       (run_fortran_demangler(name) ||
+				run_demangler(name)) &&
+			       length > 0 ?
 		       keep_text(text, length) :
 		       name;
 }

@@ -1,4 +1,4 @@
-/* Demangles names of C++, Rust and D, with limits. */
+/* Demangles names of C++, Rust, D and Fortran, with limits. */
 #ifndef REPORT_NAMES_DEMANGLE_H
 #define REPORT_NAMES_DEMANGLE_H
 
