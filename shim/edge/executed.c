@@ -8,6 +8,7 @@
 #include "runtime/config.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -144,12 +145,49 @@ bool executed_names_shim(const char *list)
 	return false;
 }
 
+/* The variable's value, or NULL if it does not name shim. */
+static const char *list_with_shim(char *const environment[])
+{
+	for (; environment && *environment; environment++) {
+		const char *list = text_after(*environment, PRELOAD);
+
+		if (executed_names_shim(list))
+			return list;
+	}
+	return NULL;
+}
+
 bool executed_preloads_shim(char *const environment[])
 {
-	for (; environment && *environment; environment++)
-		if (executed_names_shim(text_after(*environment, PRELOAD)))
-			return true;
-	return false;
+	return list_with_shim(environment) != NULL;
+}
+
+/* Whether the dynamic linker replaces parts of it: $LIB, $ORIGIN. */
+static bool has_token(const char *path)
+{
+	while (*path && *path != '$')
+		path++;
+	return *path != '\0';
+}
+
+bool executed_opens_shim(char *const environment[])
+{
+	const char *list = list_with_shim(environment);
+	char memory[NAME_SIZE];
+	struct text path;
+	size_t length;
+	int fd;
+
+	while (!is_shim(list, length = length_of(list)))
+		list += length + 1;
+	text_init(&path, memory, sizeof(memory));
+	text_add_part(&path, list, length);
+	if (path.cut || !has_slash(memory) || has_token(memory))
+		return true;
+	fd = sys_open_at(AT_FDCWD, memory, O_PATH | O_CLOEXEC, 0);
+	if (fd >= 0)
+		sys_close(fd);
+	return fd != -ENOENT && fd != -ENOTDIR && fd != -EACCES;
 }
 
 size_t executed_room(char *const environment[])

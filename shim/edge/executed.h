@@ -28,6 +28,9 @@ bool executed_find(int directory, const char *name, struct executed *executed);
 /* Whether a list of libraries, as in LD_PRELOAD, names shim; NULL is an empty list. */
 bool executed_names_shim(const char *list);
 bool executed_preloads_shim(char *const environment[]);
+/* Whether the dynamic linker finds shim by its path there.  It does not in another root
+ * directory, nor as a user who may not look into shim's. */
+bool executed_opens_shim(char *const environment[]);
 
 /*
  * The environment without shim in LD_PRELOAD.  The dynamic linker of a foreign program cannot

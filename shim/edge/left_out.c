@@ -18,13 +18,22 @@
 #include <shim/banned.h>
 
 /* Why a program is left out. */
-enum reason { ENVIRONMENT, RIGHTS, STATIC, FOREIGN, OUT_OF_REACH, REASONS };
+enum reason {
+	ENVIRONMENT,
+	RIGHTS,
+	STATIC,
+	FOREIGN,
+	ABSENT,
+	OUT_OF_REACH,
+	REASONS
+};
 
 static const char *const texts[REASONS] = {
 	[ENVIRONMENT] = "its environment has no LD_PRELOAD with shim",
 	[RIGHTS] = "it runs with the rights of another user",
 	[STATIC] = "it is statically linked",
 	[FOREIGN] = "it is built for another kind of machine",
+	[ABSENT] = "it cannot open shim's library from there",
 	[OUT_OF_REACH] = "it cannot write to the recording from there",
 };
 
@@ -46,7 +55,8 @@ static bool gets_other_rights(const struct sys_status *status)
 	       status->user != user;
 }
 
-static enum reason reason_of(const struct executed *executed, bool has_shim)
+static enum reason reason_of(const struct executed *executed,
+			     char *const environment[], bool has_shim)
 {
 	if (executed->kind == EXECUTED_FOREIGN)
 		return FOREIGN;
@@ -56,6 +66,8 @@ static enum reason reason_of(const struct executed *executed, bool has_shim)
 		return ENVIRONMENT;
 	if (gets_other_rights(&executed->status))
 		return RIGHTS;
+	if (!executed_opens_shim(environment))
+		return ABSENT;
 	return record_is_out_of_reach() ? OUT_OF_REACH : REASONS;
 }
 
@@ -72,10 +84,11 @@ bool edge_leave_out(int directory, const char *name, char *const environment[])
 	     __atomic_load_n(&is_told[ENVIRONMENT], __ATOMIC_RELAXED)) ||
 	    !executed_find(directory, name, &executed))
 		return false;
-	reason = reason_of(&executed, has_shim);
+	reason = reason_of(&executed, environment, has_shim);
 	if (state_get() == STATE_RUNNING && reason < REASONS &&
 	    !__atomic_exchange_n(&is_told[reason], true, __ATOMIC_RELAXED))
 		log_line("an executed program is not recorded: %s: %s",
 			 texts[reason], name);
-	return has_shim && (reason == FOREIGN || reason == OUT_OF_REACH);
+	/* The dynamic linker or shim would tell the user about these. */
+	return has_shim && reason >= FOREIGN && reason < REASONS;
 }

@@ -647,6 +647,14 @@ def a_program_that_could_not_record_runs_as_without_shim():
     expect_equal((result.status, result.stdout, result.stderr), (0, 'none\n', ''), 'moved')
     expect_equal(left_out(result.output + '.away'),
                  [OUT_OF_REACH + shutil.which('env')], 'moved')
+    # Nor is the library.
+    library = os.path.join(new_directory('library'), 'libshim.so.0')
+    shutil.copy(shimtest.library, library)
+    result = record(['sh', '-c', 'mv "$0" "$0.away"; exec "$@"', library, 'env', *shows],
+                    'calltree', LD_PRELOAD=library)
+    expect_equal((result.status, result.stdout, result.stderr), (0, 'none\n', ''), 'library')
+    expect_equal(left_out(result.output), ["it cannot open shim's library from there: " +
+                                           shutil.which('env')], 'library')
     # It is there again.
     result = record(['sh', '-c', 'mv "$SHIM_DIR" "$SHIM_DIR.away"; sh -c : ;'
                      'mv "$SHIM_DIR.away" "$SHIM_DIR"; exec "$@"', 'sh', *shows],
