@@ -22,12 +22,11 @@
 #include "jit_map.h"
 #include "private.h"
 #include "recording.h"
+#include "recording_files.h"
 #include "say.h"
 
 #define NAME_LENGTH_MAX 100
 #define SUFFIX_MAX	10000
-#define LOG_LINES_MAX	50
-#define COMMON_LOG_SIZE 65536
 
 /* The library's limit for SHIM_DIR. */
 #define PATH_LENGTH_MAX 1023
@@ -291,102 +290,13 @@ void recording_close(const char *path, int wait_status)
 
 /* --- reading it --------------------------------------------------------- */
 
-/* Returns how many bytes were read; fewer than @size at the end or on error. */
-static size_t read_at(int fd, void *memory, size_t size, uint64_t offset)
-{
-	size_t done = 0;
-	ssize_t r;
-
-	while (done < size) {
-		r = pread(fd, (char *)memory + done, size - done,
-			  offset + done);
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r <= 0)
-			break;
-		done += r;
-	}
-	return done;
-}
-
-static bool is_regular(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static int open_file(int directory, const char *name)
-{
-	int fd;
-
-	fd = openat(directory, name,
-		    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && !is_regular(fd)) {
-		close(fd);
-		errno = EINVAL;
-		return -1;
-	}
-	return fd;
-}
-
-static int is_process(const struct dirent *entry)
-{
-	return entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
-}
-
-typedef bool (*visit_process)(int directory, const char *name, void *data);
-
-/* Calls @visit for the directory of every process, in order, until it returns false.
- * Returns the number of directories, or -1. */
-static int for_each_process(const char *path, visit_process visit, void *data)
-{
-	bool is_wanted = true;
-	struct dirent **entry;
-	int n, fd;
-
-	n = scandir(path, &entry, is_process, versionsort);
-	for (int i = 0; i < n; i++) {
-		char name[PATH_MAX];
-
-		snprintf(name, sizeof(name), "%s/%s", path, entry[i]->d_name);
-		fd = open(name,
-			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0) {
-			if (is_wanted)
-				is_wanted = visit(fd, entry[i]->d_name, data);
-			close(fd);
-		}
-		free(entry[i]);
-	}
-	if (n >= 0)
-		free(entry);
-	return n;
-}
-
-static bool read_meta(int directory, struct shim_meta *meta)
-{
-	bool ok;
-	int fd;
-
-	fd = open_file(directory, "meta");
-	if (fd < 0)
-		return false;
-	ok = read_at(fd, meta, sizeof(*meta), 0) == sizeof(*meta) &&
-	     memcmp(meta->magic, SHIM_META_MAGIC, 8) == 0 &&
-	     meta->version >= SHIM_FORMAT_VERSION &&
-	     meta->version <= SHIM_FORMAT_VERSION_GROUPS;
-	close(fd);
-	return ok;
-}
-
 static bool keep_jit_names(int directory, const char *name, void *data)
 {
 	static struct shim_meta meta;
 
 	(void)name;
 	(void)data;
-	if (read_meta(directory, &meta)) {
+	if (recording_read_meta(directory, &meta)) {
 		jit_map_keep(directory, meta.pid, meta.start_real_ns);
 		jit_dump_keep(directory, &meta);
 	}
@@ -395,103 +305,7 @@ static bool keep_jit_names(int directory, const char *name, void *data)
 
 void recording_keep_jit_names(const char *path)
 {
-	for_each_process(path, keep_jit_names, NULL);
-}
-
-struct log {
-	int processes;
-	int lines;
-	bool has_report;
-};
-
-static bool count_process(int directory, const char *name, void *data)
-{
-	(void)directory;
-	(void)name;
-	++*(int *)data;
-	return true;
-}
-
-/* A full disk, missing debug information, names of a stripped program. */
-static bool is_in_report(const char *line)
-{
-	static const char *const parts[] = {
-		"no space left on the device: records may be lost",
-		"no debug information, built without -g or stripped",
-		" in the program or its libraries at the start",
-	};
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (strstr(line, parts[i]) != NULL)
-			return true;
-	return false;
-}
-
-/* @name is the name of the process, or NULL. */
-static void say_lines(struct log *log, const char *name, char *line)
-{
-	char *next;
-
-	for (; *line != '\0'; line = next) {
-		next = strchrnul(line, '\n');
-		if (*next != '\0')
-			*next++ = '\0';
-		if (*line == '\0' || (log->has_report && is_in_report(line)) ||
-		    log->lines++ >= LOG_LINES_MAX)
-			continue;
-		if (name != NULL)
-			say("process %s: %s", name, line);
-		else
-			say("%s", line);
-	}
-}
-
-static bool say_process_log(int directory, const char *name, void *data)
-{
-	static struct shim_meta meta;
-	struct log *log = data;
-	size_t size;
-
-	if (!read_meta(directory, &meta))
-		return true;
-	size = meta.log_size;
-	if (size > SHIM_META_LOG - 1)
-		size = SHIM_META_LOG - 1;
-	meta.log[size] = '\0';
-	say_lines(log, log->processes > 1 ? name : NULL, meta.log);
-	return true;
-}
-
-/* Prints messages of processes without a directory in the recording. */
-static void say_common_log(const char *path, struct log *log)
-{
-	static char text[COMMON_LOG_SIZE];
-	int above = private_open(AT_FDCWD, path), fd;
-
-	if (above < 0)
-		return;
-	fd = open_file(above, "log");
-	close(above);
-	if (fd < 0)
-		return;
-	text[read_at(fd, text, sizeof(text) - 1, 0)] = '\0';
-	close(fd);
-	say_lines(log, NULL, text);
-}
-
-bool recording_say_log(const char *path, bool has_report)
-{
-	struct log log = { .has_report = has_report };
-	int lines;
-
-	for_each_process(path, count_process, &log.processes);
-	for_each_process(path, say_process_log, &log);
-	lines = log.lines;
-	say_common_log(path, &log);
-	if (log.lines > LOG_LINES_MAX)
-		say("... and %d more messages; `profrun info` shows them",
-		    log.lines - LOG_LINES_MAX);
-	return log.lines > lines;
+	recording_each_process(path, keep_jit_names, NULL);
 }
 
 static bool note_filtered(int directory, const char *name, void *data)
@@ -499,7 +313,7 @@ static bool note_filtered(int directory, const char *name, void *data)
 	static struct shim_meta meta;
 
 	(void)name;
-	if (read_meta(directory, &meta) && meta.filter_items > 0)
+	if (recording_read_meta(directory, &meta) && meta.filter_items > 0)
 		*(bool *)data = true;
 	return true;
 }
@@ -508,7 +322,7 @@ bool recording_was_filtered(const char *path)
 {
 	bool was_filtered = false;
 
-	for_each_process(path, note_filtered, &was_filtered);
+	recording_each_process(path, note_filtered, &was_filtered);
 	return was_filtered;
 }
 
@@ -524,7 +338,7 @@ static bool has_calls(int fd, uint64_t offset, uint64_t size)
 
 	while (size > 0) {
 		n = size < sizeof(buffer) ? size : sizeof(buffer);
-		n = read_at(fd, &buffer, n, offset);
+		n = recording_read_at(fd, &buffer, n, offset);
 		if (n < sizeof(struct shim_node))
 			return false;
 		for (size_t i = 0; i + 64 <= n; i += 64) {
@@ -550,11 +364,11 @@ static bool file_has_calls(int directory, const char *name)
 	bool found = false;
 	int fd;
 
-	fd = open_file(directory, name);
+	fd = recording_open_file(directory, name);
 	if (fd < 0)
 		/* Assume calls: the report tells about too few descriptors. */
 		return errno == EMFILE || errno == ENFILE;
-	if (read_at(fd, &file, sizeof(file), 0) == sizeof(file) &&
+	if (recording_read_at(fd, &file, sizeof(file), 0) == sizeof(file) &&
 	    memcmp(file.magic, SHIM_FILE_MAGIC, 8) == 0 &&
 	    file.version == SHIM_FORMAT_VERSION)
 		for (unsigned int i = 0;
@@ -571,7 +385,7 @@ static bool has_losses(int directory)
 {
 	static struct shim_meta meta;
 
-	if (read_meta(directory, &meta))
+	if (recording_read_meta(directory, &meta))
 		for (int i = 0; i < SHIM_META_THREADS; i++)
 			if (meta.lost[i].tid != 0)
 				return true;
@@ -628,7 +442,7 @@ bool recording_has_histograms(const char *path)
 {
 	bool found = false;
 
-	for_each_process(path, process_has_no_histogram, &found);
+	recording_each_process(path, process_has_no_histogram, &found);
 	return found;
 }
 
@@ -648,7 +462,7 @@ enum recording_content recording_content(const char *path)
 {
 	bool found = false;
 
-	if (for_each_process(path, process_has_no_calls, &found) <= 0)
+	if (recording_each_process(path, process_has_no_calls, &found) <= 0)
 		return RECORDING_NOTHING;
 	return found ? RECORDING_CALLS : RECORDING_NO_CALLS;
 }

@@ -197,6 +197,8 @@ def a_run_shares_answers_and_leaves_nothing():
     expect(done.stdout.startswith(text + text), done.stdout)
     expect(len(done.stdout[2 * len(text):].split()) >= 2, done.stdout)
     expect(not os.path.exists(recording + '/decoded'), 'it was removed')
+    expect(re.search(r'^profrun: 2 processes: --patch: \d+ of \d+ functions of ' +
+                     re.escape(program) + '$', done.stderr, re.M), done.stderr)
     # A program that is not there leaves nothing at all.
     done = subprocess.run([PROFRUN, '--patch', '*', '-o', recording + '2',
                            '/no/such/program'], capture_output=True, timeout=60,
