@@ -464,5 +464,62 @@ def another_user_namespace_has_the_same_user():
                          (0, 3000004, 0), '%s %s' % (profile, ids))
 
 
+TIME_NAMESPACE = r'''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void leaf(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void dies(void)
+{
+    leaf();
+    raise(SIGKILL);
+}
+
+int main(int argc, char **argv)
+{
+    int file;
+
+    leaf();
+    if (unshare(CLONE_NEWTIME) < 0)
+        return 77;
+    file = open("/proc/self/timens_offsets", O_WRONLY);
+    if (dprintf(file, "monotonic %s 0\\nboottime %s 0\\n", argv[1], argv[1]) < 0)
+        return 77;
+    close(file);
+    if (fork() == 0)
+        dies();
+    wait(NULL);
+    return 5;
+}
+'''
+
+
+@test
+def a_child_in_another_time_namespace_takes_the_time_that_it_took():
+    """Its CLOCK_MONOTONIC has another zero: with an earlier one, it began before the
+    process that profrun ran, and ended when that did."""
+    source = compile(shimtest.new_source('time_namespace.c', TIME_NAMESPACE))
+    with open('/proc/uptime') as uptime:
+        most = int(float(uptime.read().split()[0]))
+    for offset in min(most // 2, 1000), -min(most // 2, 1000):
+        for profile in 'calltree', 'calltree:exact', 'trace':
+            output = os.path.join(new_directory('time'), 'r')
+            done = run([PROFRUN, '-q', '-p', profile, '-o', output, source, str(offset)])
+            if done.status == 77:
+                raise Skipped('no new time namespace is allowed')
+            expect_equal(done.status, 5, done.stderr)
+            about = shimtest.json_of(output)
+            expect_equal((about['calls'], about['lost']), (4, 0), 'calls')
+            text = '%s, %d s: %s' % (profile, offset, about)
+            expect(about['duration_ns'] < 60e9, text)
+            expect(all(one['total_ns'] < 60e9 for one in about['functions']), text)
+            expect_equal([(one['forked'], one['end_known']) for one in about['processes']],
+                         [(False, True), (True, False)], text)
+
+
 if __name__ == '__main__':
     shimtest.main()

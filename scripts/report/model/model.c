@@ -731,7 +731,7 @@ static void take_lost_samples(struct model *model)
 	}
 }
 
-/* The duration is that of the longest part: other hosts have other clocks. */
+/* The duration is that of the longest part: parts may be runs of other times. */
 static void find_duration(struct model *model)
 {
 	const struct recording *recording = model->recording;
@@ -743,7 +743,8 @@ static void find_duration(struct model *model)
 
 		if (!process->has_meta)
 			continue;
-		begin = (double)process->meta.first_mono_ns;
+		begin = (double)(process->meta.first_mono_ns +
+				 process->shift_ns);
 		end = begin +
 		      process_ns(process, process->end_clock -
 						  process->meta.first_clock);

@@ -25,6 +25,9 @@
 /* More than a process ever loads; the limit stops a damaged file from taking
  * forever. */
 #define IMAGES_MAX 1000000
+/* The time of day may be corrected by less while a host runs; a boot takes
+ * longer. */
+#define SAME_BOOT_NS 10000000000
 
 const char *process_string(const struct process *process, const char *key)
 {
@@ -85,6 +88,34 @@ uint64_t process_tick(const struct process *process)
 	const struct shim_meta *meta = &process->meta;
 
 	return meta->fine_tick ? meta->fine_tick : meta->tick;
+}
+
+bool process_has_boot(const struct process *process)
+{
+	return process->has_meta && process->meta.start_real_ns;
+}
+
+int64_t process_boot_ns(const struct process *process)
+{
+	return (int64_t)(process->meta.start_real_ns -
+			 process->meta.first_mono_ns);
+}
+
+static bool is_same_host(const struct process *a, const struct process *b)
+{
+	const char *one = process_string(a, "host");
+	const char *other = process_string(b, "host");
+
+	return one == other || (one && other && !strcmp(one, other));
+}
+
+bool process_shares_clock(const struct process *a, const struct process *b)
+{
+	uint64_t distance = (uint64_t)process_boot_ns(a) -
+			    (uint64_t)process_boot_ns(b);
+
+	return is_same_host(a, b) &&
+	       distance + SAME_BOOT_NS <= UINT64_C(2) * SAME_BOOT_NS;
 }
 
 bool process_has_cpu(const struct process *process)

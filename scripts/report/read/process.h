@@ -37,7 +37,9 @@ struct process {
 	bool has_meta;	       /* false: its times are unknown */
 	bool is_main;	       /* an image of the process that profrun ran */
 	struct shim_meta meta; /* missing fields of a cut file are zero */
-	double unit_ns;	       /* ns per clock unit */
+	/* what to add to its CLOCK_MONOTONIC for that of the part's first process */
+	uint64_t shift_ns;
+	double unit_ns; /* ns per clock unit */
 	bool unit_is_measured;
 	uint64_t end_clock;
 	enum end_source end_source;
@@ -65,6 +67,13 @@ double process_ns(const struct process *process, uint64_t clock);
 /* The length of the ticks that timed calls, in clock units; 0: there was no coarse clock.
  * (Lifetimes of blocks count the kernel's ticks, meta.tick.) */
 uint64_t process_tick(const struct process *process);
+/* Whether its time of day at the start is known, and so the time of day when its
+ * CLOCK_MONOTONIC was 0. */
+bool process_has_boot(const struct process *process);
+int64_t process_boot_ns(const struct process *process);
+/* Whether two processes have the same CLOCK_MONOTONIC.  Other hosts, boots and time
+ * namespaces have others. */
+bool process_shares_clock(const struct process *a, const struct process *b);
 /* Whether the process wrote how much processor time it took. */
 bool process_has_cpu(const struct process *process);
 /* That time, from the recording's begin to its end. */

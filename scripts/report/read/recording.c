@@ -264,14 +264,44 @@ static void read_log(const struct recording *recording, struct run *part,
 		part->log = keep_text(text, (size_t)size);
 }
 
+/* Puts the clocks of @count processes on that of the earliest boot: no time of a boot
+ * before becomes negative. */
+static void find_shifts(struct process *process, uint32_t count)
+{
+	uint32_t *clocks = allocate(count, sizeof(*clocks));
+	uint32_t clock_count = 0, i, clock;
+	int64_t earliest = INT64_MAX;
+
+	for (i = 0; i < count; i++) {
+		if (!process_has_boot(&process[i]))
+			continue;
+		for (clock = 0; clock < clock_count; clock++)
+			if (process_shares_clock(&process[clocks[clock]],
+						 &process[i]))
+				break;
+		if (clock == clock_count)
+			clocks[clock_count++] = i;
+		process[i].shift_ns = (uint64_t)process_boot_ns(
+			&process[clocks[clock]]);
+		if ((int64_t)process[i].shift_ns < earliest)
+			earliest = (int64_t)process[i].shift_ns;
+	}
+	for (i = 0; i < count; i++)
+		if (process_has_boot(&process[i]))
+			process[i].shift_ns -= (uint64_t)earliest;
+	free(clocks);
+}
+
 static int compare_processes(const void *left, const void *right)
 {
 	const struct process *a = left, *b = right;
+	uint64_t a_begin = a->meta.first_mono_ns + a->shift_ns;
+	uint64_t b_begin = b->meta.first_mono_ns + b->shift_ns;
 
 	if (a->has_meta != b->has_meta)
 		return a->has_meta ? -1 : 1;
-	if (a->meta.first_mono_ns != b->meta.first_mono_ns)
-		return a->meta.first_mono_ns < b->meta.first_mono_ns ? -1 : 1;
+	if (a_begin != b_begin)
+		return a_begin < b_begin ? -1 : 1;
 	if (a->pid != b->pid)
 		return a->pid < b->pid ? -1 : 1;
 	return a->number < b->number ? -1 : a->number > b->number;
@@ -279,7 +309,8 @@ static int compare_processes(const void *left, const void *right)
 
 /*
  * The time when the open calls of @process ended, as far as known. profrun saw
- * the end of image @last of the process that it ran.
+ * the end of image @last of the process that it ran, by its own clock, which the
+ * part's first process has, too.
  */
 static void find_end(const struct run *part, struct process *process,
 		     uint32_t last)
@@ -292,7 +323,8 @@ static void find_end(const struct run *part, struct process *process,
 		end = meta->end_clock;
 		process->end_source = END_META;
 	} else if (process->is_main && process->number == last &&
-		   part->has_end && part->end_mono_ns >= meta->first_mono_ns) {
+		   part->has_end && process->shift_ns == 0 &&
+		   part->end_mono_ns >= meta->first_mono_ns) {
 		ns = (double)(part->end_mono_ns - meta->first_mono_ns);
 		end = meta->first_clock + whole(ns / process->unit_ns);
 		process->end_source = END_STATUS;
@@ -339,6 +371,20 @@ static struct process *add_process(struct recording *recording,
 	return process;
 }
 
+static void sort_processes(struct process *process, uint32_t count)
+{
+	uint64_t first;
+	uint32_t i;
+
+	if (count == 0)
+		return;
+	find_shifts(process, count);
+	qsort(process, count, sizeof(*process), compare_processes);
+	first = process[0].shift_ns;
+	for (i = 0; i < count; i++)
+		process[i].shift_ns -= first;
+}
+
 /* Opens every process of the newest part, with its meta; the process that began
  * first comes first. */
 static void read_metas(struct recording *recording, int directory)
@@ -360,10 +406,8 @@ static void read_metas(struct recording *recording, int directory)
 		close(fd);
 	}
 	free(names);
-	if (recording->process_count > first)
-		qsort(recording->processes + first,
-		      recording->process_count - first,
-		      sizeof(*recording->processes), compare_processes);
+	sort_processes(recording->processes + first,
+		       recording->process_count - first);
 }
 
 static uint32_t keep_process(struct recording *recording, uint32_t first,

@@ -2,13 +2,12 @@
  * Puts the clocks of several hosts on one time line.  A recording has two clocks
  * for the start of each process: CLOCK_MONOTONIC, which counts from the boot of
  * the host, and the time of day.  Their difference tells boots apart, also those
- * of hosts of the same name.  Nothing in a recording tells how far the times of
- * day of two hosts differ, or how they drift apart: trace_clocks_tell() says so.
+ * of hosts of the same name, and time namespaces.  Nothing in a recording tells how
+ * far the times of day of two hosts differ, or how they drift apart:
+ * trace_clocks_tell() says so.
  */
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/messages.h"
@@ -16,38 +15,6 @@
 #include "read/recording.h"
 #include "trace/clocks.h"
 #include "trace/trace.h"
-
-/* The time of day may be corrected by less while a host runs; a boot takes
- * longer. */
-#define SAME_BOOT_NS 10000000000
-
-/* The time of day at the boot. */
-static int64_t boot_of(const struct process *process)
-{
-	return (int64_t)(process->meta.start_real_ns -
-			 process->meta.first_mono_ns);
-}
-
-static bool has_boot(const struct process *process)
-{
-	return process->has_meta && process->meta.start_real_ns;
-}
-
-static bool is_same_host(const struct process *a, const struct process *b)
-{
-	const char *one = process_string(a, "host");
-	const char *other = process_string(b, "host");
-
-	return one == other || (one && other && !strcmp(one, other));
-}
-
-static bool is_same_clock(const struct process *a, const struct process *b)
-{
-	uint64_t distance = (uint64_t)boot_of(a) - (uint64_t)boot_of(b);
-
-	return is_same_host(a, b) &&
-	       distance + SAME_BOOT_NS <= UINT64_C(2) * SAME_BOOT_NS;
-}
 
 /* The process that has the same clock and a shift already, or NULL. */
 static const struct process *find_clock(const struct process *const *clocks,
@@ -57,7 +24,7 @@ static const struct process *find_clock(const struct process *const *clocks,
 	uint32_t i;
 
 	for (i = count; i-- > 0;)
-		if (is_same_clock(clocks[i], process))
+		if (process_shares_clock(clocks[i], process))
 			return clocks[i];
 	return NULL;
 }
@@ -72,15 +39,15 @@ static void find_shifts(struct trace *trace)
 	for (i = 0; i < recording->process_count; i++) {
 		const struct process *process = &recording->processes[i], *same;
 
-		if (!has_boot(process))
+		if (!process_has_boot(process))
 			continue;
 		same = find_clock(clocks, trace->clock_count, process);
 		if (!same) {
 			GROW(clocks, trace->clock_count, room);
 			clocks[trace->clock_count++] = same = process;
 		}
-		trace->shift_ns[i] = (uint64_t)boot_of(same) -
-				     (uint64_t)boot_of(clocks[0]);
+		trace->shift_ns[i] = (uint64_t)process_boot_ns(same) -
+				     (uint64_t)process_boot_ns(clocks[0]);
 	}
 	free(clocks);
 }
@@ -99,7 +66,7 @@ void trace_clocks_open(struct trace *trace)
 					sizeof(*trace->part_shift_ns));
 	find_shifts(trace);
 	for (i = recording->process_count; i-- > 0;)
-		if (has_boot(&recording->processes[i]))
+		if (process_has_boot(&recording->processes[i]))
 			trace->part_shift_ns[recording->processes[i].part] =
 				trace->shift_ns[i];
 	for (i = 0; i < recording->process_count; i++) {
@@ -135,7 +102,7 @@ double trace_clocks_part_ns(const struct trace *trace, uint32_t part,
 void trace_clocks_tell(const struct trace *trace)
 {
 	if (trace->clock_count > 1)
-		warn("%s: %u hosts or boots: their clocks are aligned by the "
+		warn("%s: %u hosts, boots or time namespaces: their clocks are aligned by the "
 		     "time of day at the start of each, as exactly as that is "
 		     "set; drift is not corrected",
 		     trace->recording->path, trace->clock_count);
