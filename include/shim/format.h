@@ -1289,7 +1289,9 @@ struct shim_tick {
 	/* 1: @clock has changed for the last time.  The kernel's tick is later than
 	 * @clock. */
 	uint32_t is_over;
-	uint32_t unused[11];
+	/* 1: profrun ends the writer, and sets @is_over then */
+	uint32_t is_ending;
+	uint32_t unused[10];
 };
 
 #define SHIM_TICK_ALIVE 0xff /* these bits of @clock */

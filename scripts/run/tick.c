@@ -370,6 +370,18 @@ static void be_writer(pid_t parent)
 
 /* --- profrun ------------------------------------------------------------- */
 
+/* Processes that go on see that the clock has changed before finish() has waited for the
+ * kernel's tick.  They need not be told that the writer was killed. */
+static void announce_end(void)
+{
+	struct shim_tick *page = map_file(0);
+
+	if (page == NULL)
+		return;
+	__atomic_store_n(&page->is_ending, 1, __ATOMIC_RELEASE);
+	munmap(page, PAGE);
+}
+
 static void end_ticks(void)
 {
 	struct shim_tick *page = map_file(0);
@@ -422,6 +434,7 @@ void tick_end(void)
 {
 	if (writer <= 0)
 		return;
+	announce_end();
 	kill(writer, SIGKILL);
 	waitpid(writer, NULL, 0);
 	on_writer_ended();

@@ -158,7 +158,8 @@ void shim_clock_follow_tick(const volatile uint64_t **all,
 
 bool fine_tick_was_killed(void)
 {
-	if (!ended_tick || ended_tick->is_over || is_logged)
+	if (!ended_tick || ended_tick->is_over || ended_tick->is_ending ||
+	    is_logged)
 		return false;
 	is_logged = true;
 	return true;

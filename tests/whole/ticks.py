@@ -318,5 +318,43 @@ def valgrind_finds_no_error_in_a_recorded_program():
     expect(json_of(output)['calls'] > 0, 'no call')
 
 
+DAEMONS = r'''
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) void leaf(void) { __asm__ volatile(""); }
+int main(void)
+{
+    int child, i;
+
+    for (child = 0; child < 12; child++) {
+        if (fork() != 0)
+            continue;
+        usleep(2000 + 500 * child);
+        for (i = 0; i < 100; i++)
+            leaf();
+        return 0;
+    }
+    usleep(1000);
+    return 0;
+}
+'''
+
+
+@test
+def children_that_end_shortly_after_profruns_ticks_have_no_word_of_it():
+    """profrun waits for the kernel's tick, some milliseconds, before it has ended its own in
+    order."""
+    has_tick()
+    program = compile(shimtest.new_source('daemons.c', DAEMONS), 'gcc', '-O1')
+    for _ in range(5):
+        output = os.path.join(new_directory('ticks'), 'recording')
+        done = run([profrun(), 'run', '-q', '--no-report', '-o', output, program])
+        expect_equal((done.status, done.stderr), (0, ''), 'profrun')
+        time.sleep(0.05)
+        text = shimtest.shim_report('info', output)
+        expect('ended without notice' not in text, text)
+        expect_equal(json_of(output)['calls'], 12 * 100 + 1, 'calls')
+
+
 if __name__ == '__main__':
     shimtest.main()
