@@ -94,6 +94,16 @@ static bool has_musl(const struct space *space)
 	return false;
 }
 
+static bool has_linker(const struct space *space)
+{
+	uint32_t i;
+
+	for (i = 0; i < space->module_count; i++)
+		if (!strncmp(space->modules[i].name, "ld-", 3))
+			return true;
+	return false;
+}
+
 static void find_code(struct attach *attach)
 {
 	const struct remote *remote = &attach->remote;
@@ -139,12 +149,45 @@ static void check_memory(const struct attach *attach)
 		    (int)attach->target.pid, attach->target.name);
 }
 
+static const struct module *glibc_of(const struct attach *attach)
+{
+	const struct module *libc = attach_find_module(attach, "libc.so.6");
+
+	return libc ? libc : attach_find_module(attach, "libc-2.");
+}
+
+/* A program that has only begun has the dynamic linker, and libc a moment later.  Returns
+ * false if it has neither. */
+#define LIBC_CHECKS   500
+#define LIBC_CHECK_NS 2000000
+
+static bool wait_for_libc(struct attach *attach)
+{
+	static const struct timespec pause = { 0, LIBC_CHECK_NS };
+	const struct space *space = &attach->memory.space;
+	unsigned i;
+
+	for (i = 0; !has_musl(space) && !glibc_of(attach); i++) {
+		check_memory(attach);
+		if (!has_linker(space))
+			return false;
+		if (i == LIBC_CHECKS)
+			die("process %d (%s) has no libc: it still loads its "
+			    "libraries, or needs none (try again)",
+			    (int)attach->target.pid, attach->target.name);
+		nanosleep(&pause, NULL);
+		attach_read_mappings(attach);
+	}
+	return true;
+}
+
 /* Finds libc, and dies if the process has another one, or none. */
 static void find_libc(struct attach *attach)
 {
 	const struct space *space = &attach->memory.space;
 	int pid = (int)attach->target.pid;
 	const char *name = attach->target.name;
+	bool is_dynamic = wait_for_libc(attach);
 	const struct module *libc;
 	uint32_t i;
 
@@ -152,9 +195,7 @@ static void find_libc(struct attach *attach)
 		die("process %d (%s) uses musl: shim attaches only to programs "
 		    "with glibc (start it with profrun)",
 		    pid, name);
-	libc = attach_find_module(attach, "libc.so.6");
-	if (!libc)
-		libc = attach_find_module(attach, "libc-2.");
+	libc = is_dynamic ? glibc_of(attach) : NULL;
 	if (!libc) {
 		check_memory(attach);
 		die("process %d (%s) is statically linked, or has no glibc: shim "

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import shimtest
@@ -1170,6 +1171,35 @@ def programs_without_glibc_are_refused():
             expect(reason in text, (command, text))
             expect(not os.path.exists(program.directory), 'no directory')
             program.ends_well(command)
+
+
+@test
+def a_program_that_still_loads_its_libraries_is_waited_for():
+    """The dynamic linker waits for a FIFO, which it takes for a library."""
+    program = compile('attached.c', 'gcc', '-O2', HOOKS)
+    for is_in_time in False, True:
+        directory = new_directory('loading')
+        fifo = os.path.join(directory, 'fifo')
+        os.mkfifo(fifo)
+        process = subprocess.Popen(
+            [program, '1', 'busy'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, env=dict(os.environ, LD_PRELOAD=fifo))
+        try:
+            until(lambda: 'ld-linux' in open('/proc/%d/maps' % process.pid).read(),
+                  'the linker')
+            opener = threading.Timer(0.3 if is_in_time else 3,
+                                     lambda: os.close(os.open(fifo, os.O_RDWR)))
+            opener.start()
+            text = profrun('attach', process.pid, '-o', directory + '/r',
+                           status=0 if is_in_time else 1)
+            expect('is statically linked' not in text and
+                   ('still loads its libraries' in text) != is_in_time, text)
+            opener.join()
+            out, _ = process.communicate('end\n', timeout=60)
+            expect_equal((out, process.returncode), ('ready\nwrong 0 interrupted 0\n', 0),
+                         'the program')
+        finally:
+            process.kill()
 
 
 @test
