@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 
+import craft
 import shimtest
 from shimtest import (compile, expect, expect_equal, new_directory, record,
                       shim_report, test)
@@ -215,6 +216,33 @@ def callgrind_annotate_shows_what_the_report_shows():
                            '%s: %s: %d, not %d' % (source, key, shown[key],
                                                    function[column]))
             expect(compared > 3, done.stdout.decode())
+
+
+@test
+def a_thread_that_our_cost_outweighs_takes_no_time_from_others():
+    """Its measured time is below 0.  A function then took more than all of the time."""
+    code, second = 0x10000, craft.MEMORY + 128 + 64
+    exact = code | 1 << 63
+    output = craft.write(new_directory('outweighed'), {
+        'meta': craft.meta(cost=1000),
+        'images': craft.images(craft.image(code, code + 0x10000, '/bin/nothing')),
+        '0.calltree': craft.tree(
+            craft.thread(), craft.node(exact + 0x1000, craft.MEMORY, 1, 5000000, coarse=0),
+            craft.thread(1001), craft.node(exact + 0x2000, second, 1, 1000000, coarse=0),
+            craft.node(code + 0x3000, second + 128, 2000000, 500000, coarse=1))})
+    about, functions = functions_of(output)
+    expect_equal(about['calls'], 2000002, 'calls')
+    first = max(function['self_ns'] for function in functions.values())
+    expect(4999990 < first <= about['time_ns'] < 5000010, about)
+    expect_equal([thread['self_ns'] > 4999990 for thread in about['threads']], [True, False],
+                 about['threads'])
+    expect(sum(thread['self_ns'] for thread in about['threads']) <= about['time_ns'] + 1,
+           about['threads'])
+    tree = shim_report('report', '--tree', output)
+    expect(re.search(r'^100\.00 +5\.00 ms +5\.00 ms +1 +0x1000 ', tree, re.M), tree)
+    profile = Callgrind(shim_report('export', 'callgrind', output))
+    expect(abs(int(profile.header['summary']) - about['time_ns']) <= 1, profile.header)
+    expect_equal(max(profile.own.values()), int(profile.header['summary']), 'the own time')
 
 
 if __name__ == '__main__':

@@ -110,7 +110,11 @@ static void find_totals(struct graph *graph)
 		graph->totals[i] += own;
 		if (path->function != NONE)
 			add_cost(graph, path, own);
-		graph->totals[path->parent] += graph->totals[i];
+		/* As in the report, a thread's time is not negative. */
+		graph->totals[path->parent] +=
+			model->paths[path->parent].function == NONE ?
+				fmax(graph->totals[i], 0) :
+				graph->totals[i];
 	}
 }
 

@@ -254,8 +254,9 @@ static void place_figures(struct ranks *ranks,
 		placed[i].value = fmax(placed[i].value, 0);
 	}
 	selftime_end(&choices);
+	/* As that of a thread, a rank's time is not negative. */
 	for (i = 0; i < ranks->count; i++)
-		add_figure(ranks, &ranks->all, i, each[i]);
+		add_figure(ranks, &ranks->all, i, fmax(each[i], 0));
 	free(each);
 	if (reduction->figure_count)
 		qsort(placed, reduction->figure_count, sizeof(*placed),

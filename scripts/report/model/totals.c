@@ -112,6 +112,13 @@ static double total_variance(const struct model *model, const struct path *path)
 				fmin(path->variance, path->seen_tick * cost);
 }
 
+/* A thread's time is not negative.  Its measured one may be, after our own cost was
+ * subtracted; what other threads did did not take less because of it. */
+static double total_in(const struct path *parent, const struct path *path)
+{
+	return parent->function == NONE ? fmax(path->total, 0) : path->total;
+}
+
 static void measure_paths(struct model *model)
 {
 	struct path *path, *parent;
@@ -127,7 +134,7 @@ static void measure_paths(struct model *model)
 		path->variance += path->self_variance;
 		path->variance = total_variance(model, path);
 		measure_range(path);
-		parent->total += path->total;
+		parent->total += total_in(parent, path);
 		parent->total_most += path->total_most;
 		parent->total_raw_waited += path->total_raw_waited;
 		parent->variance += path->variance;
@@ -334,8 +341,10 @@ static void share_among_threads(struct model *model)
 	double sum = 0;
 	uint32_t i;
 
-	for (i = 0; i < model->thread_count; i++)
+	for (i = 0; i < model->thread_count; i++) {
+		thread[i].self = fmax(thread[i].self, 0);
 		sum += thread[i].self;
+	}
 	for (i = 0; i < model->thread_count; i++)
 		if (model->by_thread)
 			thread[i].self = model->paths[thread[i].path].total;
