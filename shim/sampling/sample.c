@@ -287,6 +287,19 @@ static int set_timer(struct thread *thread)
 	return timers_set(thread, &rate);
 }
 
+/* A timer takes room for one signal for as long as it is there. */
+static void log_failure(const struct thread *thread, int r)
+{
+	if (r == -EAGAIN)
+		log_line(
+			"the thread %s is not sampled: its user's processes have "
+			"as many timers and pending signals as they may "
+			"(raise ulimit -i)",
+			thread->name);
+	else
+		log_error("the thread %s is not sampled", thread->name, r);
+}
+
 /* A thread may have ended unnoticed.  Then its failure does not count. */
 static bool set_each(struct thread *thread, void *unused)
 {
@@ -298,7 +311,7 @@ static bool set_each(struct thread *thread, void *unused)
 	r = set_timer(thread);
 	if (r < 0 && sys_is_alive(sys_getpid(), (int)thread->tid)) {
 		add_count(&counts.timers_failed, 1);
-		log_error("the thread %s is not sampled", thread->name, r);
+		log_failure(thread, r);
 	}
 	return true;
 }

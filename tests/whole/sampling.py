@@ -918,5 +918,14 @@ def a_program_that_ends_before_its_first_sample_is_one_without_samples():
     expect('one for' not in text, text)
 
 
+@test
+def a_limit_of_pending_signals_is_the_reason_for_no_samples():
+    """Each timer counts as one."""
+    result = record(['prlimit', '--sigpending=0', compile('trivial.c')], 'sampling')
+    expect_equal(result.status, 0, result.stderr)
+    text = shimtest.shim_report('info', result.output)
+    expect(re.search(r'the thread trivial is not sampled: .* \(raise ulimit -i\)', text), text)
+
+
 if __name__ == '__main__':
     shimtest.main()
