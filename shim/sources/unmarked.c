@@ -32,6 +32,9 @@
 
 #include <shim/banned.h>
 
+/* Room for that many jumps out of each function, on average. */
+#define TAILS_EACH 8
+
 static bool has_begun;
 
 bool unmarked_is_waiting(void)
@@ -53,7 +56,7 @@ struct work {
 	const struct image_entry *image_entry;
 	const struct symbols *symbols;
 	struct frames frames;
-	size_t copy_size, bits_size, parts_size, entries_size;
+	size_t copy_size, bits_size, parts_size, tails_size, entries_size;
 	bool takes_unnamed; /* the list chooses functions without a symbol, too */
 	/* For one_row: the function whose rows were read last, and where. */
 	struct cfi_machine machine;
@@ -373,6 +376,12 @@ static int list_parts(struct work *work)
 	if (r < 0)
 		return r;
 	question->parts = parts = memory;
+	question->tail_room = TAILS_EACH * work->frames.count;
+	work->tails_size = question->tail_room * sizeof(*question->tails);
+	r = sys_map(work->tails_size, &memory);
+	if (r < 0)
+		return r;
+	question->tails = memory;
 	for (uint32_t i = 0; i < work->frames.count; i++) {
 		const struct symbols_function *function;
 		struct frame_range range;
@@ -429,7 +438,9 @@ static void free_work(struct work *work)
 	if (question->copy)
 		sys_unmap((void *)question->copy, work->copy_size);
 	if (question->parts)
-		sys_unmap((void *)question->parts, work->parts_size);
+		sys_unmap(question->parts, work->parts_size);
+	if (question->tails)
+		sys_unmap(question->tails, work->tails_size);
 	if (question->entries)
 		sys_unmap(question->entries, work->entries_size);
 	if (question->begins)

@@ -156,6 +156,22 @@ HIDDEN int hard_caller(const char *start, const char *end)
 	return caller > start && caller < end;
 }
 
+static volatile int passed;
+
+/* Its last instruction is a jump. */
+HIDDEN int hard_passes(const char *start, const char *end)
+{
+	passed++;
+	return hard_caller(start, end);
+}
+
+/* So is this one's, to that function. */
+HIDDEN int hard_passes_on(const char *start, const char *end)
+{
+	passed--;
+	return hard_passes(start, end);
+}
+
 HIDDEN int easy(int x)
 {
 	return x * 3 + 1;
@@ -170,6 +186,6 @@ int main(void)
 	printf("%d %d %d %d %d\n", hard_popped(), hard_unknown(),
 	       hard_caller(start, start + 4096), hard_call(hard_block),
 	       easy(4));
-	printf("%d\n", jumps(3));
+	printf("%d %d\n", jumps(3), hard_passes_on(start, start + 4096));
 	return 0;
 }

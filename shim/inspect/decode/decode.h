@@ -181,12 +181,13 @@ struct decode_load {
 enum decode_entry_reason {
 	DECODE_ENTRY_MOVABLE,
 	DECODE_ENTRY_UNKNOWN, /* bytes that are no instruction, or data among them */
-	DECODE_ENTRY_SHORT,   /* its first block is too short */
-	DECODE_ENTRY_LOOP,    /* the function jumps to its own beginning */
-	DECODE_ENTRY_TARGET,  /* something may jump among these instructions */
-	DECODE_ENTRY_ADDRESS, /* the function uses its return address */
-	DECODE_ENTRY_FRAME,   /* a jump with a frame leads to it */
-	DECODE_ENTRY_STACK,   /* its unwind table has no ordinary call */
+	DECODE_ENTRY_SHORT,  /* its first block is too short */
+	DECODE_ENTRY_LOOP,   /* the function jumps to its own beginning */
+	DECODE_ENTRY_TARGET, /* something may jump among these instructions */
+	DECODE_ENTRY_ADDRESS, /* the function uses its return address, or ends with a jump to one
+			       * that does */
+	DECODE_ENTRY_FRAME,    /* a jump with a frame leads to it */
+	DECODE_ENTRY_STACK,    /* its unwind table has no ordinary call */
 	DECODE_ENTRY_REPLACED, /* another tool's jump, or a breakpoint, is there */
 	DECODE_ENTRY_FIXED,    /* an instruction works only where it is */
 	DECODE_ENTRY_SMALL,    /* it is smaller than a jump */
@@ -205,8 +206,9 @@ struct decode_entry {
 	uint8_t length; /* of the instructions that can be moved */
 	bool may_leave; /* not always does the last of these lead to its successor */
 	/* For the decoder. */
-	uint8_t has_label : 1;	/* its code computes an address in itself */
-	uint8_t has_switch : 1; /* it jumps to a computed address */
+	uint8_t has_label : 1;	 /* its code computes an address in itself */
+	uint8_t has_switch : 1;	 /* it jumps to a computed address */
+	uint8_t uses_return : 1; /* also if it has another reason */
 };
 
 /* A part of the image's code. */
@@ -214,6 +216,14 @@ struct decode_part {
 	uintptr_t start, end;
 	uint32_t owner; /* the number of its function's entry, or UINT32_MAX */
 	bool is_piece;	/* its function is unknown */
+	/* For the decoder, if it has no entry. */
+	bool uses_return, is_searched;
+};
+
+/* A jump at which the stack pointer is where it was when the function began: what it leads to
+ * has the return address of the function.  Numbers of parts. */
+struct decode_tail {
+	uint32_t from, to;
 };
 
 /* The rules for the stack at an address, which are the same up to @until. */
@@ -229,10 +239,12 @@ struct decode_stack_row {
 /* All code of an image.  Addresses are those in the program. */
 struct decode_entries {
 	uintptr_t start, end;
-	const unsigned char *copy;	 /* of the image's memory */
-	uintptr_t text, text_end;	 /* contains all code */
-	const struct decode_part *parts; /* by address */
+	const unsigned char *copy; /* of the image's memory */
+	uintptr_t text, text_end;  /* contains all code */
+	struct decode_part *parts; /* by address */
 	uint32_t part_count;
+	struct decode_tail *tails; /* memory */
+	uint32_t tail_room;
 	struct decode_entry *entries;
 	uint32_t count;
 	uint8_t size; /* of what replaces the first instructions */

@@ -8,7 +8,8 @@
  * has as a number, words of data with an address in the code, and tables of distances
  * (switch statements).  It notes too many rather than too few.  A function that may be
  * reached behind its beginning is left alone; so is one that reads or removes its return
- * address, for which it would find that of shim; and one that a jump reaches whose stack
+ * address, for which it would find that of shim, and one that ends with a jump to such a
+ * function, which finds it, too; and one that a jump reaches whose stack
  * pointer is elsewhere than where a function begins, as the thunk of a retpoline: no return
  * address is there.
  */
@@ -30,7 +31,8 @@ struct search {
 	const struct decode_entries *question;
 	ZydisDecoder decoder;
 	/* The part that is decoded. */
-	const struct decode_part *part;
+	struct decode_part *part;
+	uint32_t tail_count;
 	struct decode_entry *owner; /* or NULL */
 	/* It was called, and the code behind the call has not set the flags yet; or NULL. */
 	struct decode_entry *called;
@@ -257,8 +259,9 @@ static bool uses_return_address(struct search *search, uintptr_t at,
 	return distance >= -8 && distance < 0;
 }
 
-static bool is_in_piece(const struct decode_entries *question,
-			uintptr_t address)
+/* The part that contains @address, or NULL. */
+static struct decode_part *find_part(const struct decode_entries *question,
+				     uintptr_t address)
 {
 	uint32_t low = 0, high = question->part_count;
 
@@ -270,8 +273,18 @@ static bool is_in_piece(const struct decode_entries *question,
 		else
 			high = middle;
 	}
-	return low < question->part_count && question->parts[low].is_piece &&
-	       question->parts[low].start <= address;
+	return low < question->part_count &&
+			       question->parts[low].start <= address ?
+		       &question->parts[low] :
+		       NULL;
+}
+
+static bool is_in_piece(const struct decode_entries *question,
+			uintptr_t address)
+{
+	const struct decode_part *part = find_part(question, address);
+
+	return part && part->is_piece;
 }
 
 /* The entry that begins at @address, or NULL. */
@@ -294,6 +307,55 @@ static struct decode_entry *find_entry(const struct decode_entries *question,
 		       NULL;
 }
 
+/* --- what has the return address of a function --- */
+
+/* Notes that the function of the part, and what ends with a jump to it, must keep the return
+ * address.  Returns whether that is new. */
+static bool set_using(const struct decode_entries *question,
+		      struct decode_part *part)
+{
+	struct decode_entry *entry = part->owner < question->count ?
+					     &question->entries[part->owner] :
+					     NULL;
+
+	if (entry ? entry->uses_return : part->uses_return)
+		return false;
+	if (!entry)
+		part->uses_return = true;
+	else
+		entry->uses_return = 1;
+	refuse(entry, DECODE_ENTRY_ADDRESS);
+	return true;
+}
+
+static bool is_using(const struct decode_entries *question,
+		     const struct decode_part *part)
+{
+	return part->owner < question->count ?
+		       question->entries[part->owner].uses_return :
+		       part->uses_return;
+}
+
+static void note_tail(struct search *search, uintptr_t target)
+{
+	const struct decode_entries *question = search->question;
+	const struct decode_part *to = find_part(question, target);
+	struct decode_tail tail;
+
+	if (!to)
+		return;
+	tail.from = (uint32_t)(search->part - question->parts);
+	tail.to = (uint32_t)(to - question->parts);
+	if (search->tail_count > 0 &&
+	    memcmp(&question->tails[search->tail_count - 1], &tail,
+		   sizeof(tail)) == 0)
+		return;
+	if (search->tail_count == question->tail_room)
+		set_using(question, search->part); /* it might */
+	else
+		question->tails[search->tail_count++] = tail;
+}
+
 static void note_branch(struct search *search, uintptr_t at, uintptr_t target,
 			const ZydisDecodedInstruction *decoded)
 {
@@ -304,12 +366,14 @@ static void note_branch(struct search *search, uintptr_t at, uintptr_t target,
 	note_target(search, target);
 	if (owner && !is_call && target == owner->start)
 		refuse(owner, DECODE_ENTRY_LOOP);
-	else if (!is_call &&
-		 target - search->part->start >=
-			 search->part->end - search->part->start &&
-		 !has_no_frame(search, at))
-		refuse(find_entry(search->question, target),
-		       DECODE_ENTRY_FRAME);
+	else if (!is_call && target - search->part->start >=
+				     search->part->end - search->part->start) {
+		if (!has_no_frame(search, at))
+			refuse(find_entry(search->question, target),
+			       DECODE_ENTRY_FRAME);
+		else if (owner)
+			note_tail(search, target);
+	}
 	if (owner && search->is_piece_using &&
 	    is_in_piece(search->question, target))
 		refuse(owner, DECODE_ENTRY_ADDRESS);
@@ -359,8 +423,72 @@ static void look_at(struct search *search, uintptr_t at,
 		search->owner->has_switch = 1;
 	if ((search->owner || search->part->is_piece) &&
 	    uses_return_address(search, at, decoded)) {
-		refuse(search->owner, DECODE_ENTRY_ADDRESS);
+		set_using(search->question, search->part);
 		search->is_piece_using |= search->part->is_piece;
+	}
+}
+
+static void begin_part(struct search *search, struct decode_part *part)
+{
+	const struct decode_entries *question = search->question;
+
+	search->part = part;
+	search->owner = part->owner < question->count ?
+				&question->entries[part->owner] :
+				NULL;
+	search->has_row = false;
+	search->called = NULL;
+}
+
+/* A part of a function that is not asked for, to which such a jump leads. */
+static void search_part(struct search *search, struct decode_part *part)
+{
+	ZydisDecodedInstruction decoded;
+
+	begin_part(search, part);
+	part->is_searched = true;
+	for (uintptr_t at = part->start; at < part->end; at += decoded.length) {
+		uintptr_t target;
+
+		if (!decode_at(search, at, part->end, &decoded))
+			return;
+		if (uses_return_address(search, at, &decoded)) {
+			part->uses_return = true;
+			return;
+		}
+		if (decoded.mnemonic == ZYDIS_MNEMONIC_CALL ||
+		    !decoded.raw.imm[0].is_relative)
+			continue;
+		target = at + decoded.length +
+			 (uintptr_t)decoded.raw.imm[0].value.s;
+		if (target - part->start >= part->end - part->start &&
+		    has_no_frame(search, at))
+			note_tail(search, target);
+	}
+}
+
+/* After all parts have been decoded. */
+static void follow_tails(struct search *search)
+{
+	const struct decode_entries *question = search->question;
+	bool is_new = true;
+
+	for (uint32_t i = 0; i < search->tail_count; i++) {
+		struct decode_part *to =
+			&question->parts[question->tails[i].to];
+
+		if (to->owner >= question->count && !to->is_searched)
+			search_part(search, to);
+	}
+	while (is_new) {
+		is_new = false;
+		for (uint32_t i = 0; i < search->tail_count; i++) {
+			const struct decode_tail *tail = &question->tails[i];
+
+			if (is_using(question, &question->parts[tail->to]))
+				is_new |= set_using(
+					question, &question->parts[tail->from]);
+		}
 	}
 }
 
@@ -422,17 +550,12 @@ static bool begins_with_flags(const struct search *search,
 	return false;
 }
 
-static void look_at_part(struct search *search, const struct decode_part *part)
+static void look_at_part(struct search *search, struct decode_part *part)
 {
 	const struct decode_entries *question = search->question;
 	ZydisDecodedInstruction decoded;
 
-	search->part = part;
-	search->owner = part->owner < question->count ?
-				&question->entries[part->owner] :
-				NULL;
-	search->has_row = false;
-	search->called = NULL;
+	begin_part(search, part);
 	for (uintptr_t at = part->start; at < part->end; at += decoded.length) {
 		if (!decode_at(search, at, part->end, &decoded)) {
 			refuse(search->owner, DECODE_ENTRY_UNKNOWN);
@@ -538,6 +661,7 @@ void decode_entries(const struct decode_entries *question)
 		if (!question->parts[i].is_piece)
 			look_at_part(&search, &question->parts[i]);
 	note_tables(&search);
+	follow_tails(&search);
 	for (uint32_t i = 0; i < question->count; i++) {
 		struct decode_entry *entry = &question->entries[i];
 
