@@ -188,6 +188,7 @@ static int find_entries(struct source_image *image, const Elf64_Shdr *section,
 	entries = memory;
 	r = sys_peek((const void *)start, entries, size);
 	pages_begin(image->end);
+	own_return_begin(image);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = add_entry(image, source, entries[i], &left, add);
 	sys_unmap(memory, size);

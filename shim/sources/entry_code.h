@@ -128,6 +128,9 @@ struct stack_read {
  * the word, and needs at most ENTRY_READ_SIZE bytes. */
 bool entry_reads_stack(const unsigned char *code, size_t size,
 		       struct stack_read *read);
+/* Where such a jump leads, conditional or not, whose code is at @address; 0: no jump. */
+uintptr_t entry_jumps(const unsigned char *code, size_t size,
+		      uintptr_t address);
 
 /* Whether the code at @address jumps to the thunk. */
 bool patched_is_jump(const unsigned char *code, uintptr_t address,

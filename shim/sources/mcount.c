@@ -142,6 +142,7 @@ static int find_calls(struct source_image *image,
 	if (count == 0 || !calls_reach_shim())
 		return 0;
 	pages_begin(image->end);
+	own_return_begin(image);
 	r = sites_search(&memory, slots, count, take_call, &search, &unknown);
 	pages_drop();
 	if (r == 0)

@@ -10,8 +10,11 @@
 
 struct source_image;
 
-/* Whether the code of @function may load or compare its return address.  False if its unwind
- * table does not tell where that is.  State lock held. */
+/* Comes before the questions about an image.  State lock held, here and below. */
+void own_return_begin(const struct source_image *image);
+
+/* Whether the code of @function, or of a function that it ends with a jump to, may load or
+ * compare its return address.  False if the unwind table does not tell where that is. */
 bool own_return_is_read(uintptr_t function);
 
 /* Says in the log that @count functions of the image were left out for that. */

@@ -211,14 +211,18 @@ APART int compares(const void *at)
 {
 	return __builtin_return_address(0) == at;
 }
+volatile int count;
+APART void *passes(void) { count++; return plain(); }
+APART void *passes_on(void) { count--; return passes(); }
 APART int other(volatile int *n) { int room[9] = {0}; room[*n] = 1; return room[3]; }
 int main(void)
 {
 	volatile char text[2] = "x";
 	volatile int n = 3;
 	uintptr_t start = (uintptr_t)main;
-	printf("%d %d %d %d\\n", (uintptr_t)plain() - start < 4096,
-	       (uintptr_t)framed(text) - start < 4096, compares(main), other(&n));
+	printf("%d %d %d %d %d\\n", (uintptr_t)plain() - start < 4096,
+	       (uintptr_t)framed(text) - start < 4096, compares(main), other(&n),
+	       (uintptr_t)passes_on() - start < 4096);
 	return 0;
 }
 '''
@@ -232,14 +236,20 @@ def functions_that_use_their_return_address_find_it(mark, family, optimize):
     program = compile(path, family, optimize, flags, 'marks_own_return_' + mark,
                       instrument=False)
     result = record([program], SHIM_VERBOSE='1', **variables)
-    expect_equal((result.status, result.stdout), (0, '1 1 0 1\n'), 'the program')
+    is_jump = optimize != '-O0'  # at the end of passes and passes_on
+    expect_equal((result.status, result.stdout), (0, '1 1 0 1 %d\n' % is_jump),
+                 'the program')
     calls = shimtest.calls_of(shimtest.json_of(result.output))
     wanted = {'main': 1, 'other': 1}
+    passing = {'passes': 1, 'passes_on': 1}
     if mark == 'xray':
-        wanted.update({'plain': 2, 'framed': 1, 'compares': 1})
-    else:
-        expect('3 marked functions use their own return address' in result.stderr,
-               result.stderr)
+        wanted.update({'plain': 3, 'framed': 1, 'compares': 1, **passing})
+    elif not is_jump:
+        wanted.update(passing)
+    if mark != 'xray':
+        count = 5 if is_jump else 3
+        expect('%d marked functions use their own return address' % count
+               in result.stderr, result.stderr)
     expect_equal(calls, wanted, 'the calls')
 
 

@@ -107,6 +107,12 @@ bool entry_reads_stack(const unsigned char *code, size_t size,
 	return false;
 }
 
+uintptr_t entry_jumps(const unsigned char *code, size_t size, uintptr_t address)
+{
+	(void)code, (void)size, (void)address;
+	return 0;
+}
+
 bool patched_is_jump(const unsigned char *code, uintptr_t address,
 		     uintptr_t thunk)
 {

@@ -366,6 +366,20 @@ bool entry_reads_stack(const unsigned char *code, size_t size,
 	return true;
 }
 
+uintptr_t entry_jumps(const unsigned char *code, size_t size, uintptr_t address)
+{
+	bool is_near = size >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
+	size_t at = is_near ? 2 : 1;
+	int32_t distance;
+
+	if (size >= 2 && (code[0] == 0xeb || (code[0] & 0xf0) == 0x70))
+		return address + 2 + (uintptr_t)(int8_t)code[1];
+	if (!is_near && (size < ENTRY_SIZE || code[0] != JUMP))
+		return 0;
+	__builtin_memcpy(&distance, code + at, sizeof(distance));
+	return address + at + sizeof(distance) + (uintptr_t)distance;
+}
+
 bool patched_is_jump(const unsigned char *code, uintptr_t address,
 		     uintptr_t thunk)
 {
