@@ -1,5 +1,5 @@
 /*
- * Wrappers of dlopen and dlclose.
+ * Wrappers of dlopen, dlclose and dlsym.
  *
  * dlopen depends on its caller: the caller's object gives the search path for a name
  * without a slash (RPATH, RUNPATH), and its directory is $ORIGIN.  So the wrapper of
@@ -455,6 +455,30 @@ void *edge_opens_in(Lmid_t space, const char *path, int flags,
 		return (void *)open_watched_in;
 	image_opening(true);
 	return (void *)real_dlmopen;
+}
+
+/* --- symbols --- */
+
+HIDDEN void *edge_finds_symbol(void);
+HIDDEN void *edge_finds_version(void);
+
+/* Not by lookup_real, which may call dlsym. */
+void *edge_finds_symbol(void)
+{
+	static void *real;
+
+	if (!real)
+		real = lookup_dlsym("dlsym");
+	return real;
+}
+
+void *edge_finds_version(void)
+{
+	static void *real;
+
+	if (!real)
+		real = lookup_dlsym("dlvsym");
+	return real;
 }
 
 /* --- closing --- */

@@ -346,6 +346,38 @@ void *lookup_real(const char *name)
 				      dlsym(RTLD_NEXT, name);
 }
 
+struct other_search {
+	const char *symbol;
+	void *found;
+};
+
+static int search_other(struct dl_phdr_info *info, size_t unused,
+			void *argument)
+{
+	struct other_search *search = argument;
+	struct name_hash name_hash = hash_of_name(search->symbol);
+	struct link_map map = { .l_addr = info->dlpi_addr };
+	size_t size;
+
+	(void)unused;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			map.l_ld = (void *)(info->dlpi_addr +
+					    info->dlpi_phdr[i].p_vaddr);
+	if (map.l_ld && map.l_ld != _DYNAMIC)
+		search->found = find_in_object(&map, &name_hash, &size);
+	return search->found != NULL;
+}
+
+void *lookup_dlsym(const char *name)
+{
+	struct other_search search = { name, lookup_next(name) };
+
+	if (!search.found)
+		dl_iterate_phdr(search_other, &search);
+	return search.found;
+}
+
 bool lookup_import(const char *name, const char *version, bool resolves,
 		   struct lookup_import *import)
 {

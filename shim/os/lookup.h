@@ -27,6 +27,8 @@ void *lookup_first_sized(const char *name, size_t *size);
 void *lookup_next(const char *name);
 /* Does the same in any namespace: uses dlsym if the loader's list lacks shim. */
 void *lookup_real(const char *name);
+/* The loader's @name, dlsym or dlvsym, in any namespace: what lookup_real may use. */
+void *lookup_dlsym(const char *name);
 
 /* What a call of an imported function reaches. */
 struct lookup_import {

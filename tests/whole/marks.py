@@ -10,7 +10,7 @@ import subprocess
 
 import arguments
 import shimtest
-from shimtest import BUILDS, add_test, compile, expect, expect_equal, record
+from shimtest import BUILDS, add_test, compile, expect, expect_equal, record, run
 
 shimtest.tests.clear()          # the tests of arguments.py do not run here
 
@@ -259,6 +259,79 @@ for mark, families in FAMILIES.items():
             add_test('functions_that_use_their_return_address_find_it_%s_%s%s' %
                      (mark, family, optimize), lambda m=mark, f=family, o=optimize:
                      functions_that_use_their_return_address_find_it(m, f, o))
+
+
+WRAPPER = '''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+volatile int count;
+__attribute__((noinline)) static void *next(const char *name)
+{
+	count++;
+	return dlsym(RTLD_NEXT, name);
+}
+__attribute__((noinline)) static void *next_version(const char *name)
+{
+	count++;
+	return dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
+}
+__attribute__((noinline)) static void *nearby(const char *name)
+{
+	count++;
+	return dlopen(name, RTLD_NOW);
+}
+int getpagesize(void)
+{
+	int (*real)(void) = next("getpagesize");
+
+	return next_version("getpagesize") == (void *)real ? real() + 1 : 0;
+}
+int has_nearby(void) { return nearby("libmarks_beside.so") != 0; }
+'''
+
+WRAPPED = '''
+#include <stdio.h>
+#include <unistd.h>
+int has_nearby(void);
+int main(void) { printf("%d %d\\n", getpagesize(), has_nearby()); return 0; }
+'''
+
+
+def a_function_may_end_with_a_jump_to_dlsym(mark, family):
+    """libc looks for the object that its caller is in: for RTLD_NEXT, and for the search
+    path."""
+    directory = shimtest.new_directory('wrapper')
+    flags, variables = arguments.MARKS[mark]
+    if mark == 'fentry':  # the other flags are for programs
+        flags = ['-pg', '-mfentry']
+    sources = [arguments.write_text(os.path.join(directory, name), [text])
+               for name, text in (('wrapper.c', WRAPPER), ('wrapped.c', WRAPPED),
+                                  ('beside.c', 'int beside;'))]
+    beside = os.path.join(directory, 'beside')
+    os.mkdir(beside)
+    for command in (
+            [*flags, '-shared', '-fPIC', sources[0], '-o', 'libmarks_wrapper.so',
+             '-Wl,--enable-new-dtags,-rpath,' + beside],
+            [sources[1], '-o', 'wrapped', directory + '/libmarks_wrapper.so'],
+            ['-shared', '-fPIC', sources[2], '-o', beside + '/libmarks_beside.so']):
+        subprocess.run([family, '-O2', '-w', *command], check=True, cwd=directory)
+    program = os.path.join(directory, 'wrapped')
+    if mark == 'patch':
+        variables = {'SHIM_PATCH': 'libmarks_wrapper.so'}
+    alone = run([program])
+    expect(alone.stdout.endswith(' 1\n'), alone.stdout)
+    result = record([program], **variables)
+    expect_equal((result.status, result.stdout), (alone.status, alone.stdout),
+                 'the program')
+    calls = shimtest.calls_of(shimtest.json_of(result.output))
+    expect_equal({name: calls.get(name) for name in ('next', 'next_version', 'nearby')},
+                 {'next': 1, 'next_version': 1, 'nearby': 1}, 'the calls')
+
+
+for mark, families in FAMILIES.items():
+    for family in families:
+        add_test('a_function_may_end_with_a_jump_to_dlsym_%s_%s' % (mark, family),
+                 lambda m=mark, f=family: a_function_may_end_with_a_jump_to_dlsym(m, f))
 
 
 PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1

@@ -119,13 +119,20 @@ start_main:
  * Functions that depend on their caller or on the frames above.  A C function gets the same
  * arguments, and the return address as the fourth.  It returns the address to jump to.
  */
-	.macro	FORWARD name, call
+	.macro	FORWARD name, call, look=0
 	.p2align 4
 	.globl	\name
 	.type	\name, @function
 \name:
 	.cfi_startproc
 	_CET_ENDBR
+	.if	\look
+	lea	arch_returned(%rip), %rax
+	cmp	%rax, (%rsp)
+	jne	1f
+	call	returns_give_back
+1:
+	.endif
 	KEEP_ARGUMENTS
 	mov	ARGUMENTS_SIZE(%rsp), %rcx
 	call	\call
@@ -135,8 +142,11 @@ start_main:
 	.size	\name, .-\name
 	.endm
 
-	FORWARD	dlopen, edge_opens
-	FORWARD	dlmopen, edge_opens_in
+/* libc looks for the object of their caller.  A function may end with a jump to them. */
+	FORWARD	dlopen, edge_opens, 1
+	FORWARD	dlmopen, edge_opens_in, 1
+	FORWARD	dlsym, edge_finds_symbol, 1
+	FORWARD	dlvsym, edge_finds_version, 1
 	FORWARD	__cxa_throw, edge_throws
 	FORWARD	__cxa_rethrow, edge_rethrows
 	FORWARD	__cxa_begin_catch, edge_catches

@@ -176,6 +176,44 @@ shim_returned:
 	ENTER_OTHERWISE 0
 	MARK_END shim_entry
 
+/*
+ * Called at the beginning of a function of shim that must know its caller, and has found
+ * arch_returned in its slot: a function has ended with a jump there.  This is its end, and its
+ * return address is in the slot again.  Changes rax.
+ *
+ *     (rsp+72)  the slot
+ *     (rsp+64)  the hook's frame
+ *     (rsp+56)  the word below it
+ */
+	.p2align 4
+	.globl	returns_give_back
+	.hidden	returns_give_back
+	.type	returns_give_back, @function
+returns_give_back:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	sub	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	MARK_PUSH rdi, rsi, rdx, rcx, r8, r9
+	sub	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	lea	72(%rsp), %rcx
+	lea	64(%rsp), %rdx
+	MIRROR	rcx
+	mov	(%rcx), %rsi
+	mov	8(%rcx), %rdi
+	mov	%rsi, 72(%rsp)
+	mov	%rsi, 56(%rsp)
+	call	*returns_hooks+16(%rip)
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	MARK_POP r9, r8, rcx, rdx, rsi, rdi
+	add	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size	returns_give_back, .-returns_give_back
+
 /* The thunk has pushed r11.  The code behind the entry is at 32(r11). */
 	MARK_BEGIN shim_entry_kept, 6, ".cfi_startproc; .cfi_def_cfa_offset 16"
 	ENTER	1
