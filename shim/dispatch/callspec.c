@@ -480,16 +480,16 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 }
 
 /* Whether the last item that applies, but for a system library only one that names it,
- * chooses the subject; @otherwise: there is none. */
-static bool chooses(const struct list *list, const struct subject *subject,
-		    bool is_system, bool otherwise)
+ * chooses the function, which has a subject for each name; @otherwise: there is none. */
+static bool chooses(const struct list *list, const struct subject *subjects,
+		    unsigned count, bool is_system, bool otherwise)
 {
 	const struct rules *rules = rules_of(list);
 
 	for (size_t i = rules->count; i-- > 0;) {
 		const struct rule *rule = &rules->rules[i];
 
-		if (!applies(rule, subject))
+		if (!applies_to_any(rule, subjects, count))
 			continue;
 		if (rule->excludes != (rule->kind == NONE))
 			return false;
@@ -500,11 +500,18 @@ static bool chooses(const struct list *list, const struct subject *subject,
 }
 
 bool callspec_patches(const char *object, bool is_program, bool is_system,
-		      const char *name)
+		      const char *names, size_t size)
 {
-	struct subject subject = subject_of(object, is_program, name, "");
+	static struct subject subjects[NAMES_MAX];
+	unsigned count = 0;
+	size_t at = 0;
 
-	return chooses(&patch, &subject, is_system, !is_system);
+	do {
+		subjects[count++] = subject_of(object, is_program, names + at,
+					       "");
+		at += text_length(names + at) + 1;
+	} while (at < size && count < NAMES_MAX);
+	return chooses(&patch, subjects, count, is_system, !is_system);
 }
 
 bool callspec_takes_call(const char *object, bool is_program, bool is_system,
@@ -512,7 +519,7 @@ bool callspec_takes_call(const char *object, bool is_program, bool is_system,
 {
 	struct subject subject = subject_of(object, is_program, name, "");
 
-	return chooses(&libcalls, &subject, is_system, is_program);
+	return chooses(&libcalls, &subject, 1, is_system, is_program);
 }
 
 /* --- the filter --- */

@@ -41,10 +41,11 @@ bool callspec_needs_files(void);
  * The list of SHIM_PATCH, in the same language, chooses functions that no compiler has
  * marked.  An item without a letter is a function, as M:item, unless it has ".so" in it.
  * There is no F:.  Functions of system libraries are chosen only by the object's name:
- * @is_system.
+ * @is_system.  @names has all names of the function, @size bytes, each with a NUL.  State lock
+ * held.
  */
 bool callspec_patches(const char *object, bool is_program, bool is_system,
-		      const char *name);
+		      const char *names, size_t size);
 
 /*
  * The list of SHIM_LIBCALLS, as that of SHIM_PATCH, chooses calls of the library function

@@ -109,18 +109,11 @@ static bool is_chosen(const struct work *work,
 		      const struct symbols_function *function)
 {
 	const struct image_entry *entry = work->image_entry;
-	const char *name = work->symbols->text + function->names;
-	uint32_t at = 0;
 
-	/* A function may have several names. */
-	while (at < function->names_size) {
-		if (callspec_patches(entry->path,
-				     entry->flags & SHIM_IMAGE_PROGRAM,
-				     objects_is_system(entry->path), name + at))
-			return true;
-		at += (uint32_t)text_length(name + at) + 1;
-	}
-	return false;
+	return callspec_patches(entry->path, entry->flags & SHIM_IMAGE_PROGRAM,
+				objects_is_system(entry->path),
+				work->symbols->text + function->names,
+				function->names_size);
 }
 
 static uint32_t count_chosen(const struct work *work)
@@ -506,7 +499,7 @@ static int find_functions(struct work *work, const struct decode *decoder,
 
 	work->takes_unnamed = callspec_patches(
 		entry->path, entry->flags & SHIM_IMAGE_PROGRAM,
-		objects_is_system(entry->path), "");
+		objects_is_system(entry->path), "", 1);
 	if (chosen == 0 && !work->takes_unnamed)
 		return 0;
 	if (objects_is_java(entry->path)) {

@@ -414,7 +414,8 @@ Test(callspec, patches_and_library_calls_are_chosen)
 		cr_expect(eq(int,
 			     callspec_patches(
 				     "/lib/libx.so.2", choices[i].is_program,
-				     choices[i].is_system, choices[i].name),
+				     choices[i].is_system, choices[i].name,
+				     strlen(choices[i].name) + 1),
 			     choices[i].patches),
 			  "%s, case %zu", choices[i].list, i);
 		cr_expect(eq(int,
@@ -488,7 +489,20 @@ Test(callspec, a_refused_item_is_explained)
 		   "item (items are all, none, program, FUNCTION, "
 		   "libOBJECT.so, N:namespace, T:class, M:function, each with "
 		   "or without '-')\n"));
-	cr_expect(not(callspec_patches("/p", true, false, "f")));
+	cr_expect(not(callspec_patches("/p", true, false, "f", 2)));
+}
+
+Test(callspec, an_item_may_be_any_name_of_a_function)
+{
+	static const char both[] = "f\0g";
+
+	config = (struct config){ .filter = "",
+				  .patch = "*,-g,libx.so",
+				  .libcalls = "" };
+	callspec_configure();
+	cr_expect(not(callspec_patches("/p", true, false, both, 4)));
+	cr_expect(callspec_patches("/p", true, false, both, 2));
+	cr_expect(callspec_patches("/libx.so", false, false, both, 4));
 }
 
 /* --- the filter --- */

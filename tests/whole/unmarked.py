@@ -221,6 +221,29 @@ def what_cannot_be_moved_is_left_and_said():
         expect(reason in result.stderr, '%s: %s' % (reason, result.stderr))
 
 
+ALIASED = '''
+#include <stdio.h>
+volatile int count;
+__attribute__((noinline)) int first(int x) { count += x; count *= 3; return x; }
+int second(int) __attribute__((alias("first")));
+__attribute__((noinline)) int other(int x) { count += x; count *= 5; return x; }
+int main(void) { printf("%d\\n", first(1) + second(2) + other(3)); return 0; }
+'''
+
+
+@test
+def an_item_may_be_any_name_of_a_function():
+    source = os.path.join(shimtest.new_directory('aliased'), 'aliased.c')
+    with open(source, 'w') as file:
+        file.write(ALIASED)
+    program = plain(source, 'gcc', '-O2')
+    for patch, wanted in (('*,-first', {'main', 'other'}), ('*,-second', {'main', 'other'}),
+                          ('second', {'first'}), ('-first,second', {'main', 'other', 'first'})):
+        result = record([program], SHIM_PATCH=patch)
+        expect_equal(set(shimtest.calls_of(shimtest.json_of(result.output))) -
+                     {'_init', '_fini'}, wanted, patch)
+
+
 @test
 def a_function_is_left_if_one_that_is_not_chosen_gets_its_return_address():
     program = plain('unmovable.c', 'gcc', '-O2', ['-w', '-ldl'])
