@@ -221,6 +221,18 @@ def what_cannot_be_moved_is_left_and_said():
         expect(reason in result.stderr, '%s: %s' % (reason, result.stderr))
 
 
+@test
+def jumps_to_the_thunks_of_retpolines_are_no_reason():
+    # They return, or jump on, by a return address of their own.
+    program = plain('unmovable.c', 'gcc', '-O2', ['-w', '-ldl'])
+    thunks = plain('unmovable.c', 'gcc', '-O2', [
+        '-w', '-ldl', '-fcf-protection=none', '-mindirect-branch=thunk',
+        '-mfunction-return=thunk'])
+    for each in program, thunks:
+        result = record([each], SHIM_PATCH='easy')
+        expect_equal(set(tree_of(result.output)), {'easy'}, each)
+
+
 ALIASED = '''
 #include <stdio.h>
 volatile int count;

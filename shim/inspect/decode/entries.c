@@ -336,13 +336,28 @@ static bool is_using(const struct decode_entries *question,
 		       part->uses_return;
 }
 
+/* A retpoline's thunk begins with a call into itself.  Then the stack has this call's return
+ * address, too, of which unwind tables say nothing: the thunk changes that one. */
+static bool is_thunk(const struct decode_entries *question,
+		     const struct decode_part *part)
+{
+	const unsigned char *code = bytes_at(question, part->start);
+	int32_t distance;
+
+	if (part->end - part->start <= 5 || code[0] != 0xe8)
+		return false;
+	memcpy(&distance, code + 1, sizeof(distance));
+	return distance >= 0 &&
+	       (uintptr_t)distance < part->end - part->start - 5;
+}
+
 static void note_tail(struct search *search, uintptr_t target)
 {
 	const struct decode_entries *question = search->question;
 	const struct decode_part *to = find_part(question, target);
 	struct decode_tail tail;
 
-	if (!to)
+	if (!to || is_thunk(question, to))
 		return;
 	tail.from = (uint32_t)(search->part - question->parts);
 	tail.to = (uint32_t)(to - question->parts);
