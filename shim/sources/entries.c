@@ -192,6 +192,7 @@ static int find_entries(struct source_image *image, const Elf64_Shdr *section,
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = add_entry(image, source, entries[i], &left, add);
 	sys_unmap(memory, size);
+	own_return_end();
 	pages_drop();
 	left_out_say_marks(
 		image->start, left.are_short,

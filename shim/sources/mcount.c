@@ -144,6 +144,7 @@ static int find_calls(struct source_image *image,
 	pages_begin(image->end);
 	own_return_begin(image);
 	r = sites_search(&memory, slots, count, take_call, &search, &unknown);
+	own_return_end();
 	pages_drop();
 	if (r == 0)
 		say_far(&search, entry, unknown);

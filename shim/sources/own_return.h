@@ -10,11 +10,13 @@
 
 struct source_image;
 
-/* Comes before the questions about an image.  State lock held, here and below. */
+/* Come before and after the questions about an image.  State lock held, here and below. */
 void own_return_begin(const struct source_image *image);
+void own_return_end(void);
 
 /* Whether the code of @function, or of a function that it ends with a jump to, may load or
- * compare its return address.  False if the unwind table does not tell where that is. */
+ * compare its return address.  False if the unwind table does not tell where that is; true if
+ * there is no memory to find out. */
 bool own_return_is_read(uintptr_t function);
 
 /* Says in the log that @count functions of the image were left out for that. */

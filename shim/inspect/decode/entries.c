@@ -486,7 +486,7 @@ static void search_part(struct search *search, struct decode_part *part)
 static void follow_tails(struct search *search)
 {
 	const struct decode_entries *question = search->question;
-	bool is_new = true;
+	bool is_up = false, is_new = true;
 
 	for (uint32_t i = 0; i < search->tail_count; i++) {
 		struct decode_part *to =
@@ -495,10 +495,14 @@ static void follow_tails(struct search *search)
 		if (to->owner >= question->count && !to->is_searched)
 			search_part(search, to);
 	}
-	while (is_new) {
+	/* Most chains of jumps lead up, or down. */
+	for (; is_new; is_up = !is_up) {
 		is_new = false;
 		for (uint32_t i = 0; i < search->tail_count; i++) {
-			const struct decode_tail *tail = &question->tails[i];
+			const struct decode_tail *tail =
+				&question->tails[is_up ? i :
+							 search->tail_count -
+								 1 - i];
 
 			if (is_using(question, &question->parts[tail->to]))
 				is_new |= set_using(
