@@ -60,8 +60,8 @@ void edge_thread_named(const char *name);
 bool edge_runs_hook(uintptr_t ip, uintptr_t cfa);
 
 /* The program @name is executed with @environment, or will be: the log tells if shim is not
- * loaded into it.  @directory is that of execveat, or AT_FDCWD.  Returns whether the program
- * must not see shim in LD_PRELOAD (executed_without_shim). */
+ * loaded into it.  @directory is that of executed_find.  Returns whether the program must not
+ * see shim in LD_PRELOAD (executed_without_shim). */
 bool edge_leave_out(int directory, const char *name, char *const environment[]);
 
 /* The process is about to end.  Raises runtime_shutdown_begin once. */

@@ -95,7 +95,7 @@ EDGE int execve(const char *path, char *const arguments[],
 EDGE int execvpe(const char *file, char *const arguments[],
 		 char *const environment[])
 {
-	bool hides_shim = raise_executing(AT_FDCWD, file, environment);
+	bool hides_shim = raise_executing(EXECUTED_IN_PATH, file, environment);
 
 	ADAPT(environment, hides_shim);
 	return after_failed_exec(
@@ -113,15 +113,21 @@ EDGE int execvp(const char *file, char *const arguments[])
 	return execvpe(file, arguments, environ);
 }
 
+static void name_of_descriptor(int fd, char path[40])
+{
+	struct text text;
+
+	text_init(&text, path, 40);
+	text_add(&text, "/proc/self/fd/");
+	text_add_number(&text, (uint64_t)(unsigned)fd);
+}
+
 EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 {
 	char path[40];
-	struct text text;
 	bool hides_shim;
 
-	text_init(&text, path, sizeof(path));
-	text_add(&text, "/proc/self/fd/");
-	text_add_number(&text, (uint64_t)(unsigned)fd);
+	name_of_descriptor(fd, path);
 	hides_shim = raise_executing(AT_FDCWD, path, environment);
 	ADAPT(environment, hides_shim);
 	return after_failed_exec(
@@ -129,11 +135,23 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 			       missing());
 }
 
+/* The declaration of execveat says that @path is not NULL, but the kernel would see it. */
+__attribute__((noinline)) static bool is_empty(const char *path)
+{
+	return path && !*path;
+}
+
 EDGE int execveat(int directory, const char *path, char *const arguments[],
 		  char *const environment[], int flags)
 {
-	bool hides_shim = raise_executing(directory, path, environment);
+	char name[40];
+	bool hides_shim;
 
+	name_of_descriptor(directory, name);
+	hides_shim = raise_executing(
+		directory,
+		flags & AT_EMPTY_PATH && is_empty(path) ? name : path,
+		environment);
 	ADAPT(environment, hides_shim);
 	return after_failed_exec(
 		real_execveat ? real_execveat(directory, path, arguments,
@@ -208,10 +226,11 @@ static void keep_error(void (*call)(void))
 }
 
 /* A child is about to execute @name. */
-static bool leave_out(const char *name, char *const environment[])
+static bool leave_out(int directory, const char *name,
+		      char *const environment[])
 {
 	int before = errno;
-	bool hides_shim = edge_leave_out(AT_FDCWD, name, environment);
+	bool hides_shim = edge_leave_out(directory, name, environment);
 
 	errno = before;
 	return hides_shim;
@@ -227,7 +246,7 @@ EDGE int posix_spawn(pid_t *pid, const char *path,
 		     char *const arguments[], char *const environment[])
 {
 	static spawner real;
-	bool hides_shim = leave_out(path, environment);
+	bool hides_shim = leave_out(AT_FDCWD, path, environment);
 	int result;
 
 	ADAPT(environment, hides_shim);
@@ -243,7 +262,7 @@ EDGE int posix_spawnp(pid_t *pid, const char *file,
 		      char *const arguments[], char *const environment[])
 {
 	static spawner real;
-	bool hides_shim = leave_out(file, environment);
+	bool hides_shim = leave_out(EXECUTED_IN_PATH, file, environment);
 	int result;
 
 	ADAPT(environment, hides_shim);
@@ -262,7 +281,7 @@ int run_command(const char *command)
 	int result;
 
 	if (command)
-		leave_out("/bin/sh", environ);
+		leave_out(AT_FDCWD, "/bin/sh", environ);
 	FIND(real, "system");
 	SPAWNING(result, missing(), real(command));
 	return result;
@@ -277,7 +296,7 @@ void *open_command(const char *command, const char *modes)
 	static void *(*real)(const char *, const char *);
 	void *result;
 
-	leave_out("/bin/sh", environ);
+	leave_out(AT_FDCWD, "/bin/sh", environ);
 	FIND(real, "popen");
 	SPAWNING(result, NULL, real(command, modes));
 	return result;

@@ -18,6 +18,9 @@
 /* Longer names are not looked for: the stack may be small. */
 #define NAME_SIZE    512
 #define SEGMENTS_MAX 64
+/* As many as the kernel follows, and as much as it reads of each. */
+#define SCRIPTS_MAX 5
+#define SCRIPT_LINE 256
 
 /* --- the file --- */
 
@@ -27,12 +30,19 @@ static bool read_whole(int fd, void *buffer, size_t size, uint64_t offset)
 }
 
 /* The dynamic linker itself, as a program, has none and loads shim. */
+static bool is_linker(const char *name)
+{
+	const char *base = text_base(name);
+
+	return text_after(base, "ld-") || text_after(base, "ld.so");
+}
+
 static bool is_static(int fd, const Elf64_Ehdr *elf, const char *name)
 {
 	Elf64_Phdr part;
 
-	if (text_after(text_base(name), "ld-") ||
-	    elf->e_phentsize != sizeof(part) || elf->e_phnum > SEGMENTS_MAX)
+	if (is_linker(name) || elf->e_phentsize != sizeof(part) ||
+	    elf->e_phnum > SEGMENTS_MAX)
 		return false;
 	for (unsigned i = 0; i < elf->e_phnum; i++)
 		if (!read_whole(fd, &part, sizeof(part),
@@ -55,8 +65,39 @@ static enum executed_kind kind_of(int fd, const char *name)
 	return is_static(fd, &elf, name) ? EXECUTED_STATIC : EXECUTED_ORDINARY;
 }
 
-/* A file that may be executed need not be readable. */
-static bool look_at(int directory, const char *path, struct executed *executed)
+static bool is_blank(char character)
+{
+	return character == ' ' || character == '\t';
+}
+
+/* Reads which program a script names in its first line ("#!"). */
+static void read_interpreter(int fd, char name[SCRIPT_LINE])
+{
+	long size = sys_read_at(fd, name, SCRIPT_LINE - 1, 0);
+	size_t at = 2, length = 0;
+
+	name[size > 2 ? size : 2] = '\0';
+	while (is_blank(name[at]))
+		at++;
+	while (name[at] && name[at] != '\n' && !is_blank(name[at]))
+		name[length++] = name[at++];
+	/* A name that is cut may be that of another program. */
+	name[at < SCRIPT_LINE - 1 ? length : 0] = '\0';
+}
+
+static bool is_script(int fd)
+{
+	char begin[2];
+
+	return read_whole(fd, begin, sizeof(begin), 0) && begin[0] == '#' &&
+	       begin[1] == '!';
+}
+
+/* A file that may be executed need not be readable.  @interpreter, in which @path may be,
+ * is empty if it is no script. */
+static bool look_at_one(int directory, const char *path,
+			struct executed *executed,
+			char interpreter[SCRIPT_LINE])
 {
 	struct sys_status *status = &executed->status;
 	int fd = sys_open_at(directory, path, O_PATH | O_CLOEXEC, 0);
@@ -67,15 +108,32 @@ static bool look_at(int directory, const char *path, struct executed *executed)
 	if (fd >= 0)
 		sys_close(fd);
 	executed->kind = EXECUTED_ORDINARY;
-	if (!is_there)
-		return false;
-	fd = sys_open_at(directory, path,
-			 O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return true;
-	executed->kind = kind_of(fd, path);
-	sys_close(fd);
-	return true;
+	fd = is_there ?
+		     sys_open_at(directory, path,
+				 O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+				 0) :
+		     -ENOENT;
+	if (fd >= 0 && is_script(fd)) {
+		read_interpreter(fd, interpreter);
+	} else {
+		if (fd >= 0)
+			executed->kind = kind_of(fd, path);
+		interpreter[0] = '\0';
+	}
+	if (fd >= 0)
+		sys_close(fd);
+	return is_there;
+}
+
+/* Of a script, the kernel executes the interpreter, with that one's rights. */
+static bool look_at(int directory, const char *path, struct executed *executed)
+{
+	char name[SCRIPT_LINE];
+	bool is_there = look_at_one(directory, path, executed, name);
+
+	for (unsigned i = 0; i < SCRIPTS_MAX && name[0]; i++)
+		look_at_one(AT_FDCWD, name, executed, name);
+	return is_there;
 }
 
 static bool has_slash(const char *name)
@@ -89,8 +147,10 @@ bool executed_find(int directory, const char *name, struct executed *executed)
 	char memory[NAME_SIZE];
 	struct text path;
 
-	if (has_slash(name))
+	if (directory != EXECUTED_IN_PATH)
 		return look_at(directory, name, executed);
+	if (has_slash(name))
+		return look_at(AT_FDCWD, name, executed);
 	for (list = list ? list : "/bin:/usr/bin";; list = end + 1) {
 		for (end = list; *end && *end != ':'; end++)
 			continue;
@@ -98,7 +158,7 @@ bool executed_find(int directory, const char *name, struct executed *executed)
 		text_add_part(&path, list, (size_t)(end - list));
 		text_add(&path, end > list ? "/" : "");
 		text_add(&path, name);
-		if (!path.cut && look_at(directory, memory, executed))
+		if (!path.cut && look_at(AT_FDCWD, memory, executed))
 			return true;
 		if (!*end)
 			return false;

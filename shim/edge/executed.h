@@ -7,6 +7,7 @@
 
 #include "os/trust.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,13 +17,17 @@ enum executed_kind {
 	EXECUTED_FOREIGN,  /* another processor's, or of another word size */
 };
 
+/* Instead of a directory: a name without a slash is looked for in PATH, as execvp does. */
+#define EXECUTED_IN_PATH INT_MIN
+
+/* Of a script, both are its interpreter's. */
 struct executed {
 	struct sys_status status;
 	enum executed_kind kind;
 };
 
-/* Finds the file as execvp does; @directory is that of execveat, or AT_FDCWD.  False if it
- * cannot be executed. */
+/* @directory: that of execveat, AT_FDCWD or EXECUTED_IN_PATH.  False if the file cannot be
+ * executed. */
 bool executed_find(int directory, const char *name, struct executed *executed);
 
 /* Whether a list of libraries, as in LD_PRELOAD, names shim; NULL is an empty list. */

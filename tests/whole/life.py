@@ -529,6 +529,7 @@ def a_program_with_the_rights_of_another_user_is_told_of():
 
 SPAWNER = r"""
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -550,6 +551,7 @@ int main(int count, char **words)
     case 3: if (fork() == 0) { execvp(file, arguments); _exit(1); } break;
     case 4: if (fork() == 0) { execl(file, file, NULL); _exit(1); } break;
     case 5: execvpe(file, arguments, environ); return 1;
+    case 6: execveat(open(file, O_PATH), "", arguments, environ, AT_EMPTY_PATH); return 1;
     }
     wait(&status);
     return WEXITSTATUS(status);
@@ -582,6 +584,11 @@ _start: mov (%esp), %eax
 """
 
 
+# How the spawner looks for a program whose name has no slash.
+IN_PATH = 1, 3, 5
+IN_DIRECTORY = 0, 2, 4, 6
+
+
 def build(source, *flags):
     program = source.rsplit('.', 1)[0]
     if subprocess.run(['gcc', *flags, source, '-o', program],
@@ -590,13 +597,18 @@ def build(source, *flags):
     return program
 
 
-@test
-def the_dynamic_linker_of_another_machine_does_not_see_shim():
+def program_of_another_machine():
     shimtest.x86_64_only('it is 32-bit x86')
     other = build(shimtest.new_source('other.S', OTHER_MACHINE), '-m32',
                   '-nostdlib', '-static')
     if run([other]).status != 7:
         raise Skipped('the kernel executes no 32-bit programs')
+    return other
+
+
+@test
+def the_dynamic_linker_of_another_machine_does_not_see_shim():
+    other = program_of_another_machine()
     spawner = compile(shimtest.new_source('spawner.c', SPAWNER))
     for how in range(6):
         result = record([spawner, str(how), other], 'calltree')
@@ -613,6 +625,59 @@ def the_dynamic_linker_of_another_machine_does_not_see_shim():
         for how in range(6):
             result = record([spawner, str(how), other, list], 'calltree')
             expect(wanted in result.stdout.split('\n'), result.stdout)
+
+
+def new_script(line, *rest):
+    script = os.path.join(new_directory('script'), 'script')
+    with open(script, 'w') as file:
+        file.write('\n'.join(('#!' + line,) + rest + ('',)))
+    os.chmod(script, 0o755)
+    return script
+
+
+@test
+def a_script_sees_shim_if_its_interpreter_does():
+    other = program_of_another_machine()
+    spawner = compile(shimtest.new_source('spawner.c', SPAWNER))
+    for line in other, ' \t' + other + ' -x', new_script(other) + ' -y':
+        script = new_script(line)
+        for how in IN_PATH + IN_DIRECTORY:
+            result = record([spawner, str(how), script], 'calltree')
+            expect_equal((result.status, result.stderr), (7, ''), (line, how))
+            expect('LD_PRELOAD' not in result.stdout, result.stdout)
+            expect_equal(left_out(result.output)[0].split(': ')[0],
+                         'it is built for another kind of machine', (line, how))
+    for line in '/bin/sh', '/bin/sh -e':
+        script = new_script(line, 'echo "$LD_PRELOAD"')
+        result = record([spawner, '0', script], 'calltree')
+        expect_equal((result.status, result.stdout, left_out(result.output)),
+                     (0, shimtest.library + '\n', []), line)
+    # The kernel does not give a script the rights of its owner.
+    if os.geteuid() == 0:
+        os.chown(script, 65534, -1)
+        os.chmod(script, 0o4755)
+        result = record([spawner, '0', script], 'calltree')
+        expect_equal(left_out(result.output), [], 'set-user-id')
+
+
+@test
+def only_some_functions_look_for_a_program_in_the_path():
+    other = program_of_another_machine()
+    spawner = compile(shimtest.new_source('spawner.c', SPAWNER))
+    ordinary = new_script('/bin/sh', 'echo "LD_PRELOAD=$LD_PRELOAD"; exit 7')
+    name = os.path.basename(other)
+    os.rename(ordinary, os.path.join(os.path.dirname(ordinary), name))
+    directories = os.path.dirname(other), os.path.dirname(ordinary)
+    for directory, path, hidden, seen in (*directories, IN_DIRECTORY, IN_PATH), \
+            (*reversed(directories), IN_PATH, IN_DIRECTORY):
+        script = 'cd "$0" && PATH="$1:$PATH" && shift && exec "$@"'
+        for how in hidden + seen:
+            result = record(['sh', '-c', script, directory, path, spawner, str(how), name],
+                            'calltree')
+            about = '%s in %s: %s' % (how, directory, result.stdout + result.stderr)
+            expect_equal((result.status, result.stderr), (7, ''), about)
+            expect_equal('LD_PRELOAD' in result.stdout, how in seen, about)
+            expect_equal(len(left_out(result.output)), how in hidden, about)
 
 
 @test
@@ -633,6 +698,10 @@ def a_static_program_that_is_executed_is_told_of():
     if linker:
         result = record(['sh', '-c', linker.group(1) + ' /bin/true; true'], 'calltree')
         expect_equal(left_out(result.output), [], 'the dynamic linker')
+        link = os.path.join(new_directory('link'), 'ld.so')
+        os.symlink(linker.group(1), link)
+        result = record(['sh', '-c', link + ' /bin/true; true'], 'calltree')
+        expect_equal(left_out(result.output), [], 'its other name')
 
 
 OUT_OF_REACH = 'it cannot write to the recording from there: '
