@@ -76,6 +76,8 @@ void edge_write_end(enum shim_end end, int status);
 void edge_exec_ends(void);
 /* exec has failed. */
 void edge_exec_goes_on(void);
+/* The child of the calling thread's vfork has executed a program, or ended. */
+void edge_exec_vforked(void);
 
 /* Returns @set; or @copy, filled with @set without shim's signals, if @set has any. */
 const sigset_t *edge_signals_without(const sigset_t *set, sigset_t *copy);

@@ -8,6 +8,7 @@
 
 #include "edge/executed.h"
 #include "os/lookup.h"
+#include "os/sys.h"
 #include "os/text.h"
 #include "runtime/events.h"
 #include "runtime/hidden_signals.h"
@@ -56,13 +57,65 @@ static bool raise_executing(int directory, const char *path,
 	return hides_shim;
 }
 
-/* The environment for a program, which is on the stack if it is changed. */
+/* --- the environment without shim --- */
+
+/* Pointers.  More are mapped: a thread's stack may be smaller than an environment. */
+#define ON_STACK_MAX 128
+
+/* What a child of vfork has mapped; its parent unmaps it. */
+static __thread void *vforked_memory;
+static __thread size_t vforked_size;
+
+/* Returns NULL if there is no memory: the program sees shim then. */
+static char **map_room(size_t count)
+{
+	size_t size = count * sizeof(char *);
+	void *memory;
+
+	if (sys_map(size, &memory) < 0)
+		return NULL;
+	if (edge_is_vfork_child()) {
+		vforked_memory = memory;
+		vforked_size = size;
+	}
+	return memory;
+}
+
+static void unmap_room(char **room, size_t count)
+{
+	if (room == vforked_memory)
+		vforked_memory = NULL;
+	sys_unmap(room, count * sizeof(char *));
+}
+
+void edge_exec_vforked(void)
+{
+	if (vforked_memory)
+		sys_unmap(vforked_memory, vforked_size);
+	vforked_memory = NULL;
+}
+
+/* Replaces @environment; RELEASE() follows. */
 #define ADAPT(environment, hides_shim) \
-	char *room_[(hides_shim) ? executed_room(environment) : 1]; \
-	if (hides_shim) \
+	size_t count_ = (hides_shim) ? executed_room(environment) : 0; \
+	bool is_mapped_ = count_ > ON_STACK_MAX; \
+	char *stack_[count_ && !is_mapped_ ? count_ : 1]; \
+	char **room_ = is_mapped_ ? map_room(count_) : stack_; \
+	if (count_ && room_) \
 	environment = executed_without_shim(environment, room_)
 
+#define RELEASE() \
+	do { \
+		if (is_mapped_ && room_) \
+			unmap_room(room_, count_); \
+	} while (0)
+
 /* Called after exec has returned, which means that it has failed. */
+#define FAILED(call) \
+	int result_ = call; \
+	RELEASE(); \
+	return after_failed_exec(result_)
+
 static int after_failed_exec(int result)
 {
 	int error = errno;
@@ -87,9 +140,8 @@ EDGE int execve(const char *path, char *const arguments[],
 	bool hides_shim = raise_executing(AT_FDCWD, path, environment);
 
 	ADAPT(environment, hides_shim);
-	return after_failed_exec(
-		real_execve ? real_execve(path, arguments, environment) :
-			      missing());
+	FAILED(real_execve ? real_execve(path, arguments, environment) :
+			     missing());
 }
 
 EDGE int execvpe(const char *file, char *const arguments[],
@@ -98,9 +150,8 @@ EDGE int execvpe(const char *file, char *const arguments[],
 	bool hides_shim = raise_executing(EXECUTED_IN_PATH, file, environment);
 
 	ADAPT(environment, hides_shim);
-	return after_failed_exec(
-		real_execvpe ? real_execvpe(file, arguments, environment) :
-			       missing());
+	FAILED(real_execvpe ? real_execvpe(file, arguments, environment) :
+			      missing());
 }
 
 EDGE int execv(const char *path, char *const arguments[])
@@ -130,9 +181,8 @@ EDGE int fexecve(int fd, char *const arguments[], char *const environment[])
 	name_of_descriptor(fd, path);
 	hides_shim = raise_executing(AT_FDCWD, path, environment);
 	ADAPT(environment, hides_shim);
-	return after_failed_exec(
-		real_fexecve ? real_fexecve(fd, arguments, environment) :
-			       missing());
+	FAILED(real_fexecve ? real_fexecve(fd, arguments, environment) :
+			      missing());
 }
 
 /* The declaration of execveat says that @path is not NULL, but the kernel would see it. */
@@ -153,10 +203,9 @@ EDGE int execveat(int directory, const char *path, char *const arguments[],
 		flags & AT_EMPTY_PATH && is_empty(path) ? name : path,
 		environment);
 	ADAPT(environment, hides_shim);
-	return after_failed_exec(
-		real_execveat ? real_execveat(directory, path, arguments,
-					      environment, flags) :
-				missing());
+	FAILED(real_execveat ? real_execveat(directory, path, arguments,
+					     environment, flags) :
+			       missing());
 }
 
 /* --- single arguments, copied to an array on the stack, as in libc --- */
@@ -253,6 +302,7 @@ EDGE int posix_spawn(pid_t *pid, const char *path,
 	FIND(real, "posix_spawn");
 	SPAWNING(result, ENOSYS,
 		 real(pid, path, actions, attributes, arguments, environment));
+	RELEASE();
 	return result;
 }
 
@@ -269,6 +319,7 @@ EDGE int posix_spawnp(pid_t *pid, const char *file,
 	FIND(real, "posix_spawnp");
 	SPAWNING(result, ENOSYS,
 		 real(pid, file, actions, attributes, arguments, environment));
+	RELEASE();
 	return result;
 }
 

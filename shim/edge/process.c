@@ -264,6 +264,7 @@ void edge_vfork_before(void)
 long edge_vfork_after(long result)
 {
 	is_vforking = false;
+	edge_exec_vforked();
 	open_system_after_child();
 	frame_exits_unwound(SHIM_CALLER_SP + 16, NULL, false);
 	RAISE(tls_shared, 0);

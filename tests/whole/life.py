@@ -627,6 +627,77 @@ def the_dynamic_linker_of_another_machine_does_not_see_shim():
             expect(wanted in result.stdout.split('\n'), result.stdout)
 
 
+SMALL_SPAWNER = r"""
+#define _GNU_SOURCE
+#include <limits.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+static char **words;
+
+static int mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    int count = 0;
+
+    for (int c; (c = getc(maps)) != EOF;)
+        count += c == '\\n';
+    fclose(maps);
+    return count;
+}
+
+static void *spawn(void *status)
+{
+    char *arguments[] = { words[2], NULL };
+
+    if (words[1][0] == '0')
+        posix_spawn(NULL, words[2], NULL, NULL, arguments, environ);
+    else if (vfork() == 0) {
+        execve(words[2], arguments, environ);
+        _exit(1);
+    }
+    wait(status);
+    return NULL;
+}
+
+int main(int count, char **given)
+{
+    int status = -1, before = mappings();
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    words = given;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN);
+    for (int i = 0; i < 20; i++) {
+        pthread_create(&thread, &attributes, spawn, &status);
+        pthread_join(thread, NULL);
+        if (WEXITSTATUS(status) != 7)
+            return 1;
+        if (i == 9)
+            before = mappings();
+    }
+    return mappings() == before ? 7 : 2;
+}
+"""
+
+
+@test
+def a_large_environment_without_shim_needs_no_stack():
+    other = program_of_another_machine()
+    spawner = compile(shimtest.new_source('spawner.c', SMALL_SPAWNER), flags=['-pthread'])
+    more = {'MORE_%d' % i: 'x' for i in range(3000)}
+    for how in '01':
+        result = record([spawner, how, other], 'calltree', **more)
+        expect_equal((result.status, result.stderr), (7, ''), how)
+        expect('MORE_1=x\n' in result.stdout and 'LD_PRELOAD' not in result.stdout, how)
+
+
 def new_script(line, *rest):
     script = os.path.join(new_directory('script'), 'script')
     with open(script, 'w') as file:
