@@ -316,6 +316,30 @@ static void add_command(void)
 	add_string("command", words);
 }
 
+/* While the host is suspended, CLOCK_MONOTONIC stops and the time of day goes on: their
+ * difference does not tell whether two processes have the same. */
+static void add_monotonic(void)
+{
+	char value[128];
+	int fd = sys_open("/proc/sys/kernel/random/boot_id",
+			  O_RDONLY | O_CLOEXEC, 0);
+	long size = fd < 0 ? -1 : sys_read(fd, value, 64), more;
+
+	if (fd >= 0)
+		sys_close(fd);
+	if (size <= 1)
+		return;
+	value[size - 1] = ' '; /* the newline */
+	more = sys_read_link("/proc/self/ns/time", value + size,
+			     sizeof(value) - 1 - (size_t)size);
+	/* Older kernels have no such namespaces. */
+	if (more < 0 && (more != -ENOENT ||
+			 sys_read_link("/proc/self/exe", value + size, 1) < 0))
+		return;
+	value[size + (more > 0 ? more : 0)] = '\0';
+	add_string("monotonic", value);
+}
+
 static void fill_meta(bool forked)
 {
 	static char memory[PATH_SIZE];
@@ -335,6 +359,7 @@ static void fill_meta(bool forked)
 		add_string("directory", memory);
 	host_name(memory);
 	add_string("host", memory);
+	add_monotonic();
 	add_string("rank", rank());
 	if (rank_count())
 		add_string("ranks", rank_count());

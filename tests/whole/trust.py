@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 import shimtest
@@ -519,6 +520,27 @@ def a_child_in_another_time_namespace_takes_the_time_that_it_took():
             expect(all(one['total_ns'] < 60e9 for one in about['functions']), text)
             expect_equal([(one['forked'], one['end_known']) for one in about['processes']],
                          [(False, True), (True, False)], text)
+
+
+@test
+def a_host_that_was_suspended_has_one_clock():
+    """The time of day goes on meanwhile, or is set; CLOCK_MONOTONIC does not."""
+    program = compile(shimtest.new_source('short.c', 'int main(void) { return 0; }'))
+    for profile in 'calltree', 'trace':
+        for step in 3600, -3600:
+            output = os.path.join(new_directory('suspend'), 'r')
+            done = run([PROFRUN, '-q', '-p', profile, '-o', output, 'sh', '-c',
+                        '"$0"; "$0"; :', program])
+            expect_equal(done.status, 0, done.stderr)
+            before = shimtest.json_of(output)
+            latest = sorted(before['processes'], key=lambda one: one['start_real_ns'])[-1]
+            with open(os.path.join(output, '%d.0' % latest['pid'], 'meta'), 'r+b') as meta:
+                meta.seek(80)       # start_real_ns
+                meta.write(struct.pack('<Q', latest['start_real_ns'] + step * 10**9))
+            about = shimtest.json_of(output)
+            expect_equal(about['duration_ns'], before['duration_ns'], (profile, step))
+            expect_equal(sorted(one['end_known'] for one in about['processes']),
+                         sorted(one['end_known'] for one in before['processes']), 'ends')
 
 
 if __name__ == '__main__':
