@@ -1,8 +1,8 @@
 /*
- * Answers depend on the code, on constant data (tables of distances), on the functions that
- * are asked for, and on the parts of the code.  The name of a file is a hash of all these,
- * and of the identity of the image's file, whose other data has the same addresses in each
- * process.
+ * Answers depend on the code, on constant data (tables of distances), on addresses of code in
+ * other data, on the functions that are asked for, and on the parts of the code.  The name of
+ * a file is a hash of all these, and of the identity of the image's file, which tells more
+ * objects apart.  A linker may give a new file the identity of the one that it replaces.
  *
  * A file is never changed.  One that is not complete has another size, or another hash; it
  * stays if its process is killed, and then all others decode.
@@ -68,8 +68,26 @@ static uint64_t sum_of(const struct hash *hash)
 
 /* --- the key --- */
 
-static void add_constants(struct hash *hash, const struct image_entry *image,
-			  const struct decode_entries *question)
+/* The addresses of code among data that is not the same in each process, as the decoder
+ * looks for them (note_pointers). */
+static void add_addresses(struct hash *hash,
+			  const struct decode_entries *question, uintptr_t at,
+			  size_t size)
+{
+	for (uintptr_t end = at + size; at + 8 <= end; at += 4) {
+		uint64_t word;
+
+		__builtin_memcpy(&word, question->copy + at, sizeof(word));
+		if (word - question->text >=
+		    question->text_end - question->text)
+			continue;
+		add(&hash->lanes[0], at);
+		add(&hash->lanes[1], word - question->start);
+	}
+}
+
+static void add_data(struct hash *hash, const struct image_entry *image,
+		     const struct decode_entries *question)
 {
 	struct segments segments = segments_at(question->start, sys_peek);
 	uintptr_t size = question->end - question->start;
@@ -78,8 +96,13 @@ static void add_constants(struct hash *hash, const struct image_entry *image,
 	while (segments_next(&segments, &part)) {
 		uintptr_t at = image->bias + part.p_vaddr - question->start;
 
-		if (part.p_type == PT_LOAD && !(part.p_flags & PF_W) &&
-		    at <= size && part.p_filesz <= size - at)
+		if (part.p_type != PT_LOAD || at > size ||
+		    part.p_filesz > size - at)
+			continue;
+		if (part.p_flags & PF_W)
+			add_addresses(hash, question, at & ~(uintptr_t)3,
+				      part.p_filesz + (at & 3));
+		else
 			add_bytes(hash, question->copy + at, part.p_filesz);
 	}
 }
@@ -128,7 +151,7 @@ decoded_key decoded_key_of(const struct image_entry *image,
 		return 0;
 	sys_close(fd);
 	add_bytes(&hash, image->build_id, image->build_id_size);
-	add_constants(&hash, image, question);
+	add_data(&hash, image, question);
 	add_question(&hash, question);
 	return sum_of(&hash);
 }

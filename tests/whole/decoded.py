@@ -154,6 +154,31 @@ def other_questions_have_other_answers():
     expect_equal(len(os.listdir(shared.directory)), 2, 'files')
 
 
+LED_TO = """
+__attribute__((noinline)) int led_to(volatile int *i) { *i += 1; *i *= 3; return *i; }
+__asm__(".data\\n.quad led_to + " OFFSET "\\n.text");
+int main(void) { int i = 1; return led_to(&i) - 6; }
+"""
+
+
+@test
+def the_answers_about_a_file_that_was_overwritten_are_not_taken():
+    shimtest.x86_64_only('--patch')
+    programs = [compile(shimtest.new_source('led%s.c' % offset, LED_TO), 'gcc', '-O2',
+                        ['-no-pie', '-Wl,--build-id=none', '-DOFFSET="%s"' % offset],
+                        'led%s' % offset, instrument=False) for offset in '02']
+    program = os.path.join(shimtest.new_directory('program'), 'program')
+    shared = Shared(program)
+    counts = []
+    for one in programs:            # where the code of a function is entered by a pointer
+        with open(one, 'rb') as source, open(program, 'wb') as file:
+            file.write(source.read())
+        os.chmod(program, 0o755)
+        counts.append(tuple(map(int, shared.run().split(' of '))))
+    (first, all), (second, all_then) = counts
+    expect_equal((second, all_then), (first - 1, all), 'functions')
+
+
 @test
 def answers_that_could_not_be_written_take_no_space():
     functions = ''.join('int fun%d(int i) { return i * %d + %d; }\n' % (i, i, i)
