@@ -1,6 +1,6 @@
 /*
- * Splits C++ linker names in place, as the Itanium ABI has them, and Fortran's.  Template arguments and
- * references to earlier parts ("S0_") are skipped.
+ * Splits C++ linker names in place, as the Itanium ABI has them, and Fortran's.  Template
+ * arguments and references to earlier parts ("S0_") are skipped.
  */
 #include "dispatch/name_parts.h"
 
@@ -173,6 +173,12 @@ static bool is_qualifier(char c)
 	return c == 'K' || c == 'V' || c == 'r' || c == 'R' || c == 'O';
 }
 
+/* What the compiler appends to the name of a copy or a part (".constprop.0") is none of it. */
+static bool ends_procedure(char c)
+{
+	return c == '\0' || c == '.';
+}
+
 /* gfortran's names of procedures in modules: "__module_MOD_procedure". */
 static unsigned fortran_parts(const char *name, struct name_part *parts)
 {
@@ -184,8 +190,9 @@ static unsigned fortran_parts(const char *name, struct name_part *parts)
 		if (!procedure || end == module)
 			continue;
 		parts[0] = (struct name_part){ module, (size_t)(end - module) };
-		parts[1] = (struct name_part){ procedure,
-					       text_length(procedure) };
+		parts[1] = (struct name_part){ procedure, 0 };
+		while (!ends_procedure(procedure[parts[1].length]))
+			parts[1].length++;
 		return 2;
 	}
 	return 0;

@@ -1,10 +1,10 @@
 /*
  * A limited use of demanglers: libstdc++'s for C++, libiberty's for Rust and D, and for
- * modules of C++20.  Those of Fortran need none.  A hostile name of a few hundred bytes can mean gigabytes of text or
- * deep recursion.  The length limits the recursion (C++ names of more than 1 KB stay
- * mangled).  The text is limited by longjmp out of the functions that the demanglers call:
- * for C++ and Rust the variants that deliver the text piece by piece, for D libiberty's
- * allocator, which is defined here.  The demanglers still run in sandboxes only.
+ * modules of C++20.  Those of Fortran need none.  A hostile name of a few hundred bytes can
+ * mean gigabytes of text or deep recursion.  The length limits the recursion (C++ names of
+ * more than 1 KB stay mangled).  The text is limited by longjmp out of the functions that the
+ * demanglers call: for C++ and Rust the variants that deliver the text piece by piece, for D
+ * libiberty's allocator, which is defined here.  The demanglers still run in sandboxes only.
  */
 #include <setjmp.h>
 #include <stdbool.h>
