@@ -87,12 +87,20 @@ static void note_process(struct message *message, const char *name)
 	snprintf(message->process, sizeof(message->process), "%s", name);
 }
 
+/* Two directories may be of programs that one process has executed: PID.0, PID.1. */
+static bool is_same_process(const char *one, const char *other)
+{
+	size_t length = strcspn(one, ".");
+
+	return length == strcspn(other, ".") && !strncmp(one, other, length);
+}
+
 static void add_message(struct log *log, const char *name, const char *text)
 {
 	struct message *message = find_message(log, text);
 
 	if (message != NULL) {
-		message->count += strcmp(message->process, name) != 0;
+		message->count += !is_same_process(message->process, name);
 		note_process(message, name);
 		return;
 	}

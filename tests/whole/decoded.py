@@ -224,6 +224,18 @@ def a_run_shares_answers_and_leaves_nothing():
     expect(not os.path.exists(recording + '/decoded'), 'it was removed')
     expect(re.search(r'^profrun: 2 processes: --patch: \d+ of \d+ functions of ' +
                      re.escape(program) + '$', done.stderr, re.M), done.stderr)
+    # A process that executes the program again is one process.
+    script = 'n=$1; shift; [ $n = 0 ] || exec sh "$0" $((n - 1))'
+    path = os.path.join(shimtest.new_directory('script'), 'again')
+    with open(path, 'w') as file:
+        file.write(script + '\n')
+    done = subprocess.run([PROFRUN, '--patch', '*', '-p', 'calltree:counts', '-o',
+                           recording + '1', '--no-report', 'sh', path, '2'],
+                          capture_output=True, text=True, timeout=120,
+                          env=shimtest.environment())
+    expect_equal(done.returncode, 0, done.stderr)
+    expect(len(re.findall(r'^profrun: process \d+\.\d+: --patch: \d+ of ', done.stderr,
+                          re.M)) == 1 and 'processes: ' not in done.stderr, done.stderr)
     # A program that is not there leaves nothing at all.
     done = subprocess.run([PROFRUN, '--patch', '*', '-o', recording + '2',
                            '/no/such/program'], capture_output=True, timeout=60,
