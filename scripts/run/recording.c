@@ -27,6 +27,7 @@
 
 #define NAME_LENGTH_MAX 100
 #define SUFFIX_MAX	10000
+#define UNSHARE_TRIES	1000
 
 /* The library's limit for SHIM_DIR. */
 #define PATH_LENGTH_MAX 1023
@@ -216,9 +217,9 @@ static int delete_and_say(const char *path, const struct stat *info, int kind,
 	return 0;
 }
 
-static void delete_all(const char *path, __nftw_func_t visit)
+static int delete_all(const char *path, __nftw_func_t visit)
 {
-	nftw(path, visit, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	return nftw(path, visit, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 void recording_delete(const char *path)
@@ -238,14 +239,16 @@ void recording_share(const char *path)
 	close(above);
 }
 
-/* Processes that go on after the run may write into the directory still. */
+/* Processes that go on after the run may write into the directory until it is gone. */
 void recording_unshare(const char *path)
 {
+	int r = -ENOTEMPTY;
 	char directory[PATH_MAX + sizeof(SHIM_DECODED_DIRECTORY) + 1];
 
 	snprintf(directory, sizeof(directory), "%s/" SHIM_DECODED_DIRECTORY,
 		 path);
-	delete_all(directory, delete_file);
+	for (int i = 0; i < UNSHARE_TRIES && r == -ENOTEMPTY; i++)
+		r = delete_all(directory, delete_file);
 }
 
 void recording_remove(const char *path)

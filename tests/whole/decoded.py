@@ -243,5 +243,19 @@ def a_run_shares_answers_and_leaves_nothing():
     expect(not os.path.exists(recording + '2'), 'no recording')
 
 
+@test
+def processes_that_go_on_writing_do_not_keep_the_directory():
+    writes = 'n=0; while : > "$SHIM_DIR/decoded/$n"; do n=$((n+1)); done'
+    script = '(%s) > /dev/null 2>&1 & sleep 0.3; exit 3' % writes
+    for _ in range(3):
+        recording = shimtest.new_directory('run') + '/r'
+        done = subprocess.run([PROFRUN, '-q', '--patch', 'none', '-p', 'calltree:counts',
+                               '-o', recording, 'sh', '-c', script],
+                              capture_output=True, text=True, timeout=120,
+                              env=shimtest.environment())
+        expect_equal(done.returncode, 3, done.stderr)
+        expect(not os.path.exists(recording + '/decoded'), 'it was removed')
+
+
 if __name__ == '__main__':
     shimtest.main()
