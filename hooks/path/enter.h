@@ -31,6 +31,7 @@ __attribute__((unused)) static COLD void leave_ticked(struct shim_node *node,
 						      uint64_t before,
 						      uint64_t after)
 {
+	const volatile uint64_t *clock = tree_hot.tick;
 	uint64_t end;
 
 	if (UNLIKELY(tree_is_cpu)) {
@@ -40,6 +41,9 @@ __attribute__((unused)) static COLD void leave_ticked(struct shim_node *node,
 	end = time_of_tick(before);
 	if (after != tree_hot.last)
 		node_ticked(node, before, after);
+	/* The clock of @before has ended during the call, unnoticed. */
+	if (UNLIKELY(tree_hot.tick != clock))
+		end = tree_hot.clock;
 	/* The kernel's tick may be earlier than profrun's last one. */
 	if (end <= start)
 		return;

@@ -294,6 +294,16 @@ charge_tick(struct shim_node *node, uint64_t before, uint64_t tick,
 		node->hits++;
 }
 
+/* Returns whether profrun's tick is over, and the kernel's counts from now on.  The program's
+ * time since profrun's last tick was not charged yet. */
+static inline __attribute__((always_inline)) bool has_new_clock(void)
+{
+	const volatile uint64_t *before = tree_hot.tick;
+
+	shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
+	return tree_hot.tick != before;
+}
+
 /* Does the work of node_ticked() by processor time.  Returns the excluded time.  It is
  * a separate function because hooks need a small stack. */
 static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
@@ -305,8 +315,22 @@ static COLD uint64_t cpu_ticked(struct shim_node *node, uint64_t before,
 	charge_tick(node, before - waited, tick, after);
 	/* It may have lost its processor in the hook. */
 	cpu_count_waiting(node, waited + cpu_leave_out_waiting(before, after));
-	shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
+	if (UNLIKELY(has_new_clock())) {
+		tick = *tree_hot.tick;
+		waited += cpu_ticked(node, time_of_tick(tick), tick);
+	}
 	return waited;
+}
+
+static COLD void follow_tick(struct shim_node *node)
+{
+	uint64_t tick, time;
+
+	if (LIKELY(!has_new_clock()))
+		return;
+	tick = *tree_hot.tick;
+	time = time_of_tick(tick);
+	charge_tick(node, time, tick, time);
 }
 
 COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
@@ -318,7 +342,7 @@ COLD void node_ticked(struct shim_node *node, uint64_t before, uint64_t after)
 	charge_tick(node, time_of_tick(before), after, time_of_tick(after));
 	/* This call is last, so that the function needs no stack frame. */
 	if (tree_tick)
-		shim_clock_follow_tick(&tree_tick, &tree_hot.tick);
+		follow_tick(node);
 }
 
 COLD void node_enter_ticked(struct shim_node *parent, uint64_t before,
@@ -332,9 +356,12 @@ COLD void node_leave_ticked(struct shim_node *node, uint64_t start,
 			    uint64_t before, uint64_t after)
 {
 	uint64_t waited = 0, end = time_of_tick(before);
+	const volatile uint64_t *clock = tree_hot.tick;
 
 	if (after != tree_hot.last)
 		waited = cpu_ticked(node, end, after);
+	if (UNLIKELY(tree_hot.tick != clock))
+		end = tree_hot.clock;
 	if (end > start && end - start > waited)
 		shim_local_add(&node->time, end - start - waited);
 }

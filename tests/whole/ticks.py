@@ -356,5 +356,58 @@ def children_that_end_shortly_after_profruns_ticks_have_no_word_of_it():
         expect_equal(json_of(output)['calls'], 12 * 100 + 1, 'calls')
 
 
+# step() is called often enough to be timed by the tick; the last call sleeps.  It says
+# when main ends.
+OUTLIVES = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+__attribute__((noinline)) void asleep(int seconds) { sleep(seconds); }
+__attribute__((noinline)) void step(int seconds)
+{
+    if (seconds)
+        sleep(seconds);
+}
+
+int main(int count, char **words)
+{
+    int seconds = atoi(words[1]), i;
+
+    (void)count;
+    for (i = 1; i < 100000; i++)
+        step(i == 99999 ? seconds : 0);
+    asleep(seconds);
+    return 0;
+}
+"""
+
+
+@test
+def the_time_since_the_last_tick_of_profrun_is_the_programs():
+    has_tick()
+    program = compile(shimtest.new_source('outlives.c', OUTLIVES), 'gcc', '-O1')
+    runs = []
+    for profile in 'calltree', 'calltree:clock=cpu':
+        for end in ': in order', 'kill -9 $PPID':
+            output = os.path.join(new_directory('ticks'), 'recording')
+            script = '%s 2 & sleep 0.3; %s; sleep 0.2' % (program, end)
+            words = [profrun(), 'run', '-q', '--no-report', '-p', profile, '-o', output,
+                     'sh', '-c', script]
+            runs.append((profile, end, output, subprocess.Popen(words, env=environment())))
+    for *_, process in runs:
+        process.wait()
+    time.sleep(5)
+    for profile, end, output, _ in runs:
+        functions = {function['name']: function for function in json_of(output)['functions']}
+        key = 'total_ns' if profile == 'calltree' else 'waited_ns'
+        ms = {name: functions[name][key] / 1e6 for name in ('step', 'asleep', 'main')}
+        if profile == 'calltree':
+            ms['main'] /= 2
+        else:   # it only waits in these
+            del ms['main']
+        expect(all(1900 < time < 2900 for time in ms.values()), (profile, end, ms))
+
+
 if __name__ == '__main__':
     shimtest.main()
