@@ -111,17 +111,17 @@ static bool is_same_host(const struct process *a, const struct process *b)
 
 bool process_shares_clock(const struct process *a, const struct process *b)
 {
+	const char *one = process_string(a, "monotonic");
+	const char *other = process_string(b, "monotonic");
 	uint64_t distance = (uint64_t)process_boot_ns(a) -
 			    (uint64_t)process_boot_ns(b);
 
-	const char *one = process_string(a, "monotonic");
-	const char *other = process_string(b, "monotonic");
-
+	if (!is_same_host(a, b))
+		return false;
 	/* The time of day may have been set, and the host suspended, in between. */
-	if (one && other && !strcmp(one, other))
-		return true;
-	return is_same_host(a, b) &&
-	       distance + SAME_BOOT_NS <= UINT64_C(2) * SAME_BOOT_NS;
+	if (one && other)
+		return !strcmp(one, other);
+	return distance + SAME_BOOT_NS <= UINT64_C(2) * SAME_BOOT_NS;
 }
 
 bool process_has_cpu(const struct process *process)
