@@ -397,6 +397,8 @@ def functions_of_libc_that_few_call_do_what_they_do_without_us():
 def a_program_that_ends_before_it_answers_is_an_error_of_the_connection():
     with Target(1) as target:
         os.kill(target.pid, signal.SIGSTOP)
+        # A thread without a processor stops when it gets one.
+        until(lambda: are_stopped(target.pid), 'the stop', 30)
         with subprocess.Popen(
                 [installed().profrun, 'ctl', '-v', str(target.pid), 'status'],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -409,6 +411,11 @@ def a_program_that_ends_before_it_answers_is_an_error_of_the_connection():
         expect_equal((client.returncode, out), (1, ''), said)
         expect('SHIM_E_IPC_FAILED' in said or
                'SHIM_E_PROFILEE_PROCESS_NOT_FOUND' in said, said)
+
+
+def are_stopped(pid):
+    return all(shimtest.state_of('%d/task/%s' % (pid, task)) == 'T'
+               for task in os.listdir('/proc/%d/task' % pid))
 
 
 def links_of(pid):
