@@ -27,7 +27,7 @@
 
 #define NAME_LENGTH_MAX 100
 #define SUFFIX_MAX	10000
-#define UNSHARE_TRIES	1000
+#define UNSHARE_TRIES	10
 
 /* The library's limit for SHIM_DIR. */
 #define PATH_LENGTH_MAX 1023
@@ -239,16 +239,21 @@ void recording_share(const char *path)
 	close(above);
 }
 
-/* Processes that go on after the run may write into the directory until it is gone. */
+/* Processes that go on after the run find no directory of the name any more.  One that has just
+ * opened it may still write a file. */
 void recording_unshare(const char *path)
 {
-	int r = -ENOTEMPTY;
 	char directory[PATH_MAX + sizeof(SHIM_DECODED_DIRECTORY) + 1];
+	char old[sizeof(directory) + sizeof(".old")];
+	int r = -ENOTEMPTY;
 
 	snprintf(directory, sizeof(directory), "%s/" SHIM_DECODED_DIRECTORY,
 		 path);
+	snprintf(old, sizeof(old), "%s.old", directory);
+	if (rename(directory, old) < 0)
+		return;
 	for (int i = 0; i < UNSHARE_TRIES && r == -ENOTEMPTY; i++)
-		r = delete_all(directory, delete_file);
+		r = delete_all(old, delete_file);
 }
 
 void recording_remove(const char *path)
