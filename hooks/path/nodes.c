@@ -185,8 +185,8 @@ static COLD struct shim_node *make_node(struct tree *tree,
 	__atomic_store_n(&node->function,
 			 function | (hits & PATH_SLOW ? SHIM_NODE_EXACT : 0),
 			 __ATOMIC_RELEASE);
-	/* Hooks must not find the function without the parent.  If the file was truncated
-	 * between the two stores, only this one was kept. */
+	/* Hooks must not find the function without the parent: the file may have been truncated
+	 * after the parent was stored, and before the function was. */
 	__atomic_store_n(&node->parent, (uint64_t)parent, __ATOMIC_RELEASE);
 	throttled_node_made(tree, node);
 	if (is_older)

@@ -214,8 +214,9 @@ struct shim_meta {
 	/* NUL-terminated "key=value" strings in sequence: program, command, directory,
 	 * host, monotonic (the kernel's boot_id and the time namespace: processes of the
 	 * same value have the same CLOCK_MONOTONIC), rank, ranks (of a parallel job, the
-	 * number of ranks), profile, filter, patch.  The last one is cut if @strings is full.  Of several with one key the
-	 * last one is valid: profile is written again when a profiler was loaded. */
+	 * number of ranks), profile, filter, patch.  The last one is cut if @strings is
+	 * full.  Of several with one key the last one is valid: profile is written again
+	 * when a profiler was loaded. */
 	uint32_t strings_size;
 	/* Size of the text in @log, which has one message per line; more than
 	 * SHIM_META_LOG if the end of the text was dropped. */

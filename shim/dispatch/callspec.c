@@ -479,8 +479,9 @@ bool callspec_admits(const char *object, bool is_program, const char *name,
 	return admits(rules_of(&filter), &subject, 1);
 }
 
-/* Whether the last item that applies, but for a system library only one that names it,
- * chooses the function, which has a subject for each name; @otherwise: there is none. */
+/* Whether the function is chosen by the last item that applies; for a system library, only an
+ * item that names it applies.  There is a subject for each name of the function.  @otherwise:
+ * no item applies. */
 static bool chooses(const struct list *list, const struct subject *subjects,
 		    unsigned count, bool is_system, bool otherwise)
 {

@@ -173,7 +173,7 @@ static bool is_qualifier(char c)
 	return c == 'K' || c == 'V' || c == 'r' || c == 'R' || c == 'O';
 }
 
-/* What the compiler appends to the name of a copy or a part (".constprop.0") is none of it. */
+/* The name ends where the compiler has appended to it, as ".constprop.0" for a copy. */
 static bool ends_procedure(char c)
 {
 	return c == '\0' || c == '.';

@@ -68,6 +68,10 @@ class Shared:
         name, = os.listdir(self.directory)
         return os.path.join(self.directory, name)
 
+    def data(self):
+        with open(self.file(), 'rb') as file:
+            return file.read()
+
     def write(self, data):
         """Replaces the file."""
         path = self.file()
@@ -81,8 +85,7 @@ class Shared:
 def a_second_process_takes_the_answers_of_the_first():
     shared = Shared()
     first = shared.run()
-    with open(shared.file(), 'rb') as file:
-        data = file.read()
+    data = shared.data()
     key, sum = HEAD.unpack_from(data)
     expect_equal(os.path.basename(shared.file()), str(key), 'name')
     expect_equal(sum, sum_of(data[ANSWERS:]), 'sum')
@@ -98,8 +101,7 @@ def a_second_process_takes_the_answers_of_the_first():
 def damaged_answers_are_not_taken():
     shared = Shared()
     first = shared.run()
-    with open(shared.file(), 'rb') as file:
-        data = file.read()
+    data = shared.data()
     key, sum = HEAD.unpack_from(data)
 
     def changed(at, value):
@@ -120,8 +122,7 @@ def damaged_answers_are_not_taken():
                                data[ANSWERS + 4:])}.items():
         shared.write(damaged)
         expect_equal(shared.run(), first, what)
-        with open(shared.file(), 'rb') as file:
-            expect_equal(file.read(), damaged, what + ': it stays')
+        expect_equal(shared.data(), damaged, what + ': it stays')
 
 
 @test
