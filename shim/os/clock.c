@@ -7,6 +7,7 @@
 #include "os/fine_tick.h"
 #include "os/sys.h"
 
+#include <fcntl.h>
 #include <shim/cpu.h>
 #include <shim/record.h>
 #include <time.h>
@@ -35,6 +36,20 @@ bool shim_clock_is_closed(void)
 uint64_t clock_hz(void)
 {
 	return hz;
+}
+
+size_t clock_read_boot(char boot[CLOCK_BOOT_SIZE])
+{
+	int fd = sys_open("/proc/sys/kernel/random/boot_id",
+			  O_RDONLY | O_CLOEXEC, 0);
+	long size = fd < 0 ? -1 : sys_read(fd, boot, CLOCK_BOOT_SIZE - 1);
+
+	if (fd >= 0)
+		sys_close(fd);
+	if (size <= 1)
+		return 0;
+	boot[size - 1] = '\0'; /* the newline */
+	return (size_t)size - 1;
 }
 
 uint64_t clock_read(void)

@@ -6,6 +6,7 @@
 #define SHIM_CLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct shim_meta;
@@ -17,6 +18,11 @@ bool clock_start(void);
 void clock_describe(struct shim_meta *meta);
 /* Clock units in a second; 0: unknown. */
 uint64_t clock_hz(void);
+
+#define CLOCK_BOOT_SIZE 48
+/* Stores the kernel's boot_id, which names the time since the host was started.  Returns
+ * its length; 0: it cannot be read. */
+size_t clock_read_boot(char boot[CLOCK_BOOT_SIZE]);
 
 /* Two readings at the same time, nearly: the exact clock and CLOCK_MONOTONIC. */
 struct clock_reading {

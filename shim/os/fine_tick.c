@@ -32,16 +32,11 @@ static struct shim_meta *meta_of_recording;
 
 static bool is_of_this_boot(const struct shim_tick *tick)
 {
-	char boot[sizeof(tick->boot)];
-	int fd = sys_open("/proc/sys/kernel/random/boot_id",
-			  O_RDONLY | O_CLOEXEC, 0);
-	long size = fd < 0 ? -1 : sys_read(fd, boot, sizeof(boot) - 1);
+	char boot[CLOCK_BOOT_SIZE];
 
-	if (fd >= 0)
-		sys_close(fd);
-	if (size <= 1)
+	_Static_assert(sizeof(tick->boot) == sizeof(boot), "a boot_id");
+	if (clock_read_boot(boot) == 0)
 		return false;
-	boot[size - 1] = '\0'; /* the newline */
 	return tick->boot[sizeof(tick->boot) - 1] == '\0' &&
 	       text_equal(boot, tick->boot);
 }

@@ -321,22 +321,19 @@ static void add_command(void)
 static void add_monotonic(void)
 {
 	char value[128];
-	int fd = sys_open("/proc/sys/kernel/random/boot_id",
-			  O_RDONLY | O_CLOEXEC, 0);
-	long size = fd < 0 ? -1 : sys_read(fd, value, 64), more;
+	size_t size = clock_read_boot(value);
+	long more;
 
-	if (fd >= 0)
-		sys_close(fd);
-	if (size <= 1)
+	if (size == 0)
 		return;
-	value[size - 1] = ' '; /* the newline */
+	value[size++] = ' ';
 	more = sys_read_link("/proc/self/ns/time", value + size,
-			     sizeof(value) - 1 - (size_t)size);
+			     sizeof(value) - 1 - size);
 	/* Older kernels have no such namespaces. */
 	if (more < 0 && (more != -ENOENT ||
 			 sys_read_link("/proc/self/exe", value + size, 1) < 0))
 		return;
-	value[size + (more > 0 ? more : 0)] = '\0';
+	value[size + (size_t)(more > 0 ? more : 0)] = '\0';
 	add_string("monotonic", value);
 }
 

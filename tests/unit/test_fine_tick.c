@@ -21,17 +21,10 @@ int sys_open_at(int directory, const char *name, int flags, unsigned mode)
 	return directory + 1;
 }
 
-int sys_open(const char *path, int flags, unsigned mode)
+size_t clock_read_boot(char boot[CLOCK_BOOT_SIZE])
 {
-	return sys_open_at(3, path, flags, mode);
-}
-
-long sys_read(int fd, void *buffer, size_t size)
-{
-	(void)fd;
-	cr_assert(ge(sz, size, 5));
-	memcpy(buffer, "boot\n", 5);
-	return 5;
+	strcpy(boot, "boot");
+	return 4;
 }
 
 int sys_close(int fd)
