@@ -331,7 +331,7 @@ static int make_recording(struct start *start)
 
 static void set_environment(const char *directory)
 {
-	char speaker[24];
+	char speaker[32];
 
 	/* These variables are about profrun, which prints the messages itself. */
 	unsetenv("SHIM_VERBOSE");
@@ -339,7 +339,6 @@ static void set_environment(const char *directory)
 	unsetenv("SHIM_NO_REPORT");
 	unsetenv("SHIM_NODE_FILES");
 	unsetenv("SHIM_TICK");
-	unsetenv("SHIM_SPEAK");
 	setenv("SHIM_DIR", directory, 1);
 	if (settings.profile[0] != '\0')
 		setenv("SHIM_PROFILE", settings.profile, 1);
@@ -347,10 +346,9 @@ static void set_environment(const char *directory)
 		setenv("SHIM_BUDGET", settings.budget, 1);
 	if (settings.has_control)
 		setenv("SHIM_CONTROL", "1", 1);
-	if (settings.is_record && !settings.is_quiet) {
-		snprintf(speaker, sizeof(speaker), "%ld", (long)getpid());
-		setenv("SHIM_SPEAK", speaker, 1);
-	}
+	snprintf(speaker, sizeof(speaker), "%ld%s", (long)getpid(),
+		 settings.is_record && !settings.is_quiet ? ":settings" : "");
+	setenv("SHIM_SPEAK", speaker, 1);
 	/* Otherwise ld.so would complain on the program's stderr. */
 	if (!program.is_foreign)
 		set_preload();

@@ -30,7 +30,6 @@
 #include "unwind/unwind.h"
 
 #include <shim/cpu.h>
-#include <unistd.h>
 #include <unwind.h>
 
 #include <shim/banned.h>
@@ -126,13 +125,11 @@ static void *find_definition(struct function *function, const void *caller)
 	return function->real ? function->real : find_from(function, caller);
 }
 
-/* Ends the program as ld.so does if a symbol is missing. */
-static void end_program(void)
+static _Noreturn void end_program(void)
 {
 	log_line("%s", "the program throws an exception, but shim finds no C++ "
 		       "library: the program ends");
-	log_give_up();
-	_exit(127);
+	log_end_program();
 }
 
 static void *find_or_end(struct function *function, const void *caller)

@@ -55,10 +55,8 @@ void *edge_start_main(void *program)
 
 	program_main = program;
 	if (!start) {
-		/* Ends the program as ld.so does if a symbol is missing. */
 		log_line("%s", "libc's __libc_start_main was not found");
-		log_give_up();
-		_exit(127);
+		log_end_program();
 	}
 	return start;
 }

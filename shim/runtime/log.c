@@ -16,6 +16,8 @@
 #include <shim/banned.h>
 
 #define LOG_LINE 256
+/* In SHIM_SPEAK, after the process. */
+#define SPEAK_SETTINGS ":settings"
 
 static char waiting[2048];
 static uint32_t waiting_size;
@@ -169,16 +171,32 @@ void log_setting(const char *format, ...)
 	log_about_setting(since);
 }
 
+/* Whether this is the process that profrun has started; @rest is then what it has to say
+ * beside the reason why it cannot record. */
+static bool is_speaker(const char **rest)
+{
+	*rest = config.speak;
+	return text_read_decimal(rest) == (uint64_t)sys_getpid();
+}
+
 /* Whether shim must print lines about settings.  profrun prints the log at the end, but
  * `profrun record` cannot, because it has become the program. */
 static bool must_print_settings(void)
 {
-	const char *speaker = config.speak;
+	const char *rest;
 
 	if (config.verbose[0] == '1')
 		return false;
 	return config.dir[0] != '/' ||
-	       text_read_decimal(&speaker) == (uint64_t)sys_getpid();
+	       (is_speaker(&rest) && text_equal(rest, SPEAK_SETTINGS));
+}
+
+/* What processes print that the program starts is the program's output. */
+static bool must_print_reason(void)
+{
+	const char *rest;
+
+	return config.speak[0] == '\0' || is_speaker(&rest);
 }
 
 static void print_lines(const char *text, uint32_t size)
@@ -238,17 +256,29 @@ const char *log_waiting(size_t *size)
 	return waiting;
 }
 
-void log_give_up(void)
+static void print_waiting(void)
 {
 	size_t size;
 	const char *text = log_waiting(&size);
 
-	if (is_silent)
-		return;
 	if (config.verbose[0] != '1')
 		print_lines(text, (uint32_t)size);
+}
+
+void log_give_up(void)
+{
+	if (is_silent)
+		return;
+	if (must_print_reason())
+		print_waiting();
 	waiting_size = 0;
 	about_settings_size = 0;
+}
+
+void log_end_program(void)
+{
+	print_waiting();
+	sys_end_process(127);
 }
 
 const char *log_reason(int error)

@@ -34,9 +34,11 @@ void log_speak(void);
 void log_to(struct shim_meta *meta);
 /* The lines that wait, each with its newline. */
 const char *log_waiting(size_t *size);
-/* Prints the waiting lines on standard error, because there is no recording; a silent log
- * keeps them. */
+/* Prints the waiting lines on standard error, because there is no recording.  Not in
+ * processes that the program started under profrun; a silent log keeps the lines. */
 void log_give_up(void);
+/* Prints the waiting lines and ends the program, as ld.so does if a symbol is missing. */
+_Noreturn void log_end_program(void);
 /* The text of -errno or of a reason of trust.h. */
 const char *log_reason(int error);
 

@@ -436,6 +436,26 @@ def record_reports_a_module_that_does_not_start():
                      done.stderr)
 
 
+@test
+def only_the_program_itself_says_why_it_cannot_record():
+    """What the processes that it starts print is its output."""
+    code = """
+import os
+os.rename(os.environ['SHIM_DIR'], os.environ['SHIM_DIR'] + '.away')
+os.system('echo one >&2')
+os.popen('echo two >&2').close()"""
+    for verb in 'run', 'record':
+        done = profrun(verb, '-q', '-p', 'calltree', 'python3', '-c', code)
+        expect_equal(sorted(line for line in done.stderr.splitlines()
+                            if not line.startswith('profrun: ')), ['one', 'two'], verb)
+    for who, lines in ('$$', 1), ('1$$', 0), ('', 1):
+        result = run(['sh', '-c', 'SHIM_DIR=/proc/nowhere SHIM_SPEAK=%s LD_PRELOAD="$0" '
+                      'exec "$1"' % who, shimtest.library, everything()])
+        expect_equal((result.status, result.stdout), (3, 'caught\n'), who)
+        expect_equal((result.stderr.count('cannot make the recording'),
+                      result.stderr.count('\n')), (lines, lines), result.stderr)
+
+
 # --- filters ---
 
 def filtered(*words, **more):
