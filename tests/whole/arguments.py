@@ -363,7 +363,6 @@ def run(family, optimize, cxx, flags=('-g',), apart=True, callers=('-g',), wide=
     more, variables = MARKS.get(mark, ([], {}))
     os.makedirs(shimtest.fixtures, exist_ok=True)
     program = make_program(cxx, wide)
-    kind = '_cxx' if cxx else ''
     sources = program.write(os.path.join(
         shimtest.fixtures, 'arguments%s.%s' % (
             '_wide' if wide else '' if apart else '_together',

@@ -10,14 +10,11 @@ printed.  tests/programs/introspected.c tests the rows of the specification.
 import os
 import random
 import re
-import shutil
-import subprocess
 
 import shimtest
 from arguments import (C_DECLARATIONS, C_TYPES, CXX_DECLARATIONS, CXX_TYPES,
                        HARD, INCLUDE, MAKERS, PROTOTYPES, bare)
-from shimtest import (BUILDS, Skipped, add_test, compile, expect,
-                      expect_equal, new_directory, record, run, test)
+from shimtest import BUILDS, add_test, compile, expect, expect_equal, record, test
 
 shimtest.tests.clear()      # the tests of arguments
 

@@ -16,7 +16,7 @@ import re
 import sys
 
 import shimtest
-from shimtest import PROGRAMS, Failed, add_test, compile, expect
+from shimtest import PROGRAMS, add_test, compile, expect
 from stream import stream_of
 
 

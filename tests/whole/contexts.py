@@ -8,11 +8,9 @@ and the result must match the function's contract.
 import os
 import re
 import subprocess
-import sys
 
 import shimtest
-from shimtest import (compile, environment, expect, expect_equal, new_directory,
-                      run, test)
+from shimtest import compile, expect, expect_equal, new_directory, run, test
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))

@@ -9,7 +9,6 @@ import shutil
 import struct
 
 import shimtest
-import traced_values
 from shimtest import compile, expect, expect_equal, new_directory, record, test
 from traced_values import ALL, entries, files_of, replay
 

@@ -40,9 +40,9 @@ def library(source, name, family, flags):
                           name='lib%s.so' % name))
 
 
-def resolved(family, linked, bound):
-    return [compile('resolved.c', family, '-O0', LINKED[linked] + BOUND[bound],
-                    name='resolved-%s-%s' % (linked, bound))]
+def resolved(family, link, bound):
+    return [compile('resolved.c', family, '-O0', LINKED[link] + BOUND[bound],
+                    name='resolved-%s-%s' % (link, bound))]
 
 
 def resolved_library(family, bound, flags, name):
@@ -52,9 +52,9 @@ def resolved_library(family, bound, flags, name):
                                       ['-DLIBRARY', *BOUND[bound], *flags]))]
 
 
-def preinit(family, linked, bound, calls='5'):
-    return [compile('preinit.c', family, '-O0', LINKED[linked] + BOUND[bound],
-                    name='preinit-%s-%s' % (linked, bound)), calls]
+def preinit(family, link, bound, calls='5'):
+    return [compile('preinit.c', family, '-O0', LINKED[link] + BOUND[bound],
+                    name='preinit-%s-%s' % (link, bound)), calls]
 
 
 def initfirst(family, bound):
@@ -105,9 +105,9 @@ def each(name, families=('gcc', 'clang')):
 
 @each('calls_of_a_resolver_in_the_program_are_recorded')
 def _(family):
-    for linked in LINKED:
+    for link in LINKED:
         for bound in BOUND:
-            check(resolved(family, linked, bound), RESOLVED)
+            check(resolved(family, link, bound), RESOLVED)
 
 
 @each('calls_of_a_resolver_in_a_library_are_recorded')
@@ -134,11 +134,11 @@ def _(family):
 
 @test
 def a_resolver_that_the_compiler_makes_runs():
-    for linked in LINKED:
+    for link in LINKED:
         for bound in BOUND:
             program = compile('clones.c', 'gcc', '-O2',
-                              LINKED[linked] + BOUND[bound],
-                              name='clones-%s-%s' % (linked, bound))
+                              LINKED[link] + BOUND[bound],
+                              name='clones-%s-%s' % (link, bound))
             for profile in PROFILES:
                 result = run_both([program], profile)
                 expect_equal(json_of(result.output)['calls'], 2, profile)
@@ -146,9 +146,9 @@ def a_resolver_that_the_compiler_makes_runs():
 
 @each('calls_before_any_constructor_are_recorded')
 def _(family):
-    for linked in LINKED:
+    for link in LINKED:
         for bound in BOUND:
-            check(preinit(family, linked, bound), PREINIT)
+            check(preinit(family, link, bound), PREINIT)
 
 
 @each('calls_of_a_library_that_begins_before_libc_are_recorded')

@@ -12,7 +12,7 @@ import subprocess
 
 import craft
 import shimtest
-from craft import BASE, MEMORY, counters, node, sampled, thread, throttled
+from craft import BASE, MEMORY, counters, node, sampled, throttled
 from inlined import Program, at, with_estimates
 from shimtest import expect, expect_equal, new_directory, test
 

@@ -12,7 +12,7 @@ import subprocess
 
 import shimtest
 from shimtest import (Failed, BUILDS, Skipped, add_test, compile, expect, expect_equal,
-                      run, test)
+                      test)
 from stream import stream_of
 
 THREADS = 'stuv'

@@ -330,7 +330,7 @@ def compressed_sections_need_no_more_than_their_file_may():
 @test
 def a_string_that_is_a_million_names_is_not_read_as_often():
     """Each symbol begins one byte further in the same string."""
-    directory, build_id = new_directory('names'), b'\x08' * 20
+    directory = new_directory('names')
     path, count = os.path.join(directory, 'object'), 20000
     source = os.path.join(directory, 's.s')
     with open(source, 'w') as file:

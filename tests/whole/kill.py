@@ -9,7 +9,6 @@ import os
 import random
 import struct
 import subprocess
-import sys
 import time
 
 import shimtest

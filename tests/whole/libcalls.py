@@ -6,12 +6,11 @@ tree has the calls that they make.
 """
 import os
 import re
-import shutil
 import subprocess
 
 import shimtest
-from shimtest import (Skipped, add_test, compile, expect, expect_equal,
-                      json_of, record, run, run_both, test, tree_of)
+from shimtest import (add_test, compile, expect, expect_equal, json_of, record, run,
+                      run_both, test, tree_of)
 
 LINKS = {
     'lazy': ['-Wl,-z,lazy'],

@@ -9,7 +9,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 
 import shimtest
 from shimtest import (BUILDS, Skipped, add_test, compile, environment, expect,

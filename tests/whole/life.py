@@ -12,11 +12,10 @@ import signal
 import stat
 import struct
 import subprocess
-import sys
 
 import shimtest
-from shimtest import (BUILDS, PROFILES, Unsolved, add_test, calls_of, compile, known_failure,
-                      difference, expect, expect_equal, expect_truth, json_of,
+from shimtest import (BUILDS, PROFILES, Skipped, Unsolved, add_test, calls_of, compile,
+                      known_failure, difference, expect, expect_equal, expect_truth, json_of,
                       linked, new_directory, record, run, run_both, shim_report, test, tree_of)
 
 
@@ -394,7 +393,6 @@ def check_interrupted(how, family, optimize):
         times = int(re.search(r'^times (\d+)$', result.stdout, re.M)[1])
         truth = result.truth()
         about = json_of(result.output)
-        calls = calls_of(about)
         # A hook that did not return may have counted a call that never began.
         more = about['calls'] + about['lost'] - sum(truth.values())
         expect(0 <= more <= times, '%s: %d calls too many, %d times' %

@@ -14,12 +14,10 @@ import resource
 import shutil
 import struct
 import subprocess
-import sys
 
 import shimtest
-from shimtest import (PROFILES, Failed, Skipped, add_test, calls_of, compile,
-                      environment, expect, expect_equal, json_of,
-                      new_directory, run, shim_report, test)
+from shimtest import (PROFILES, Failed, Skipped, calls_of, compile, environment, expect,
+                      expect_equal, json_of, new_directory, run, shim_report, test)
 
 
 class Run:

@@ -242,7 +242,6 @@ def examples_use_verbs_and_options_of_the_help():
 
 @test
 def help_shows_the_page():
-    built = os.path.join(BUILD, 'scripts', 'manual')
     need('man', 'scdoc')
     for words in ('nonsense',), ('run', 'report'):
         expect_equal(profrun('help', *words).returncode, 2, words)

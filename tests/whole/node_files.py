@@ -1,7 +1,6 @@
 """The ranks of a host in one file: profrun --node-files, profrun reduce --node-files."""
 
 import glob
-import json
 import os
 import random
 import shutil

@@ -10,8 +10,8 @@ import signal
 import subprocess
 
 import shimtest
-from shimtest import (Skipped, compile, expect, expect_equal, new_directory,
-                      record, run, run_both, test, tree_of)
+from shimtest import (Skipped, compile, expect, expect_equal, new_directory, record,
+                      run_both, test, tree_of)
 
 PROFILES = ['calltree', 'calltree:exact', 'trace', 'sampling', 'memory',
             'locks', 'coverage', 'exceptions', 'pchist']

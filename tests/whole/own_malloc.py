@@ -5,7 +5,7 @@ A program with an allocator of its own counts its callers: nothing in shim may c
 The loader's pending error message must survive, too.
 """
 import shimtest
-from shimtest import add_test, compile, new_directory, run_both, test
+from shimtest import add_test, compile, run_both, test
 
 PROFILES = ['none', 'calltree:counts', 'calltree', 'calltree:exact', 'trace',
             'memory', 'memory:period=512K', 'locks', 'exceptions', 'sampling',

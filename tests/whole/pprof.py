@@ -13,8 +13,8 @@ import subprocess
 
 import shimtest
 from profile_proto import Profile
-from shimtest import (compile, expect, expect_equal, linker_name,
-                      new_directory, record, shim_report, test)
+from shimtest import (compile, expect, expect_equal, new_directory, record, shim_report,
+                      test)
 
 PROTO = os.path.join(shimtest.PROGRAMS, '..', '..', 'scripts', 'report',
                      'export')

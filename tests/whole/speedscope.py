@@ -10,7 +10,6 @@ import http.server
 import json
 import os
 import re
-import shutil
 import subprocess
 import threading
 import time

@@ -7,7 +7,7 @@ import struct
 import subprocess
 
 import shimtest
-from shimtest import Failed, expect, expect_equal, linker_name, new_directory
+from shimtest import Failed, expect_equal, linker_name, new_directory
 
 SOURCE = os.path.join(os.path.dirname(shimtest.PROGRAMS), 'modules', 'stream.c')
 INCLUDE = os.path.join(os.path.dirname(os.path.dirname(shimtest.PROGRAMS)),

@@ -207,11 +207,11 @@ def babeltrace(path):
 def ctf_has_every_call():
     for source in PROGRAMS:
         lanes = Lanes('ctf ' + source)
-        for time, kind, pid, tid, thread, track, fields in babeltrace(
+        for ns, kind, pid, tid, thread, track, fields in babeltrace(
                 export('ctf', trace_of(source))):
             if kind in ('enter', 'leave'):
                 name = re.search(r'function = \( "(.*)" :', fields).group(1)
-                lanes.event((pid, tid, track), int(time),
+                lanes.event((pid, tid, track), int(ns),
                             name if kind == 'enter' else None)
         check_calls(source, lanes)
 
@@ -263,9 +263,9 @@ def otf2_print(output, *words):
 
 def otf2_calls(what, text):
     lanes = Lanes(what)
-    for kind, location, time, name in re.findall(
+    for kind, location, clock, name in re.findall(
             r'^(ENTER|LEAVE) +(\d+) +(\d+) .*?Region: "(.*?)" <', text, re.M):
-        lanes.event(location, int(time), name if kind == 'ENTER' else None)
+        lanes.event(location, int(clock), name if kind == 'ENTER' else None)
     return lanes
 
 

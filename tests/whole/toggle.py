@@ -6,13 +6,11 @@ must not change, and the tree must hold exactly the calls made in between.
 """
 import functools
 import re
-import sys
 
 import shimtest
 from shimtest import (BUILDS, PROFILES, Skipped, Unsolved, add_test, calls_of, compile,
-                      known_failure,
-                      difference, expect, expect_equal, expect_truth, json_of,
-                      new_directory, record, run_both, shim_report, tree_of)
+                      known_failure, difference, expect, expect_equal, expect_truth,
+                      json_of, record, run_both, shim_report, tree_of)
 
 # The ways in which compilers and linkers reach the hooks.
 FLAGS = [[], ['-fno-plt'], ['-fcf-protection', '-Wl,-z,ibtplt'],

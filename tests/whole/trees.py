@@ -22,9 +22,8 @@ import re
 import sys
 
 import shimtest
-from shimtest import (Failed, PROFILES, PROGRAMS, add_test, calls_of, compile,
-                      difference, expect, expect_truth, json_of, run_both,
-                      tree_of)
+from shimtest import (PROFILES, PROGRAMS, add_test, calls_of, compile, difference, expect,
+                      expect_truth, json_of, run_both, tree_of)
 
 
 class Wanted:
