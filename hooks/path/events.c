@@ -276,6 +276,20 @@ static void on_stack_switched(struct shim_profiler *profiler, uintptr_t sp)
 		switch_stack(&at, sp);
 }
 
+/* The generation of the image that was unloaded last. */
+static uint32_t last_generation;
+
+/* The function of a node of the parent, as it was at the fork: the parent marks the
+ * functions of images that it unloads later, and the child still has these images. */
+static uint64_t function_at_fork(const struct shim_node *node)
+{
+	uint64_t function = address_of(node);
+
+	if (SHIM_NODE_GENERATION(function) > last_generation)
+		function &= SHIM_NODE_ADDRESS;
+	return function;
+}
+
 /* Copies the parent's open calls of one stack to the child's own tree, which counts 0 calls
  * of them.  The nodes belong to the parent, which continues to run: a call that it has left
  * meanwhile has frame 0, but was open at the fork. */
@@ -298,8 +312,8 @@ static void copy_calls(struct place *at, struct shim_node *innermost,
 		if (!throttled_is_stale(node, at->tree->throttles))
 			path[--depth] = node;
 	for (size_t i = 0; path[i]; i++) {
-		node = node_make(at->tree, at->current, address_of(path[i]),
-				 path[i]->group);
+		node = node_make(at->tree, at->current,
+				 function_at_fork(path[i]), path[i]->group);
 		if (!node)
 			break;
 		at->current = node;
@@ -496,6 +510,7 @@ static void on_image_unloaded(struct shim_profiler *profiler, uintptr_t low,
 	struct unloaded unloaded = { low, high, generation };
 
 	(void)profiler;
+	last_generation = generation;
 	CALL_CLIENTS(image_gone, low, high, generation);
 	throttled_image_gone(low, high, generation);
 	for (struct tree *tree = __atomic_load_n(&trees, __ATOMIC_ACQUIRE);
