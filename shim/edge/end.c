@@ -9,23 +9,36 @@
 #include "os/sys.h"
 #include "runtime/events.h"
 #include "runtime/record.h"
+#include "runtime/thread.h"
+
+#include <shim/record.h>
 
 #include <shim/banned.h>
+
+/* Whether this is a task of the process that @meta describes, not one that runs with its
+ * memory.  Without system calls, only children of vfork and clone are known.  In seccomp's
+ * strict mode, which takes the clock, too, the kernel kills a process that exits. */
+static bool is_own(const struct shim_meta *meta)
+{
+	if (!sys_is_forbidden())
+		return (int)meta->pid == sys_getpid();
+	return !shim_clock_is_closed() && !edge_is_vfork_child() &&
+	       thread_current && !(thread_current->state & THREAD_SHARED);
+}
 
 /* The meta of this process; NULL in a vfork child, which runs with its parent's memory. */
 static struct shim_meta *own_meta(void)
 {
 	struct shim_meta *meta = record_meta();
 
-	if (!meta || sys_is_forbidden() || (int)meta->pid != sys_getpid())
-		return NULL;
-	return meta;
+	return meta && is_own(meta) ? meta : NULL;
 }
 
-/* True once for each @done. */
+/* True once for each @done.  Callbacks make system calls. */
 static bool is_first(bool *done)
 {
-	return own_meta() && !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
+	return !sys_is_forbidden() && own_meta() &&
+	       !__atomic_exchange_n(done, true, __ATOMIC_ACQ_REL);
 }
 
 void edge_shutdown_begins(void)
@@ -60,7 +73,8 @@ void edge_write_end(enum shim_end end, int status)
 	meta->end = end;
 	meta->exit_status = (uint32_t)status & 0xff;
 	meta->end_clock = clock_read();
-	record_note_clocks();
+	if (!sys_is_forbidden())
+		record_note_clocks();
 }
 
 void edge_exec_ends(void)
