@@ -307,6 +307,48 @@ def of_many_names_that_is_shown_by_which_a_function_is_called(family,
                  'by another source file')
 
 
+FORKS = r'''
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+pid_t fork(void)
+{
+	int fd = open(getenv("FORKS"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+	int is_noted = write(fd, "x", 1) == 1;
+
+	close(fd);
+	return is_noted ? ((pid_t(*)(void))dlsym(RTLD_NEXT, "fork"))() : -1;
+}
+'''
+
+
+def forks_of_the_report(output):
+    library = compile(shimtest.new_source('forks_counted.c', FORKS), 'gcc', '-O1',
+                      ['-shared', '-fPIC'], instrument=False)
+    note = os.path.join(new_directory('forks'), 'forks')
+    done = run([shimtest.report, 'report', output], LD_PRELOAD=library, FORKS=note,
+               ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
+    expect_equal(done.status, 0, done.stderr)
+    return os.path.getsize(note)
+
+
+# A sandbox, a process, reads each file.  Those of the program read its table of names again
+# for each process that ran it.
+@test
+def a_program_that_runs_often_is_read_once():
+    program = compile('named_chosen.c', 'gcc', '-O2', name='named_elsewhere', instrument=False,
+                      libraries=[named_library('gcc', '-O2')])
+    forks = []
+    for times in 1, 8:
+        result = record(['sh', '-c', 'for i in $(seq %d); do %s; done' % (times, program)])
+        expect_equal(list(tree_of(result.output).values()), [2 * times], 'calls')
+        forks.append(forks_of_the_report(result.output))
+    expect(0 < forks[0] == forks[1], 'sandboxes: %d, then %d' % tuple(forks))
+
+
 def first_name(program, names):
     done = subprocess.run(['readelf', '-Ws', program], stdout=subprocess.PIPE,
                           check=True)

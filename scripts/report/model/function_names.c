@@ -154,9 +154,10 @@ static void name_object(struct model *model, struct object *object,
 #define CALL_SITE_STEPS 3000000
 
 /* A program none of whose functions is in the recording may have called those that are.  It
- * has one image; a damaged recording may have thousands of them. */
+ * has one image; a damaged recording may have thousands of them.  @keys: of the objects that
+ * have been read; many processes may run one program. */
 static void find_called_by_program(const struct process *process,
-				   struct names *called)
+				   struct names *keys, struct names *called)
 {
 	const char *program = process_string(process, "program");
 	struct object object;
@@ -173,6 +174,9 @@ static void find_called_by_program(const struct process *process,
 			.build_id = image->build_id,
 			.build_id_size = image->build_id_size,
 		};
+		if (names_find(keys, object.key) != NONE)
+			return;
+		names_add(keys, object.key);
 		symbols_called_by_table(&object, called);
 		return;
 	}
@@ -182,12 +186,16 @@ static void find_called_by_program(const struct process *process,
 static void find_called_by_tables(struct model *model, struct names *called)
 {
 	const struct recording *recording = model->recording;
+	struct names keys = { 0 };
 	uint32_t i;
 
-	for (i = 0; i < model->object_count; i++)
+	for (i = 0; i < model->object_count; i++) {
+		names_add(&keys, model->objects[i].key);
 		symbols_called_by_table(&model->objects[i], called);
+	}
 	for (i = 0; i < recording->process_count; i++)
-		find_called_by_program(&recording->processes[i], called);
+		find_called_by_program(&recording->processes[i], &keys, called);
+	names_free(&keys);
 }
 
 static void find_called_by_sites(struct model *model,
