@@ -164,8 +164,8 @@ int sys_time_ns(int clock, uint64_t *time_ns);
 int sys_thread_time_ns(int tid, uint64_t *time_ns);
 /* The resolution of @clock in nanoseconds. */
 int sys_clock_resolution(int clock, uint64_t *resolution_ns);
-/* True if libc has given the thread a control block; false if not, or if that is
- * unknown. */
+/* True if libc has given the thread a control block, and the program has not moved the thread
+ * pointer away from it; false if not, or if that is unknown. */
 bool sys_has_thread_pointer(void);
 /* 0, or -EPERM if reading the processor's counter would trap. */
 int sys_clock_is_readable(void);

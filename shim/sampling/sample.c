@@ -1,7 +1,7 @@
 /*
  * The sampler: a timer for each thread, and one signal.  The handler raises sample_hit.
- * The handler counts the sample as lost in a thread without a record, and after
- * sampling was switched off.
+ * The handler counts the sample as lost in a thread without a record, while the program
+ * has moved the thread pointer, and after sampling was switched off.
  */
 #define _GNU_SOURCE
 #include "sampling/sample.h"
@@ -189,17 +189,26 @@ static void raise_in_turn(struct thread *self, ucontext_t *context,
 	self->sample_debt_ns = timers_leave_out(self, rate);
 }
 
+/* Returns the sample's weight. */
+static uint32_t count_signal(struct thread *self, const siginfo_t *info,
+			     const struct sample_rate *rate)
+{
+	uint32_t weight = 1 + (uint32_t)info->si_overrun;
+
+	if (self && rate->mode != SHIM_SAMPLE_NONE)
+		weight = timers_weigh(self, info, rate);
+	add_count(&counts.sent, weight);
+	add_count(&counts.received, weight);
+	add_count(&counts.signals, 1);
+	return weight;
+}
+
 static void take_sample(ucontext_t *context, const siginfo_t *info)
 {
 	struct thread *self = thread_current;
 	struct sample_rate rate = rate_now();
-	uint32_t weight = 1 + (uint32_t)info->si_overrun;
+	uint32_t weight = count_signal(self, info, &rate);
 
-	if (self && rate.mode != SHIM_SAMPLE_NONE)
-		weight = timers_weigh(self, info, &rate);
-	add_count(&counts.sent, weight);
-	add_count(&counts.received, weight);
-	add_count(&counts.signals, 1);
 	if (!self ||
 	    __atomic_load_n(&mode, __ATOMIC_RELAXED) == SHIM_SAMPLE_NONE) {
 		add_count(&counts.lost, weight);
@@ -217,6 +226,39 @@ static void take_sample(ucontext_t *context, const siginfo_t *info)
 	/* The callbacks may have changed it. */
 	rate = rate_now();
 	timers_keep_distance(self, &rate);
+}
+
+struct search {
+	uint32_t tid;
+	struct thread *found;
+};
+
+static bool is_another(struct thread *thread, void *argument)
+{
+	struct search *search = argument;
+
+	if (thread->tid == search->tid)
+		search->found = thread;
+	return !search->found;
+}
+
+/* Without libc's thread pointer, the profilers' data of the thread is out of reach. */
+static void lose_sample(const siginfo_t *info)
+{
+	static bool is_logged;
+	struct sample_rate rate = rate_now();
+	struct search search = { .tid = (uint32_t)sys_gettid() };
+	uint32_t weight;
+
+	thread_each(is_another, &search);
+	weight = count_signal(search.found, info, &rate);
+	add_count(&counts.lost, weight);
+	shim_record_lost_other(SHIM_LOST_SAMPLES, SHIM_LOST_OTHER, weight);
+	if (!__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
+		log_line("%s",
+			 "the program has replaced a thread pointer (Go does "
+			 "so without cgo): the thread has no samples until the "
+			 "program restores the pointer");
 }
 
 /* Answers a request for a snapshot of this thread. */
@@ -246,7 +288,7 @@ static void adopt_thread(void)
 	is_adopted = false;
 }
 
-static void handle_timer_signal(int signal, siginfo_t *info, void *context)
+static void handle_signal(int signal, siginfo_t *info, void *context)
 {
 	int *error = thread_current ? thread_current->error : &errno;
 	int before = *error;
@@ -271,6 +313,14 @@ static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 	if (is_ours && thread_current)
 		syscall_restart_call(thread_current, context,
 				     is_real(rate_now().mode), &counts.resumed);
+}
+
+static void handle_timer_signal(int signal, siginfo_t *info, void *context)
+{
+	if (sys_is_forbidden() || sys_has_thread_pointer())
+		handle_signal(signal, info, context);
+	else if (timers_have_sent(info))
+		lose_sample(info);
 }
 
 /* --- timers; the state lock is held --- */

@@ -34,7 +34,7 @@ RESISTING = ['chroot', 'nofile', 'descriptors', 'dumpable', 'landlock', 'left',
 
 # What a signal takes is more than 512 bytes, and its handler has data of the thread.
 SIGNALS = {'little_left': 'coverage|sampling|pchist',
-           'other_pointer': 'coverage|sampling|pchist'}
+           'other_pointer': 'coverage'}
 
 
 def each(name, make):

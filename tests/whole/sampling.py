@@ -106,6 +106,25 @@ def what_runs_between_the_ticks_only_is_sampled():
     expect(samples > ms / 2, '%d samples of %d ms' % (samples, ms))
 
 
+# A handler that looked for shim's or libc's data at the program's pointer crashed.
+@test
+def samples_while_the_thread_pointer_is_the_programs_are_lost_and_counted():
+    program = compile('pointer_moved.c', 'gcc', '-O1', instrument=False)
+    for profile in 'sampling:hz=1000', 'sampling:clock=wall', 'pchist', 'calltree':
+        more = {'SHIM_BUDGET': '10'} if profile == 'calltree' else {}
+        directory = new_directory('recording')
+        done = run([program, '100'], directory, profile, **more)
+        expect_equal((done.status, done.stdout, done.stderr), (3, 'computed\n', ''),
+                     profile)
+        lost = re.search(r'([\d,]+) samples LOST', text_of(directory))
+        expect(lost and int(lost.group(1)) >= 10, text_of(directory))
+        expect('the program has replaced a thread pointer' in
+               text_of(directory, verb='info'), profile)
+        if profile == 'sampling:hz=1000':
+            near(reported(directory)['calls'], 200, 0.3, 'samples before and after')
+            near(int(lost.group(1)), 100, 0.3, 'samples between')
+
+
 @test
 def sleeping_threads_get_no_samples_of_processor_time():
     run_ = Sampled('sleep', PROCESS, '1000', '1')

@@ -235,15 +235,16 @@ static inline uintptr_t arch_jump_sp(const void *buffer)
 	return sp;
 }
 
-/* Whether libc has given the thread a control block.  Loaders before glibc 2.35 do so
- * after they have relocated all objects. */
+/* Whether the thread pointer leads to libc's control block, whose first word is its own
+ * address.  Loaders before glibc 2.35 make the block after they have relocated all objects; a
+ * program may move the pointer, as Go's runtime does (ARCH_SET_FS). */
 static inline bool arch_has_thread_pointer(void)
 {
-	uintptr_t pointer = 0;
+	const uintptr_t *pointer = NULL;
 
 	arch_syscall(158 /* arch_prctl */, 0x1003 /* ARCH_GET_FS */,
 		     (long)&pointer, 0, 0, 0, 0);
-	return pointer != 0;
+	return pointer && *pointer == (uintptr_t)pointer;
 }
 
 /* The thread control block, which libc puts at the upper end of a thread's stack. */
