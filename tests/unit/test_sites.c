@@ -694,15 +694,22 @@ Test(sites, with_threads_a_distance_in_two_lines_stays, .init = make_image)
 	cr_assert(not(call_counters_have(target_of(at))));
 }
 
-/* mov -8(%rsp), %r9 behind the call of FIRST at @load, and its function's end at @end. */
-static void read_return(uint32_t load, uint32_t end)
+/* mov -8(%rsp), %r9 behind the call of FIRST at @load, then @compare, whose last four bytes are
+ * @address, and its function's end at @end. */
+static void read_return(uint32_t load, const char *compare, uint32_t address,
+			uint32_t end)
 {
 	mprotect(image, SIZE, PROT_READ | PROT_WRITE);
 	put(load, "\x4c\x8b\x4c\x24\xf8", 5);
+	put(load + 5, compare, 3);
+	put32(load + 8, address);
 	put32(FRAMES + 24 + 20 + 12, end - FIRST);
 	memcpy(text, image + TEXT, sizeof(text));
 	mprotect(image, SIZE, PROT_READ | PROT_EXEC);
 }
+
+#define LEA_R10 "\x4c\x8d\x15" /* N(%rip) */
+#define CMP_R9	"\x49\x81\xf9"
 
 Test(sites, a_call_whose_return_address_is_read_stays_on, .init = make_image)
 {
@@ -710,7 +717,8 @@ Test(sites, a_call_whose_return_address_is_read_stays_on, .init = make_image)
 	const struct shim_hook_call call = { 0, after };
 	struct shim_counted_call counted = { after, 0, 7, 0 };
 
-	read_return(CALL_PREFIX + 5 + 100, CALL_PREFIX + 5 + 105);
+	read_return(CALL_PREFIX + 5 + 100, LEA_R10, -112u,
+		    CALL_PREFIX + 5 + 119);
 	cr_assert(eq(int, call_sites_switch_call(after, false), -ENOTSUP));
 	cr_assert(eq(int, call_sites_throttle(&call, 1, false), -ENOTSUP));
 	cr_assert(eq(int, call_sites_throttle(&call, 1, true), 0));
@@ -725,12 +733,33 @@ Test(sites, a_call_whose_return_address_is_read_stays_on, .init = make_image)
 	cr_assert(is_as_before());
 }
 
+Test(sites, a_call_whose_return_address_is_compared_stays_on,
+     .init = make_image)
+{
+	const uintptr_t after = (uintptr_t)image + CALL_PREFIX + 5;
+
+	read_return(CALL_PREFIX + 5 + 100, CMP_R9, (uint32_t)after,
+		    CALL_PREFIX + 5 + 116);
+	cr_assert(eq(int, call_sites_switch_call(after, false), -ENOTSUP));
+}
+
+/* It may be of a local variable, or of another call's return address. */
+Test(sites, a_load_alone_is_of_no_return_address, .init = make_image)
+{
+	const uintptr_t after = (uintptr_t)image + CALL_PREFIX + 5;
+
+	read_return(CALL_PREFIX + 5 + 100, LEA_R10, -111u,
+		    CALL_PREFIX + 5 + 119);
+	cr_assert(eq(int, call_sites_switch_call(after, false), 0));
+	cr_assert(is_off(1 << 3));
+}
+
 Test(sites, what_another_function_reads_is_no_return_address,
      .init = make_image)
 {
 	const uintptr_t after = (uintptr_t)image + CALL_PREFIX + 5;
 
-	read_return(FIRST_END, FIRST_END + 4);
+	read_return(FIRST_END, CMP_R9, (uint32_t)after, FIRST_END + 4);
 	cr_assert(eq(int, call_sites_switch_call(after, false), 0));
 	cr_assert(is_off(1 << 3));
 }

@@ -289,6 +289,40 @@ def functions_that_read_the_return_address_of_mcount_are_said():
             expect('return address of their call of mcount' in got.stderr, got.stderr)
 
 
+# Behind its call of __fentry__, leaf has a local variable where the return address was.
+LOCAL = '''
+#define APART __attribute__((noinline))
+APART static long leaf(long n)
+{
+	volatile long local = n;
+	return local + n;
+}
+APART static long twice(long n)
+{
+	return leaf(n) + leaf(n + 1);
+}
+int main(void)
+{
+	long sum = 0;
+	for (long n = 0; n < 1000; n++)
+		sum += twice(n);
+	return sum & 63;
+}
+'''
+
+
+@test
+def loads_of_local_variables_are_not_those_of_return_addresses():
+    for flags in [], NO_PIE, ['-mspeculative-load-hardening']:
+        program = compile_chain('clang', '-O2', '-mfentry', *flags, text=LOCAL)
+        got, _ = recorded(program, SHIM_VERBOSE='1')
+        expect_equal((got.status, got.stdout), (run([program]).status, ''), flags)
+        expect('not recorded' not in got.stderr, got.stderr)
+        tree = shimtest.calls_of(shimtest.json_of(got.output))
+        expect_equal([tree.get(name) for name in ('main', 'twice', 'leaf')],
+                     [1, 1000, 2000], flags)
+
+
 @test
 def calls_through_a_register_are_said():
     for flags in [], NO_PIE:

@@ -260,8 +260,8 @@ void scan_calls(const struct scan *scan, const struct view *text,
 
 /* --- behind a call --- */
 
-/* The load is behind those of registers that the call has changed. */
-#define LOAD_WITHIN 128u
+/* The load, and what compares it, are behind those of registers that the call has changed. */
+#define LOAD_WITHIN 160u
 
 /* An instruction with the word at -8(%rsp), as a rule mov. */
 static bool is_load(const unsigned char *code)
@@ -270,13 +270,27 @@ static bool is_load(const unsigned char *code)
 	       code[3] == 0x24 && code[4] == 0xf8;
 }
 
+/* Whether the four bytes at @code + @at, where @start is the address of @code, tell @start: as
+ * the last of lea N(%rip), or as an immediate value.  Reads two bytes before them. */
+static bool is_start(const unsigned char *code, size_t at, uintptr_t start)
+{
+	uint32_t value = (uint32_t)word_at(code + at);
+	bool is_lea = code[at - 2] == 0x8d && (code[at - 1] & 0xc7) == 0x05;
+
+	return value == (is_lea ? -(uint32_t)(at + 4) : (uint32_t)start);
+}
+
+/* A load alone may be of a local variable, in a function that calls no other one. */
 bool scan_reads_return(const struct view *text, uintptr_t start, uintptr_t end)
 {
 	size_t size = end - start < LOAD_WITHIN ? end - start : LOAD_WITHIN;
 	const unsigned char *code = view_at(text, start, size);
+	bool is_loaded = false;
 
-	for (size_t at = 0; code && at + 5 <= size; at++)
-		if (code[at + 4] == 0xf8 && is_load(code + at))
+	for (size_t at = 2; code && at + 8 <= size; at++) {
+		is_loaded |= code[at + 2] == 0xf8 && is_load(code + at - 2);
+		if (is_loaded && is_start(code, at, start))
 			return true;
+	}
 	return false;
 }
