@@ -65,6 +65,9 @@ bool loads_are_called(const struct decode_load *load)
 #define EXIT   "*__cyg_profile_func_exit@GOTPCREL(%rip)"
 #define RESUME "*_Unwind_Resume@GOTPCREL(%rip)"
 
+/* The target of a tail call is unknown. */
+#define NOBODY ((const char *)1)
+
 /* The return address is @at words above the stack pointer at the hook; 9: nowhere. */
 #define ENDS \
 	E(returns, "pop %rbx; ret", 9, RETURN, NULL) \
@@ -128,11 +131,16 @@ bool loads_are_called(const struct decode_load *load)
 	E(resumes_or_returns, "je 7f; call " RESUME "; 7: ret", 9, DEPENDS, \
 	  NULL) \
 	E(tail_or_resumes, "je 7f; jmp away; 7: call " RESUME, 0, DEPENDS, \
-	  away) \
-	E(tail_or_returns, "je 7f; jmp away; 7: ret", 0, TAIL_CALL, away) \
+	  NULL) \
+	E(tail_or_returns, "je 7f; jmp away; 7: ret", 0, RETURN, NULL) \
 	E(returns_or_tail, "je 7f; ret; 7: jmp away", 0, RETURN, NULL) \
-	E(own_stack, "je 7f; pop %rbx; jmp away; 7: pop %rbx; jmp other", 1, \
-	  TAIL_CALL, other) \
+	E(own_stack, "je 7f; pop %rbx; jmp away; 7: pop %rbx; jmp away", 1, \
+	  TAIL_CALL, away) \
+	E(calls_either, "je 7f; jmp away; 7: jmp other", 0, TAIL_CALL, NOBODY) \
+	E(calls_any, "je 7f; je 8f; jmp away; 8: jmp other; 7: jmp away", 0, \
+	  TAIL_CALL, NOBODY) \
+	E(calls_or_ends, "je 7f; je 8f; jmp away; 8: call " RESUME "; 7: ret", \
+	  0, DEPENDS, NULL) \
 	E(four_ways, "je 7f; jl 7f; js 7f; jb 7f; ret; 7: ret", 9, RETURN, \
 	  NULL) \
 	E(five_ways, "je 7f; jl 7f; js 7f; jb 7f; jo 7f; ret; 7: ret", 9, \
@@ -211,11 +219,12 @@ Test(decode, the_code_behind_a_hook_tells_how_a_function_ends)
 		cr_expect(eq(uint, answer.end, ends[i].end), "%s",
 			  ends[i].name);
 		if (ends[i].target)
-			cr_expect(eq(ptr, (void *)answer.target,
-				     (void *)ends[i].target),
+			cr_expect(eq(u64, answer.target,
+				     ends[i].target == NOBODY ?
+					     0 :
+					     (uintptr_t)ends[i].target),
 				  "%s", ends[i].name);
-		if (answer.end != DECODE_TAIL_CALL &&
-		    answer.end != DECODE_DEPENDS)
+		if (answer.end != DECODE_TAIL_CALL)
 			cr_expect(eq(u64, answer.target, 0), "%s",
 				  ends[i].name);
 	}

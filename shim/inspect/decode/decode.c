@@ -78,16 +78,39 @@ static void lower(struct way *way, const struct instruction *instruction)
 		way->knows_sp = false;
 }
 
-/* Without optimization, both ends of a function share one call of the hook. */
-static void end_path(struct unwind *walk, enum decode_end how)
+/* Without optimization, both ends of a function share one call of the hook.  With it, a
+ * return and a tail call may: both end the function, and which it will be is unknown. */
+static enum decode_end either(enum decode_end one, enum decode_end other)
 {
-	enum decode_end *end_path = &walk->answer->end;
+	if (one == DECODE_UNKNOWN || one == other)
+		return other;
+	if (one == DECODE_DEPENDS || one == DECODE_UNWIND ||
+	    other == DECODE_UNWIND)
+		return DECODE_DEPENDS;
+	return DECODE_RETURN;
+}
+
+static void end_at(struct unwind *walk, enum decode_end how, uintptr_t target,
+		   const uintptr_t *slot)
+{
+	struct decode_answer *answer = walk->answer;
+	bool is_first = answer->end == DECODE_UNKNOWN;
 
 	walk->has_ended = true;
-	if (*end_path == DECODE_UNKNOWN)
-		*end_path = how;
-	else if ((*end_path == DECODE_UNWIND) != (how == DECODE_UNWIND))
-		*end_path = DECODE_DEPENDS;
+	answer->end = either(answer->end, how);
+	/* What different paths call is unknown. */
+	if (answer->end != DECODE_TAIL_CALL ||
+	    (!is_first && (answer->target != target || answer->slot != slot))) {
+		target = 0;
+		slot = NULL;
+	}
+	answer->target = target;
+	answer->slot = slot;
+}
+
+static void end_path(struct unwind *walk, enum decode_end how)
+{
+	end_at(walk, how, 0, NULL);
 }
 
 /* Whether a jump leaves the function.  Without a known stack pointer: a jump to before
@@ -132,11 +155,7 @@ static void follow_jump(struct unwind *walk, const struct instruction *branch)
 		end_path(walk, DECODE_RETURN);
 		return;
 	}
-	end_path(walk, DECODE_TAIL_CALL);
-	if (walk->answer->end != DECODE_TAIL_CALL)
-		return;
-	walk->answer->target = slot ? 0 : target;
-	walk->answer->slot = slot;
+	end_at(walk, DECODE_TAIL_CALL, slot ? 0 : target, slot);
 }
 
 /* Whether the call resumes an exception.  After any other call the function continues:
