@@ -20,6 +20,7 @@
 #include "model/model.h"
 #include "names/aliases.h"
 #include "names/symbols.h"
+#include "read/pchist.h"
 #include "read/process.h"
 #include "read/recording.h"
 
@@ -71,6 +72,13 @@ static void name_group(struct function *function)
 					function->group);
 }
 
+/* By address. */
+static const char *const no_code[] = {
+	[SHIM_SAMPLE_UNKNOWN] = "[unknown code]",
+	[SHIM_SAMPLE_CUT] = "[callers that could not be found]",
+	[PCHIST_OUTSIDE] = "[code without a histogram]",
+};
+
 static void name_plainly(struct function *function, const struct symbol *symbol)
 {
 	uint64_t address = function->address;
@@ -87,11 +95,9 @@ static void name_plainly(struct function *function, const struct symbol *symbol)
 	}
 	if (!function->object)
 		address &= SHIM_NODE_ADDRESS;
-	if (!function->object &&
-	    (address == SHIM_SAMPLE_UNKNOWN || address == SHIM_SAMPLE_CUT)) {
-		function->name = address == SHIM_SAMPLE_CUT ?
-					 "[callers that could not be found]" :
-					 "[unknown code]";
+	if (!function->object && address < sizeof(no_code) / sizeof(*no_code) &&
+	    no_code[address]) {
+		function->name = no_code[address];
 		function->mangled = function->name;
 		return;
 	}

@@ -26,6 +26,7 @@
 #include "model/options.h"
 #include "names/symbols.h"
 #include "read/images.h"
+#include "read/pchist.h"
 #include "read/recording.h"
 
 struct search {
@@ -184,8 +185,8 @@ static uint32_t add_of_frame(void *context, uint32_t object,
 	if (object == NONE)
 		return add_function(
 			context, &((struct search *)context)->unknown,
-			symbol->start == SHIM_SAMPLE_CUT ? SHIM_SAMPLE_CUT :
-							   SHIM_SAMPLE_UNKNOWN,
+			symbol->start <= PCHIST_OUTSIDE ? symbol->start :
+							  SHIM_SAMPLE_UNKNOWN,
 			NONE);
 	if (!symbol)
 		return add_untold(context, object);

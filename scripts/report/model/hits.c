@@ -18,6 +18,7 @@
 #include "model/hits.h"
 #include "model/model.h"
 #include "read/calltree.h"
+#include "read/pchist.h"
 #include "read/process.h"
 #include "read/recording.h"
 
@@ -55,7 +56,7 @@ bool hits_are_there(const struct recording *recording)
 
 	for (i = 0; i < recording->site_count; i++)
 		if (recording->sites[i].is_frame &&
-		    recording->sites[i].address > SHIM_SAMPLE_CUT)
+		    recording->sites[i].address > PCHIST_OUTSIDE)
 			return true;
 	return false;
 }

@@ -196,7 +196,7 @@ static void put_samples(FILE *out, const struct pchist *histogram)
 	uint32_t i;
 
 	fwrite(&root, sizeof(root), 1, out);
-	put_node(out, SHIM_SAMPLE_UNKNOWN, given->outside);
+	put_node(out, PCHIST_OUTSIDE, given->outside);
 	for (i = 0; i < given->range_count; i++) {
 		const struct pchist_range *range = &histogram->ranges[i];
 		uint64_t step = (range->given.end - range->given.base) /

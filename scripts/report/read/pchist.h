@@ -41,6 +41,10 @@ void pchist_free(struct pchist *histogram);
 const struct shim_arc *arcs_read(int directory, const char *entry,
 				 const char *name, uint64_t *count);
 
+/* The address of samples that no histogram has a counter for; beside SHIM_SAMPLE_CUT, but in
+ * no recording. */
+#define PCHIST_OUTSIDE (SHIM_SAMPLE_CUT + 1)
+
 /* Converts the counters to a file of samples for calltree_open(): each counter
  * that is not 0 becomes a function without callers.  Returns a negative value
  * if there are no counters, or if a part of them went into earlier files. */
