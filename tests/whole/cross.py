@@ -32,7 +32,8 @@ LEFT_OUT = [
     ('^(exec_open|spawns) ', STARTS),
     (r'^\w+ is told$', STARTS),
     ('^what_a_program_without_the_counter_begins', STARTS),
-    ('^a_program_(that_is_executed_without_shim|that_could_not_record|with_the_rights)', STARTS),
+    ('^a_program_(that_is_executed_without_shim|that_could_not_record|that_runs_often|'
+     'with_the_rights)', STARTS),
     ('^a_static_program_that_is_executed', STARTS),
     ('^(repeated_calls_of|what)_a_vfork_child', 'the emulator makes a fork of a vfork'),
     ('^what_bec(ame|omes)_another_program', STARTS),
