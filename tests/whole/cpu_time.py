@@ -217,10 +217,12 @@ def coroutines_get_no_time_while_another_one_runs():
     command = compile('coroutines_turns.c', 'gcc', '-O1')
     output, ms = recorded('2000', command=command)
     own, total = ms_of(output), ms_of(output, 'total_ns')
-    raw = json_of(output)['time_raw_ns'] / 1e6
+    report = json_of(output)
+    raw, time = report['time_raw_ns'] / 1e6, report['time_ns'] / 1e6
     expect(raw < 1.3 * ms, 'raw: %s of %s' % (raw, ms))
-    expect(own['leaf'] > 0.6 * raw and total['yield'] < 0.3 * raw, total)
-    expect(abs(total['body'] - total['compute'] - total['yield']) < 0.2 * raw, total)
+    # Other processes make calls of hooks dearer, which raw times contain.
+    expect(own['leaf'] > 0.6 * time and total['yield'] < 0.3 * time, (raw, time, total))
+    expect(abs(total['body'] - total['compute'] - total['yield']) < 0.2 * time, total)
     # By the wall clock, 19 of 20 are suspended.
     output, ms = recorded('2000', command=command, profile='calltree')
     own, report = ms_of(output), json_of(output)

@@ -152,7 +152,8 @@ def functions_of_python_have_names_lines_and_callers():
         done = run([python, task, '200', '1'], directory, 'sampling:hz=5000')
         expect_equal((done.status, done.stderr), (0, ''), python)
         paths, functions = paths_of(directory)
-        whole = sum(paths.values())
+        # A host may take the processor away in the call that begins to wait.
+        whole = sum(paths.values()) - below(paths, 'Thread.join')
         expect(below(paths, 'work') > whole * 0.7, (python, paths))
         expect(below(paths, 'work', 'steps', 'leaf') > whole / 4, (python, paths))
         lambdas = [name for name in functions if '<lambda>' in name]
