@@ -34,22 +34,12 @@ typedef void (*hook_function)(uintptr_t function, const void *site);
 
 /* --- the state of the start --- */
 
-#define MARK 0x7368696d
-
 static const char here;
 static const void *const volatile relocated = &here;
-static __thread volatile uint32_t marked = MARK;
 
 static bool is_relocated(void)
 {
 	return relocated == &here;
-}
-
-/* The loader initializes thread-local storage after relocation, and overwrites its previous
- * content. */
-static bool has_thread_data(void)
-{
-	return sys_has_thread_pointer() && marked == MARK;
 }
 
 /* Whether shim can start.  If SHIM_PROFILE has modules, libc must be complete, because
@@ -60,7 +50,7 @@ static bool may_start(void)
 
 	if (is_complete)
 		return true;
-	if (!is_relocated() || !has_thread_data())
+	if (!is_relocated() || !sys_has_thread_data())
 		return false;
 	is_complete = config_is_complete() || !start_wants_modules();
 	return is_complete;

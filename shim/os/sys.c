@@ -792,9 +792,26 @@ void sys_park(void)
 			     0, 0);
 }
 
-bool sys_has_thread_pointer(void)
+/* The loader initializes thread-local storage after relocation, and overwrites its previous
+ * content. */
+#define THREAD_MARK 0x7368696d74687264
+
+static __thread volatile uint64_t thread_mark = THREAD_MARK;
+
+/* The kernel copies a signal mask before it looks what it is for, and -1 is for nothing. */
+static bool is_readable(const volatile uint64_t *word)
 {
-	return arch_has_thread_pointer();
+	return sys_call(SYS_rt_sigprocmask, -1, (long)word, 0, sizeof(*word), 0,
+			0) != -EFAULT;
+}
+
+bool sys_has_thread_data(void)
+{
+	uintptr_t pointer = arch_find_thread_pointer();
+
+	return pointer && is_readable((const uint64_t *)pointer) &&
+	       arch_thread_pointer() == pointer && is_readable(&thread_mark) &&
+	       thread_mark == THREAD_MARK;
 }
 
 /* --- for the control thread --- */

@@ -164,9 +164,9 @@ int sys_time_ns(int clock, uint64_t *time_ns);
 int sys_thread_time_ns(int tid, uint64_t *time_ns);
 /* The resolution of @clock in nanoseconds. */
 int sys_clock_resolution(int clock, uint64_t *resolution_ns);
-/* True if libc has given the thread a control block, and the program has not moved the thread
- * pointer away from it; false if not, or if that is unknown. */
-bool sys_has_thread_pointer(void);
+/* Whether the thread has thread-local data of this library: libc has made it, and the program
+ * has not moved the thread pointer away from it, perhaps to where nothing can be read. */
+bool sys_has_thread_data(void);
 /* 0, or -EPERM if reading the processor's counter would trap. */
 int sys_clock_is_readable(void);
 int sys_host_name(char *name, size_t size);

@@ -317,7 +317,7 @@ static void handle_signal(int signal, siginfo_t *info, void *context)
 
 static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 {
-	if (sys_is_forbidden() || sys_has_thread_pointer())
+	if (sys_is_forbidden() || sys_has_thread_data())
 		handle_signal(signal, info, context);
 	else if (timers_have_sent(info))
 		lose_sample(info);

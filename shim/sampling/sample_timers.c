@@ -23,7 +23,6 @@
  */
 #include "sampling/sample_timers.h"
 
-#include "os/clock.h"
 #include "os/sys.h"
 #include "runtime/log.h"
 
@@ -65,9 +64,13 @@ static bool is_fine(const struct sample_rate *rate)
 	return rate->mode != SHIM_SAMPLE_REAL && period_of(rate) < tick_ns();
 }
 
+/* From the kernel's time: shim's clock has data of the thread, which may be out of reach. */
 static uint64_t any_part(uint64_t period_ns)
 {
-	return 1 + (clock_read() * 0x9e3779b97f4a7c15u >> 32) % period_ns;
+	uint64_t now_ns = 0;
+
+	sys_time_ns(MONOTONIC, &now_ns);
+	return 1 + (now_ns * 0x9e3779b97f4a7c15u >> 32) % period_ns;
 }
 
 /*

@@ -110,12 +110,14 @@ def what_runs_between_the_ticks_only_is_sampled():
 @test
 def samples_while_the_thread_pointer_is_the_programs_are_lost_and_counted():
     program = compile('pointer_moved.c', 'gcc', '-O1', instrument=False)
-    for profile in 'sampling:hz=1000', 'sampling:clock=wall', 'pchist', 'calltree':
+    for where, profile in [
+            *[('words', profile) for profile in ('sampling:clock=wall', 'pchist', 'calltree')],
+            *[(where, 'sampling:hz=1000') for where in ('words', 'nowhere', 'block', 'other')]]:
         more = {'SHIM_BUDGET': '10'} if profile == 'calltree' else {}
         directory = new_directory('recording')
-        done = run([program, '100'], directory, profile, **more)
+        done = run([program, '100', where], directory, profile, **more)
         expect_equal((done.status, done.stdout, done.stderr), (3, 'computed\n', ''),
-                     profile)
+                     '%s %s' % (profile, where))
         lost = re.search(r'([\d,]+) samples LOST', text_of(directory))
         expect(lost and int(lost.group(1)) >= 10, text_of(directory))
         expect('the program has replaced a thread pointer' in

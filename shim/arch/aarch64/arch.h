@@ -144,11 +144,11 @@ static inline uintptr_t arch_thread_pointer(void)
 	return pointer;
 }
 
-/* Whether libc has given the thread a control block.  Loaders before glibc 2.35 do so
- * after they have relocated all objects. */
-static inline bool arch_has_thread_pointer(void)
+/* 0 before libc has given the thread a control block.  Loaders before glibc 2.35 do so after
+ * they have relocated all objects. */
+static inline uintptr_t arch_find_thread_pointer(void)
 {
-	return arch_thread_pointer() != 0;
+	return arch_thread_pointer();
 }
 
 /* The stack pointer in a ucontext. */

@@ -131,9 +131,9 @@ static inline uintptr_t arch_thread_pointer(void)
 	return (uintptr_t)__builtin_thread_pointer();
 }
 
-static inline bool arch_has_thread_pointer(void)
+static inline uintptr_t arch_find_thread_pointer(void)
 {
-	return arch_thread_pointer() != 0;
+	return arch_thread_pointer();
 }
 
 #define ARCH_CONTEXT_SP(context) ((void)(context), (uintptr_t)0)

@@ -235,19 +235,19 @@ static inline uintptr_t arch_jump_sp(const void *buffer)
 	return sp;
 }
 
-/* Whether the thread pointer leads to libc's control block, whose first word is its own
- * address.  Loaders before glibc 2.35 make the block after they have relocated all objects; a
- * program may move the pointer, as Go's runtime does (ARCH_SET_FS). */
-static inline bool arch_has_thread_pointer(void)
+/* The thread pointer, which may lead anywhere.  Loaders before glibc 2.35 set it after they
+ * have relocated all objects; a program may move it, as Go's runtime does (ARCH_SET_FS). */
+static inline uintptr_t arch_find_thread_pointer(void)
 {
-	const uintptr_t *pointer = NULL;
+	uintptr_t pointer = 0;
 
 	arch_syscall(158 /* arch_prctl */, 0x1003 /* ARCH_GET_FS */,
 		     (long)&pointer, 0, 0, 0, 0);
-	return pointer && *pointer == (uintptr_t)pointer;
+	return pointer;
 }
 
-/* The thread control block, which libc puts at the upper end of a thread's stack. */
+/* The thread control block, which libc puts at the upper end of a thread's stack.  Its first
+ * word is its own address. */
 static inline uintptr_t arch_thread_pointer(void)
 {
 	uintptr_t pointer;
