@@ -141,6 +141,9 @@ bool loads_are_called(const struct decode_load *load)
 	  TAIL_CALL, NOBODY) \
 	E(calls_or_ends, "je 7f; je 8f; jmp away; 8: call " RESUME "; 7: ret", \
 	  0, DEPENDS, NULL) \
+	E(calls_or_is_unknown, \
+	  "je 7f; jl 7f; js 7f; jb 7f; jo 8f; 7: jmp away; 8: ret", 0, \
+	  DEPENDS, NULL) \
 	E(four_ways, "je 7f; jl 7f; js 7f; jb 7f; ret; 7: ret", 9, RETURN, \
 	  NULL) \
 	E(five_ways, "je 7f; jl 7f; js 7f; jb 7f; jo 7f; ret; 7: ret", 9, \

@@ -233,8 +233,9 @@ static void follow_code(const struct decode_question *question,
 	while (take_step(&walk) && ++walk.steps < STEPS_MAX)
 		;
 	walk.is_partial |= walk.steps >= STEPS_MAX;
-	if (walk.is_partial && answer->end == DECODE_RETURN)
-		answer->end = DECODE_DEPENDS;
+	if (walk.is_partial &&
+	    (answer->end == DECODE_RETURN || answer->end == DECODE_TAIL_CALL))
+		*answer = (struct decode_answer){ .end = DECODE_DEPENDS };
 }
 
 /* --- the caller --- */
