@@ -108,37 +108,6 @@ static int find_code(const struct image_entry *image,
 	return 0;
 }
 
-/* --- code of Go --- */
-
-/* The note of Go's linker: its own build id. */
-#define NT_GO_BUILD_ID 4
-
-static bool has_go_note(uintptr_t at, uint64_t size)
-{
-	struct notes notes = { at, size, sys_peek };
-	struct note note;
-
-	while (notes_next(&notes, &note))
-		if (note.head.n_type == NT_GO_BUILD_ID &&
-		    note.head.n_namesz == 4 && text_equal(note.name, "Go"))
-			return true;
-	return false;
-}
-
-/* Go's runtime has its own handler for SIGTRAP and blocks the signal in parts of itself, all
- * by system calls that shim does not see. */
-static bool is_of_go(const struct image_entry *image)
-{
-	struct segments segments = segments_at(image->start, sys_peek);
-	Elf64_Phdr part;
-
-	while (segments_next(&segments, &part))
-		if (part.p_type == PT_NOTE &&
-		    has_go_note(image->bias + part.p_vaddr, part.p_memsz))
-			return true;
-	return false;
-}
-
 /* --- the lines of the file --- */
 
 struct reading {
@@ -291,7 +260,8 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 	if (__atomic_load_n(&has_given_up, __ATOMIC_ACQUIRE))
 		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
 	state_call_locked(search_table, &search);
-	if (search.has_lines && is_of_go(image)) {
+	/* It blocks the signal in parts of itself, all by system calls that shim does not see. */
+	if (search.has_lines && image->is_of_go) {
 		log_line("Go's runtime handles SIGTRAP itself: no lines: %s",
 			 image->path);
 		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);

@@ -66,6 +66,7 @@ static long move_away(uintptr_t from, uintptr_t to)
 	int i = add_moved(from, to);
 	long r;
 
+	sys_expect_moved_pointer();
 	if (!__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
 		log_line(
 			"%s",

@@ -420,6 +420,7 @@ static void end_run(void)
 		 (lookup_was_attached() && !lookup_stays(facts.dynamic));
 	if (image) {
 		image->frames = facts.frames;
+		image->is_of_go = facts.is_of_go;
 		image->may_go = may_go;
 	}
 	NOTIFY(image_came, image, &facts, may_go);
@@ -533,6 +534,7 @@ int image_describe(uintptr_t address, struct image_entry *entry)
 		return -ENOENT;
 	entry->end = entry->start + image_read_span(entry->start);
 	entry->bias = facts.bias;
+	entry->is_of_go = facts.is_of_go;
 	entry->build_id_size = facts.build_id_size;
 	for (uint32_t i = 0; i < facts.build_id_size; i++)
 		entry->build_id[i] = facts.build_id[i];

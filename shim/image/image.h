@@ -46,6 +46,7 @@ struct image_entry {
 	uint64_t unload_notice;		  /* 0: no event to raise */
 	uint32_t generation;
 	uintptr_t frames;  /* .eh_frame_hdr; 0: none */
+	bool is_of_go;	   /* Go's linker has made it */
 	bool may_go;	   /* another thread may unload it */
 	bool is_early;	   /* only early scans have found it */
 	bool has_hooks;	   /* shim has found calls of hooks in its code */

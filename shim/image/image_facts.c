@@ -13,19 +13,29 @@
 
 #include <shim/banned.h>
 
-static void read_build_id(uintptr_t at, uint64_t size,
-			  struct image_facts *facts)
+/* Go's linker notes a build id of its own. */
+#define NT_GO_BUILD_ID 4
+
+static bool is_note(const struct note *note, uint32_t type, const char *name)
+{
+	return note->head.n_type == type && note->head.n_namesz == 4 &&
+	       text_equal(note->name, name);
+}
+
+static void read_notes(uintptr_t at, uint64_t size, struct image_facts *facts)
 {
 	struct notes notes = { at, size, pages_read };
 	struct note note;
 
-	while (facts->build_id_size == 0 && notes_next(&notes, &note))
-		if (note.head.n_type == NT_GNU_BUILD_ID &&
-		    note.head.n_namesz == 4 && text_equal(note.name, "GNU") &&
+	while (notes_next(&notes, &note)) {
+		facts->is_of_go |= is_note(&note, NT_GO_BUILD_ID, "Go");
+		if (facts->build_id_size == 0 &&
+		    is_note(&note, NT_GNU_BUILD_ID, "GNU") &&
 		    note.head.n_descsz <= sizeof(facts->build_id) &&
 		    pages_read((const void *)note.contents, facts->build_id,
 			       note.head.n_descsz) == 0)
 			facts->build_id_size = note.head.n_descsz;
+	}
 }
 
 static bool find_bias(uintptr_t start, struct image_facts *facts)
@@ -52,7 +62,7 @@ static bool read_segments(uintptr_t start, struct image_facts *facts)
 		uintptr_t at = facts->bias + part.p_vaddr;
 
 		switch (part.p_type) {
-		case PT_NOTE: read_build_id(at, part.p_memsz, facts); break;
+		case PT_NOTE: read_notes(at, part.p_memsz, facts); break;
 		case PT_DYNAMIC:
 			facts->dynamic = at;
 			facts->dynamic_size = part.p_memsz;

@@ -15,6 +15,7 @@ struct image_facts {
 	uintptr_t relro;
 	size_t relro_size;
 	uintptr_t frames; /* .eh_frame_hdr; 0: none */
+	bool is_of_go;	  /* Go's linker has made it */
 	unsigned char build_id[IMAGE_BUILD_ID_SIZE];
 	uint32_t build_id_size;
 };

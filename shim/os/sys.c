@@ -805,6 +805,19 @@ static bool is_readable(const volatile uint64_t *word)
 			0) != -EFAULT;
 }
 
+static bool may_be_moved;
+
+void sys_expect_moved_pointer(void)
+{
+	__atomic_store_n(&may_be_moved, true, __ATOMIC_RELAXED);
+}
+
+bool sys_still_has_thread_data(void)
+{
+	return !__atomic_load_n(&may_be_moved, __ATOMIC_RELAXED) ||
+	       sys_has_thread_data();
+}
+
 bool sys_has_thread_data(void)
 {
 	uintptr_t pointer = arch_find_thread_pointer();

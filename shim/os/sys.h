@@ -167,6 +167,12 @@ int sys_clock_resolution(int clock, uint64_t *resolution_ns);
 /* Whether the thread has thread-local data of this library: libc has made it, and the program
  * has not moved the thread pointer away from it, perhaps to where nothing can be read. */
 bool sys_has_thread_data(void);
+/* The program may move a thread pointer from now on: it has code of Go, or calls libc's
+ * arch_prctl. */
+void sys_expect_moved_pointer(void);
+/* sys_has_thread_data; true at once where no thread pointer is moved, because it takes three
+ * system calls. */
+bool sys_still_has_thread_data(void);
 /* 0, or -EPERM if reading the processor's counter would trap. */
 int sys_clock_is_readable(void);
 int sys_host_name(char *name, size_t size);

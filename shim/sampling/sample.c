@@ -7,6 +7,7 @@
 #include "sampling/sample.h"
 
 #include "arch.h"
+#include "image/image_facts.h"
 #include "os/clock.h"
 #include "os/lookup.h"
 #include "os/sys.h"
@@ -315,9 +316,19 @@ static void handle_signal(int signal, siginfo_t *info, void *context)
 				     is_real(rate_now().mode), &counts.resumed);
 }
 
+static void look_for_go(struct image_entry *image,
+			const struct image_facts *facts, bool may_go)
+{
+	(void)image, (void)may_go;
+	if (facts->is_of_go)
+		sys_expect_moved_pointer();
+}
+
+SUBSCRIBE(image_came, look_for_go);
+
 static void handle_timer_signal(int signal, siginfo_t *info, void *context)
 {
-	if (sys_is_forbidden() || sys_has_thread_data())
+	if (sys_is_forbidden() || sys_still_has_thread_data())
 		handle_signal(signal, info, context);
 	else if (timers_have_sent(info))
 		lose_sample(info);

@@ -64,13 +64,22 @@ static bool is_fine(const struct sample_rate *rate)
 	return rate->mode != SHIM_SAMPLE_REAL && period_of(rate) < tick_ns();
 }
 
-/* From the kernel's time: shim's clock has data of the thread, which may be out of reach. */
+/* Threads may get the same number.  shim's clock would be a source, but has data of the
+ * thread, which may be out of reach. */
 static uint64_t any_part(uint64_t period_ns)
 {
-	uint64_t now_ns = 0;
+	static uint64_t state;
+	uint64_t next = __atomic_load_n(&state, __ATOMIC_RELAXED);
 
-	sys_time_ns(MONOTONIC, &now_ns);
-	return 1 + (now_ns * 0x9e3779b97f4a7c15u >> 32) % period_ns;
+	if (next == 0) {
+		sys_time_ns(MONOTONIC, &next);
+		next |= 1;
+	}
+	next ^= next << 13;
+	next ^= next >> 7;
+	next ^= next << 17;
+	__atomic_store_n(&state, next, __ATOMIC_RELAXED);
+	return 1 + (next * 0x9e3779b97f4a7c15u >> 32) % period_ns;
 }
 
 /*

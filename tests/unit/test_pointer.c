@@ -6,6 +6,7 @@
 
 #include "../../shim/edge/pointer.c"
 
+static bool is_expected;
 static uintptr_t pointer = 0x1000, refused;
 static int paused;
 
@@ -22,6 +23,11 @@ long sys_pass_on(long number, long a, long b, long c, long d, long e, long f)
 		return -EPERM;
 	pointer = (uintptr_t)b;
 	return 0;
+}
+
+void sys_expect_moved_pointer(void)
+{
+	is_expected = true;
 }
 
 void hooks_switch_pause(bool is_on)
@@ -59,7 +65,9 @@ static void check_refused(uintptr_t to, int wanted)
 Test(pointer, hooks_pause_until_the_pointer_is_back)
 {
 	check_move(0x1000, 0);
+	cr_expect(not(is_expected), "nothing is moved");
 	check_move(0x2000, 1);
+	cr_expect(is_expected, "handlers look at the pointer from now on");
 	check_move(0x2000, 1);
 	check_move(0x3000, 1);
 	check_move(0x1000, 0);

@@ -85,16 +85,6 @@ int sys_clock_resolution(int clock, uint64_t *resolution_ns)
 	return 0;
 }
 
-uint64_t clock_read(void)
-{
-	static uint64_t clock = 88172645463325252ull;
-
-	clock ^= clock << 13;
-	clock ^= clock >> 7;
-	clock ^= clock << 17;
-	return clock;
-}
-
 void log_line(const char *format, ...)
 {
 	(void)format;
