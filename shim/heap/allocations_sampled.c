@@ -5,6 +5,7 @@
 #include "heap/allocations_sampled.h"
 
 #include "heap/poisson.h"
+#include "os/random.h"
 
 #include <shim/cpu.h>
 
@@ -20,7 +21,7 @@ static __thread uint64_t state;
 void sampled_start(uint64_t period, uint64_t seed)
 {
 	first_state = seed ? seed : shim_clock_read() ^ (uintptr_t)&seed << 20;
-	first_state = poisson_next(&first_state); /* mixes similar seeds */
+	first_state = random_next(&first_state); /* mixes similar seeds */
 	sampled_period = period;
 }
 
@@ -38,7 +39,7 @@ static void seed_thread(void)
 	uint64_t number = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
 	uint64_t mixed = first_state + number * 0xd1342543de82ef95ull;
 
-	state = poisson_next(&mixed) | 1;
+	state = random_next(&mixed) | 1;
 }
 
 bool sampled_is_due(size_t size)
@@ -59,7 +60,7 @@ void sampled_work_out_weight(struct shim_block *block)
 	uint64_t mixed = block->serial ^ first_state;
 	struct poisson_weight weight = poisson_weight(
 		block->size | (block->size == 0), sampled_period,
-		poisson_next(&mixed));
+		random_next(&mixed));
 
 	block->weight = weight.blocks;
 	block->weight_bytes = block->size ? weight.bytes : 0;

@@ -4,18 +4,11 @@
  */
 #include "heap/poisson.h"
 
+#include "os/random.h"
+
 #include <shim/banned.h>
 
 typedef unsigned __int128 uint128;
-
-uint64_t poisson_next(uint64_t *state)
-{
-	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
 
 #define LN2_63 0x58b90bfbe8e7bcd5ull /* ln 2, times 2^63 */
 
@@ -38,7 +31,7 @@ static uint64_t log2_32(uint64_t x)
 
 uint64_t poisson_gap(uint64_t *state, uint64_t period)
 {
-	uint64_t log = (64ull << 32) - log2_32(poisson_next(state) | 1);
+	uint64_t log = (64ull << 32) - log2_32(random_next(state) | 1);
 	uint128 gap = (uint128)log * LN2_63 >> 55; /* times 2^40 */
 
 	return (uint64_t)(gap * period >> 40) + 1;

@@ -12,10 +12,7 @@
 
 #include <stdint.h>
 
-/* The next random number.  @state may start with any value. */
-uint64_t poisson_next(uint64_t *state);
-
-/* The number of bytes until the next sample. */
+/* The number of bytes until the next sample.  @state: of os/random.h. */
 uint64_t poisson_gap(uint64_t *state, uint64_t period);
 
 /* The weight of a sampled block of @size. */

@@ -23,6 +23,7 @@
  */
 #include "sampling/sample_timers.h"
 
+#include "os/random.h"
 #include "os/sys.h"
 #include "runtime/log.h"
 
@@ -64,22 +65,17 @@ static bool is_fine(const struct sample_rate *rate)
 	return rate->mode != SHIM_SAMPLE_REAL && period_of(rate) < tick_ns();
 }
 
-/* Threads may get the same number.  shim's clock would be a source, but has data of the
- * thread, which may be out of reach. */
+/* Two threads at a time may get the same.  The data of the thread may be out of reach. */
 static uint64_t any_part(uint64_t period_ns)
 {
 	static uint64_t state;
-	uint64_t next = __atomic_load_n(&state, __ATOMIC_RELAXED);
+	uint64_t next = __atomic_load_n(&state, __ATOMIC_RELAXED), part;
 
-	if (next == 0) {
+	if (next == 0)
 		sys_time_ns(MONOTONIC, &next);
-		next |= 1;
-	}
-	next ^= next << 13;
-	next ^= next >> 7;
-	next ^= next << 17;
+	part = random_next(&next) >> 32;
 	__atomic_store_n(&state, next, __ATOMIC_RELAXED);
-	return 1 + (next * 0x9e3779b97f4a7c15u >> 32) % period_ns;
+	return 1 + part % period_ns;
 }
 
 /*
