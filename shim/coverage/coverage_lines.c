@@ -260,7 +260,7 @@ struct coverage_object *coverage_read_lines(const struct image_entry *image)
 	if (__atomic_load_n(&has_given_up, __ATOMIC_ACQUIRE))
 		return coverage_make(image, SHIM_COVERAGE_UNWRITABLE);
 	state_call_locked(search_table, &search);
-	/* It blocks the signal in parts of itself, all by system calls that shim does not see. */
+	/* Go's runtime blocks SIGTRAP at times, by system calls that shim does not see. */
 	if (search.has_lines && image->is_of_go) {
 		log_line("Go's runtime handles SIGTRAP itself: no lines: %s",
 			 image->path);

@@ -234,7 +234,7 @@ struct search {
 	struct thread *found;
 };
 
-static bool is_another(struct thread *thread, void *argument)
+static bool find_by_tid(struct thread *thread, void *argument)
 {
 	struct search *search = argument;
 
@@ -251,7 +251,7 @@ static void lose_sample(const siginfo_t *info)
 	struct search search = { .tid = (uint32_t)sys_gettid() };
 	uint32_t weight;
 
-	thread_each(is_another, &search);
+	thread_each(find_by_tid, &search);
 	weight = count_signal(search.found, info, &rate);
 	add_count(&counts.lost, weight);
 	shim_record_lost_other(SHIM_LOST_SAMPLES, SHIM_LOST_OTHER, weight);

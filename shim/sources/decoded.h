@@ -2,8 +2,8 @@
  * The decoder's answers about the functions of an image (unmarked.h), which the processes of
  * a run share.
  *
- * Most of what SHIM_PATCH costs at a start is the decoding of all code of an image: half a second
- * for a compiler.  A script or a build executes the same programs many times.  So the first
+ * At a start, SHIM_PATCH spends most time on decoding all code of the image: half a second for a
+ * compiler.  A script or a build executes the same programs many times.  So the first
  * process writes the answers into a directory of the recording (SHIM_DECODED_DIRECTORY).
  */
 #ifndef SHIM_DECODED_H
