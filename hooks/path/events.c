@@ -290,14 +290,29 @@ static uint64_t function_at_fork(const struct shim_node *node)
 	return function;
 }
 
+/* The frame of the parent's open call @node, whose caller's is @outer.  The parent continues
+ * to run: if it has left the call meanwhile, its frame is 0, and if it has called the function
+ * again, another one.  A frame that is not between the caller's and @inner, which the child
+ * has reached, is such a one. */
+static uint64_t frame_at_fork(const struct shim_node *node, uint64_t outer,
+			      uint64_t inner)
+{
+	uint64_t frame = __atomic_load_n(&node->frame, __ATOMIC_RELAXED) &
+			 ~(uint64_t)FRAME_FLAGS;
+
+	return frame > inner && frame <= outer ? frame : outer;
+}
+
 /* Copies the parent's open calls of one stack to the child's own tree, which counts 0 calls
- * of them.  The nodes belong to the parent, which continues to run: a call that it has left
- * meanwhile has frame 0, but was open at the fork. */
+ * of them. */
 static void copy_calls(struct place *at, struct shim_node *innermost,
 		       const struct shim_node *base)
 {
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t low = at->stack->low;
+	uint64_t frame = frame_of(at->stack->high, low);
+	uint64_t inner = contains(at->stack, sp) ? frame_of(sp, low) : 0;
 	struct shim_node **path, *node;
-	uint64_t frame = frame_of(at->stack->high, at->stack->low), parents;
 	size_t depth = 0, size;
 
 	for (node = innermost; node != base && !is_root(node);
@@ -317,12 +332,10 @@ static void copy_calls(struct place *at, struct shim_node *innermost,
 		if (!node)
 			break;
 		at->current = node;
-		parents = __atomic_load_n(&path[i]->frame, __ATOMIC_RELAXED);
-		if (parents & ~(uint64_t)FRAME_FLAGS)
-			frame = parents & ~(uint64_t)FRAME_FLAGS;
+		frame = frame_at_fork(path[i], frame, inner);
 		open_call(node, frame);
 		node->calls = 0;
-		if (parents & FRAME_IN_DOUBT)
+		if (is_in_doubt(path[i]))
 			node_doubt(node);
 	}
 	shim_memory_unmap(path, size);

@@ -881,18 +881,19 @@ def handlers_of_fork_that_are_set_before_shim_starts_are_calls_of_their_process(
 
 
 # The child copied the parent's open calls as they were then: with the number by which the
-# parent had closed the library, which means nothing in the child.
+# parent had closed the library, which means nothing in the child, or with the place on the
+# stack of a later call, which had ended for a callee of the child's.
 @each_build
-def open_calls_of_a_child_have_names_if_the_parent_closes_their_library(
-        family, optimize):
-    library = compile('closed_after_fork.c', family, optimize,
-                      ['-shared', '-fPIC', '-DLIBRARY'], name='libclosed_after_fork.so')
-    program = compile('closed_after_fork.c', family, optimize, name='closed_after_fork')
+def open_calls_of_a_child_are_those_of_the_fork(family, optimize):
+    library = compile('left_after_fork.c', family, optimize,
+                      ['-shared', '-fPIC', '-DLIBRARY'], name='libleft_after_fork.so')
+    program = compile('left_after_fork.c', family, optimize, name='left_after_fork')
     for profile in PROFILES:
-        result = run_both([program, library], profile)
-        expect_equal(result.status, 7, 'exit status')
-        expect_tree(tree_of(result.output), {
-            'main': 1, 'main;split': 1, 'main;split;after': 1})
+        for splits, more in (1, []), (2, ['again']):
+            result = run_both([program, library] + more, profile)
+            expect_equal(result.status, 7, 'exit status')
+            expect_tree(tree_of(result.output), {
+                'main': 1, 'main;split': splits, 'main;split;after': 1})
 
 
 # --- without a clock ---
