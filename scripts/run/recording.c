@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,6 +315,25 @@ static bool keep_jit_names(int directory, const char *name, void *data)
 void recording_keep_jit_names(const char *path)
 {
 	recording_each_process(path, keep_jit_names, NULL);
+}
+
+static bool process_has_ended(int directory, const char *name, void *data)
+{
+	static struct shim_meta meta;
+
+	(void)name;
+	if (recording_read_meta(directory, &meta) &&
+	    meta.end == SHIM_END_UNKNOWN)
+		*(bool *)data = kill((pid_t)meta.pid, 0) == 0;
+	return !*(bool *)data;
+}
+
+bool recording_is_alive(const char *path)
+{
+	bool is_alive = false;
+
+	recording_each_process(path, process_has_ended, &is_alive);
+	return is_alive;
 }
 
 static bool note_filtered(int directory, const char *name, void *data)

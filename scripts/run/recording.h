@@ -66,6 +66,9 @@ void recording_keep_jit_names(const char *path);
  */
 bool recording_say_log(const char *path, bool has_report);
 
+/* recording_is_alive - whether a process that records there has not ended */
+bool recording_is_alive(const char *path);
+
 /* recording_was_filtered - whether a process asked --filter about a function */
 bool recording_was_filtered(const char *path);
 

@@ -30,6 +30,7 @@
 #include "job.h"
 #include "live.h"
 #include "modules.h"
+#include "opener.h"
 #include "preload.h"
 #include "profiles.h"
 #include "program.h"
@@ -339,6 +340,7 @@ static void set_environment(const char *directory)
 	unsetenv("SHIM_NO_REPORT");
 	unsetenv("SHIM_NODE_FILES");
 	unsetenv("SHIM_TICK");
+	unsetenv("SHIM_OPENER");
 	setenv("SHIM_DIR", directory, 1);
 	if (settings.profile[0] != '\0')
 		setenv("SHIM_PROFILE", settings.profile, 1);
@@ -346,6 +348,8 @@ static void set_environment(const char *directory)
 		setenv("SHIM_BUDGET", settings.budget, 1);
 	if (settings.has_control)
 		setenv("SHIM_CONTROL", "1", 1);
+	if (opener_secret() != NULL)
+		setenv("SHIM_OPENER", opener_secret(), 1);
 	snprintf(speaker, sizeof(speaker), "%ld%s", (long)getpid(),
 		 settings.is_record && !settings.is_quiet ? ":settings" : "");
 	setenv("SHIM_SPEAK", speaker, 1);
@@ -623,6 +627,7 @@ static void conclude(char *directory, int wait_status)
 static void end_watching(const struct start *start)
 {
 	tick_end();
+	opener_end(start->directory);
 	gaps_end(!start->has_failed);
 	counters_end(!start->has_failed);
 	if (!start->has_failed || !start->is_made)
@@ -657,9 +662,11 @@ static int run(void)
 	if (profiles_want_tick(&settings) &&
 	    (settings.is_tick_given || !job_fills_processors(&job)))
 		tick_begin(settings.tick_hz, start->directory, &start->is_made);
+	opener_begin(start->directory, &start->is_made);
 	child = supervise_start(become_program, start);
 	if (child < 0) {
 		tick_end();
+		opener_end(start->directory);
 		say("cannot start a process: %s", strerror(-child));
 		return STATUS_FAILED;
 	}

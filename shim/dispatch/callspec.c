@@ -9,6 +9,7 @@
 #include "dispatch/name_parts.h"
 #include "image/symbols.h"
 #include "inspect/info.h"
+#include "os/opener.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
@@ -665,10 +666,21 @@ static bool read_all(int fd, char *text, size_t size)
 	return true;
 }
 
-static int read_file(const char *path, void **text, size_t *size)
+static int open_list(const char *path)
 {
 	int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 			  0);
+	const char *name = text_after(path, config.dir);
+
+	/* profrun writes long lists into the recording. */
+	return fd < 0 && name && *name == '/' ?
+		       opener_help(fd, OPENER_LIST, "", name + 1) :
+		       fd;
+}
+
+static int read_file(const char *path, void **text, size_t *size)
+{
+	int fd = open_list(path);
 	uint64_t device, inode, length;
 	int r;
 

@@ -13,6 +13,7 @@
 #include "module/builtin.h"
 #include "module/builtin_list.h"
 #include "os/clock.h"
+#include "os/opener.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "runtime/config.h"
@@ -117,6 +118,7 @@ static bool start_recording(void)
 {
 	bool any, has_clock;
 
+	opener_use(config.opener);
 	callspec_configure();
 	has_clock = clock_start();
 	if (record_start() != 0)

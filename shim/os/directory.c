@@ -53,17 +53,32 @@ static int open_own(int parent, const char *name, bool is_new,
 	return close_on_failure(fd, r);
 }
 
+static void store_identity(struct directory *directory,
+			   const struct sys_status *status)
+{
+	directory->device = status->device;
+	directory->inode = status->inode;
+	directory->user = status->user;
+}
+
 static int open_and_identify(struct directory *directory, bool is_new)
 {
 	struct sys_status status;
 	int fd = open_own(AT_FDCWD, directory->path, is_new, &status);
 
-	if (fd < 0)
-		return fd;
-	directory->device = status.device;
-	directory->inode = status.inode;
-	directory->user = status.user;
+	if (fd >= 0)
+		store_identity(directory, &status);
 	return fd;
+}
+
+int directory_identify(struct directory *directory, int fd)
+{
+	struct sys_status status;
+	int r = sys_get_status(fd, &status);
+
+	if (r == 0)
+		store_identity(directory, &status);
+	return close_on_failure(fd, r);
 }
 
 int directory_find(struct directory *directory)

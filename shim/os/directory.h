@@ -28,6 +28,10 @@ int directory_find(struct directory *directory);
 /* Creates the directory and stores its identity; -EEXIST if the name exists. */
 int directory_make(struct directory *directory);
 
+/* Stores the identity of the directory @fd, which the opener has made.  Returns @fd, or closes
+ * it and returns -errno. */
+int directory_identify(struct directory *directory, int fd);
+
 /* Opens the directory again, and checks its identity. */
 int directory_open(const struct directory *directory);
 

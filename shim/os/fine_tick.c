@@ -8,6 +8,7 @@
 
 #include "os/clock.h"
 #include "os/coarse_clock.h"
+#include "os/opener.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "os/trust.h"
@@ -60,26 +61,14 @@ static bool is_written(const struct shim_tick *tick)
 	       is_of_this_boot(tick);
 }
 
-static int open_file(int directory)
+/* profrun has opened @fd itself if this process cannot open the @directory. */
+static bool is_file(int fd, int directory)
 {
 	struct sys_status status;
-	int fd = sys_open_at(directory, FINE_TICK_NAME,
-			     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-	int r;
 
-	if (fd < 0)
-		return fd;
-	r = sys_get_status(fd, &status);
-	if (r == 0)
-		r = trust_own(&status);
-	if (r == 0)
-		r = trust_file(&status);
-	if (r == 0 && status.size < FINE_TICK_SIZE)
-		r = -TRUST_SHORTENED;
-	if (r == 0)
-		return fd;
-	sys_close(fd);
-	return r;
+	return sys_get_status(fd, &status) == 0 &&
+	       (directory < 0 || trust_own(&status) == 0) &&
+	       trust_file(&status) == 0 && status.size >= FINE_TICK_SIZE;
 }
 
 const void *fine_tick_map(int directory)
@@ -89,10 +78,15 @@ const void *fine_tick_map(int directory)
 
 	if (coarse_clock_length() == 0 || shim_clock_is_closed())
 		return NULL;
-	fd = open_file(directory);
+	fd = directory < 0 ?
+		     opener_help(directory, OPENER_TICK, "", "") :
+		     sys_open_at(directory, FINE_TICK_NAME,
+				 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+				 0);
 	if (fd < 0)
 		return NULL;
-	if (sys_map_to_read(fd, FINE_TICK_SIZE, &memory) < 0)
+	if (!is_file(fd, directory) ||
+	    sys_map_to_read(fd, FINE_TICK_SIZE, &memory) < 0)
 		memory = NULL;
 	sys_close(fd);
 	if (memory && !is_written(memory)) {

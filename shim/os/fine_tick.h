@@ -15,8 +15,8 @@ struct shim_meta;
 #define FINE_TICK_SIZE 4096
 
 /*
- * Maps the tick's file in the recording's directory @directory (a descriptor).  Called
- * after clock_start.  Returns the mapping of FINE_TICK_SIZE bytes; NULL if the file does
+ * Maps the tick's file in the recording's directory @directory, a descriptor, or the
+ * error of its opening, with which the opener is asked.  Called after clock_start.  Returns the mapping of FINE_TICK_SIZE bytes; NULL if the file does
  * not exist, or if no process of this machine writes it now.
  */
 const void *fine_tick_map(int directory);

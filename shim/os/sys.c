@@ -827,7 +827,7 @@ bool sys_has_thread_data(void)
 	       thread_mark == THREAD_MARK;
 }
 
-/* --- for the control thread --- */
+/* --- for the control thread, and for descriptors from profrun --- */
 
 int sys_hide_files(void)
 {
@@ -900,6 +900,55 @@ long sys_send(int fd, const void *buffer, size_t size)
 {
 	return sys_call(SYS_sendto, fd, (long)buffer, (long)size,
 			MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+}
+
+int sys_connect(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t size = 0;
+	int fd, r;
+
+	/* The first byte stays 0. */
+	for (; name[size]; size++) {
+		if (size + 1 >= sizeof(address.sun_path))
+			return -ENAMETOOLONG;
+		address.sun_path[size + 1] = name[size];
+	}
+	size += sizeof(address.sun_family) + 1;
+	fd = (int)sys_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+			   0, 0, 0, 0);
+	if (fd < 0)
+		return fd;
+	r = (int)sys_call(SYS_connect, fd, (long)&address, (long)size, 0, 0, 0);
+	if (r < 0)
+		sys_close(fd);
+	return r < 0 ? r : fd;
+}
+
+int sys_receive(int fd, void *buffer, size_t size, int *file)
+{
+	union {
+		struct cmsghdr head;
+		char memory[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { buffer, size };
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	long r = sys_call(SYS_recvmsg, fd, (long)&message,
+			  MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0, 0);
+
+	*file = -1;
+	if (r < 0)
+		return (int)r;
+	if (message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	    control.head.cmsg_level == SOL_SOCKET &&
+	    control.head.cmsg_type == SCM_RIGHTS)
+		*file = *(int *)CMSG_DATA(&control.head);
+	return (size_t)r == size ? 0 : -EIO;
 }
 
 long sys_read_directory(int fd, void *buffer, size_t size)

@@ -212,7 +212,7 @@ void sys_wake(uint32_t *word);
  * system call is futex, which every program with threads must allow. */
 void sys_park(void) __attribute__((noreturn));
 
-/* --- for the control thread --- */
+/* --- for the control thread, and for descriptors from profrun --- */
 
 /* Gives the calling thread an empty descriptor table of its own. */
 int sys_hide_files(void);
@@ -225,6 +225,12 @@ int sys_accept(int fd);
 int sys_peer(int fd, unsigned *uid);
 /* Writes to a socket without waiting; raises no signal. */
 long sys_send(int fd, const void *buffer, size_t size);
+/* Connects to an abstract socket for packets. */
+int sys_connect(const char *name);
+/* Reads a packet of @size bytes, without waiting.  *@file gets the descriptor that came with
+ * it, or -1.  Returns 0; -EIO if the packet is shorter. */
+int sys_receive(int fd, void *buffer, size_t size, int *file);
+
 /* Reads directory entries (struct linux_dirent64); returns their size, 0 at the end. */
 long sys_read_directory(int fd, void *buffer, size_t size);
 

@@ -7,6 +7,7 @@
 #include "os/clock.h"
 #include "os/directory.h"
 #include "os/fine_tick.h"
+#include "os/opener.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "os/trust.h"
@@ -73,6 +74,8 @@ bool record_is_out_of_reach(void)
 			r = -EROFS;
 		sys_close(fd);
 	}
+	if (r < 0 && opener_help(r, OPENER_ANSWER, "", "") == 0)
+		return false;
 	/* Others may be over after the exec, as too many descriptors. */
 	return r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -EROFS ||
 	       r <= -TRUST_OWNER;
@@ -217,7 +220,8 @@ static int create_numbered(struct text *name)
 	return fd < 0 ? fd : 0;
 }
 
-/* Maps the fine tick.  profrun, which has created the directory, writes it. */
+/* Maps the fine tick.  profrun, which has created the directory, writes it.  @fd is the
+ * directory, or the error of its opening. */
 static void use_fine_tick(int fd)
 {
 	const void *page = fine_tick_map(fd);
@@ -235,10 +239,11 @@ static int open_or_create_base(void)
 	if (config.dir[0] == '/') {
 		text_add(&text, config.dir);
 		r = directory_find(&base);
-		if (r < 0)
+		if (r < 0 && opener_help(r, OPENER_ANSWER, "", "") < 0)
 			return r;
 		use_fine_tick(r);
-		sys_close(r);
+		if (r >= 0)
+			sys_close(r);
 		return 0;
 	}
 	if (config.output[0] != '/') {
@@ -252,6 +257,17 @@ static int open_or_create_base(void)
 	return text.cut ? -ENAMETOOLONG : create_numbered(&text);
 }
 
+/* Creates the process's directory in the recording. */
+static int make_own_directory(void)
+{
+	int fd = directory_make(directory), r;
+
+	if (fd >= 0 || fd == -EEXIST)
+		return fd;
+	r = opener_help(fd, OPENER_MAKE_DIRECTORY, directory->path, "");
+	return r < 0 ? r : directory_identify(directory, r);
+}
+
 /* Creates BASE/PID.N with the first free N, because a process may execute several
  * programs. */
 static int create_process_directory(void)
@@ -260,9 +276,10 @@ static int create_process_directory(void)
 	struct text text;
 	size_t length;
 
-	if (parent < 0)
+	if (parent >= 0)
+		sys_close(parent);
+	else if (opener_help(parent, OPENER_ANSWER, "", "") < 0)
 		return parent;
-	sys_close(parent);
 	text_init(&text, directory->path, sizeof(directory->path));
 	text_add(&text, base.path);
 	text_add(&text, "/");
@@ -272,7 +289,7 @@ static int create_process_directory(void)
 	for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
 		text.length = length;
 		text_add_number(&text, n);
-		fd = text.cut ? -ENAMETOOLONG : directory_make(directory);
+		fd = text.cut ? -ENAMETOOLONG : make_own_directory();
 	}
 	if (fd >= 0)
 		sys_close(fd);
@@ -384,6 +401,14 @@ void record_note_profiler(const char *description)
 			 description);
 }
 
+static void remove_own_directory(void)
+{
+	int r = sys_remove_directory(directory->path);
+
+	if (r < 0)
+		opener_help(r, OPENER_REMOVE_DIRECTORY, directory->path, "");
+}
+
 static int open_process(bool forked)
 {
 	struct record_file *file;
@@ -399,7 +424,7 @@ static int open_process(bool forked)
 	r = record_create("meta", META_MAPPED, &file, &memory);
 	if (r < 0) {
 		log_error("cannot write to %s", directory->path, r);
-		sys_remove_directory(directory->path);
+		remove_own_directory();
 		return r;
 	}
 	meta = memory;
@@ -457,7 +482,7 @@ static void add_lines(struct text *text)
 	}
 }
 
-static int open_log(int parent)
+static int open_own_log(int parent)
 {
 	struct sys_status status;
 	int fd = sys_open_at(parent, "log",
@@ -473,19 +498,26 @@ static int open_log(int parent)
 	return fd;
 }
 
+static int open_log(void)
+{
+	int parent = directory_open(&base), fd = parent;
+
+	if (parent >= 0) {
+		fd = open_own_log(parent);
+		sys_close(parent);
+	}
+	return fd < 0 ? opener_help(fd, OPENER_LOG, "", "") : fd;
+}
+
 /* Writes the waiting lines to the file "log" in the recording's directory, which
  * profrun reads. */
 static bool write_log_file(void)
 {
 	static char memory[3072];
-	int parent = directory_open(&base), fd;
+	int fd = open_log();
 	struct text text;
 	long r;
 
-	if (parent < 0)
-		return false;
-	fd = open_log(parent);
-	sys_close(parent);
 	if (fd < 0)
 		return false;
 	text_init(&text, memory, sizeof(memory));
@@ -507,8 +539,7 @@ int record_start(void)
 		r = open_process(false);
 	if (r == 0)
 		hole_start();
-	if (r < 0 &&
-	    (base.inode == 0 || config.dir[0] != '/' || !write_log_file()))
+	if (r < 0 && (config.dir[0] != '/' || !write_log_file()))
 		log_give_up();
 	return r;
 }

@@ -5,6 +5,7 @@
 #include "runtime/record_file.h"
 
 #include "os/directory.h"
+#include "os/opener.h"
 #include "os/sys.h"
 #include "os/text.h"
 #include "os/trust.h"
@@ -64,15 +65,20 @@ static int check_size(uint64_t end)
 /* O_NONBLOCK, because another process may have replaced the file by a FIFO. */
 static int open_by_name(const struct record_file *file, int flags)
 {
-	int directory = directory_open(file->directory), fd;
+	int directory = directory_open(file->directory), fd = directory;
 
-	if (directory < 0)
-		return directory;
-	fd = sys_open_at(directory, file->name,
-			 flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-			 0600);
-	sys_close(directory);
-	return fd;
+	if (directory >= 0) {
+		fd = sys_open_at(directory, file->name,
+				 flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+					 O_NOCTTY,
+				 0600);
+		sys_close(directory);
+	}
+	return fd >= 0 ? fd :
+			 opener_help(fd,
+				     flags & O_CREAT ? OPENER_CREATE :
+						       OPENER_OPEN,
+				     file->directory->path, file->name);
 }
 
 static int store_identity(int fd, struct record_file *file)
@@ -120,12 +126,15 @@ static int open_again(const struct record_file *file, int flags)
 /* Removes the file, so that the next try can use the name. */
 static void remove_file(const struct record_file *file)
 {
-	int directory = directory_open(file->directory);
+	int directory = directory_open(file->directory), r = directory;
 
-	if (directory < 0)
-		return;
-	sys_remove_at(directory, file->name);
-	sys_close(directory);
+	if (directory >= 0) {
+		r = sys_remove_at(directory, file->name);
+		sys_close(directory);
+	}
+	if (r < 0)
+		opener_help(r, OPENER_REMOVE, file->directory->path,
+			    file->name);
 }
 
 /* --- mapping --- */

@@ -494,9 +494,9 @@ the_environment_is_the_same() {
         grep -q '^SHIM_DIR=/' got || exit 1
         grep -qx 'SHIM_SPEAK=[0-9][0-9]*' got || exit 1
         grep -q "^LD_PRELOAD=$entry\$" got || exit 1
-        # A shell adds PWD if it is missing.
+        # A shell adds PWD if it is missing.  Only root has an opener.
         grep -v -e '^SHIM_DIR=' -e '^SHIM_SPEAK=' -e '^LD_PRELOAD=' -e '^PWD=' \
-            -e '^LD_LIBRARY_PATH=.*[[:space:]]' got |
+            -e '^SHIM_OPENER=' -e '^LD_LIBRARY_PATH=.*[[:space:]]' got |
             sort | diff wanted - || exit 1
     done
 }
@@ -568,7 +568,7 @@ where_nothing_can_be_written_the_program_still_runs() {
         says 'cannot be created'
         status_is 7 "$profrun" "$how" -o /proc/nothing/x "$fixture" exit 7
         ! "$profrun" "$how" -q -o /proc/nothing/x "$fixture" env 2>err |
-            grep -e LD_PRELOAD -e SHIM_DIR -e SHIM_SPEAK || exit 1
+            grep -e LD_PRELOAD -e SHIM_DIR -e SHIM_SPEAK -e SHIM_OPENER || exit 1
         SHIM_LIBRARY=/nothing.so status_is 7 "$profrun" "$how" "$fixture" exit 7
         says /nothing.so
     done

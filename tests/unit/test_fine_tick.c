@@ -21,6 +21,17 @@ int sys_open_at(int directory, const char *name, int flags, unsigned mode)
 	return directory + 1;
 }
 
+/* The opener has the file, unless it is asked after a success. */
+int opener_help(int error, enum opener_what what, const char *directory,
+		const char *name)
+{
+	(void)directory, (void)name;
+	cr_expect(eq(int, what, OPENER_TICK));
+	cr_expect(lt(int, error, 0));
+	open_files++;
+	return 7;
+}
+
 size_t clock_read_boot(char boot[CLOCK_BOOT_SIZE])
 {
 	strcpy(boot, "boot");
@@ -56,10 +67,12 @@ int sys_unmap(void *memory, size_t size)
 	return 0;
 }
 
+static int owner;
+
 int trust_own(const struct sys_status *status)
 {
 	(void)status;
-	return 0;
+	return owner;
 }
 
 int trust_file(const struct sys_status *status)
@@ -111,6 +124,7 @@ static void begin(void)
 	kernels_length = 4000000;
 	file_size = FINE_TICK_SIZE;
 	clock_is_closed = false;
+	owner = 0;
 	calls = 0;
 }
 
@@ -128,6 +142,18 @@ Test(fine_tick, a_file_that_is_being_written_is_one)
 	cr_expect(eq(ptr, (void *)fine_tick_map(3), &file));
 	cr_expect(zero(u32, open_files));
 	cr_expect(eq(u32, mapped, 1));
+}
+
+/* Of another user, which may be no other. */
+Test(fine_tick, the_opener_opens_what_this_process_may_not)
+{
+	begin();
+	owner = -TRUST_OWNER;
+	cr_expect(eq(ptr, (void *)fine_tick_map(-EACCES), &file));
+	cr_expect(zero(u32, open_files));
+	cr_expect(zero(u32, calls));
+	cr_expect(eq(ptr, (void *)fine_tick_map(3), NULL));
+	cr_expect(zero(u32, open_files));
 }
 
 Test(fine_tick, another_file_is_none)
