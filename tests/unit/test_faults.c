@@ -200,6 +200,12 @@ Test(faults, a_run_without_any_records_all, .init = set_up)
 	}
 }
 
+/* scripts/check --nightly sets it. */
+static bool is_nightly(void)
+{
+	return getenv("CHECK_ALL") != NULL;
+}
+
 /* Makes each call fail, with varying errors and profiles; @turn shifts them. */
 static void fail_each(unsigned turn, bool for_good)
 {
@@ -215,9 +221,10 @@ static void fail_each(unsigned turn, bool for_good)
 	for (unsigned n = 1; n <= calls; n++)
 		count[(unsigned char)names[n]]++;
 	for (unsigned n = 1; n <= calls; n++) {
-		/* There are thousands of similar calls of peek, and hundreds of
-		 * time_ns: 50 are enough. */
-		stride = strchr("pt", names[n]) ?
+		/* Many are similar. */
+		stride = !is_nightly() ?
+				 count[(unsigned char)names[n]] / 25 + 1 :
+			 strchr("pt", names[n]) ?
 				 count[(unsigned char)names[n]] / 50 + 1 :
 				 1;
 		if ((n + turn) % stride != 0)
@@ -228,11 +235,16 @@ static void fail_each(unsigned turn, bool for_good)
 	}
 }
 
+static struct criterion_test_params turns(void)
+{
+	static int all[] = { 0, 1 };
+
+	return cr_make_param_array(int, all, is_nightly() ? 2 : 1);
+}
+
 ParameterizedTestParameters(faults, any_system_call_may_fail_once)
 {
-	static int turns[] = { 0, 1 };
-
-	return cr_make_param_array(int, turns, COUNT(turns));
+	return turns();
 }
 
 ParameterizedTest(int *turn, faults, any_system_call_may_fail_once,
@@ -243,9 +255,7 @@ ParameterizedTest(int *turn, faults, any_system_call_may_fail_once,
 
 ParameterizedTestParameters(faults, all_system_calls_may_fail_from_one_on)
 {
-	static int turns[] = { 0, 1 };
-
-	return cr_make_param_array(int, turns, COUNT(turns));
+	return turns();
 }
 
 ParameterizedTest(int *turn, faults, all_system_calls_may_fail_from_one_on,

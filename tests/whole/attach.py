@@ -376,8 +376,9 @@ def files_of(directory):
 
 @test
 def another_attach_makes_a_recording_of_its_own():
-    for profile, kind in (('calltree', 'busy'), ('calltree', 'fork'), ('calltree:exact', 'busy'),
-                          ('memory;calltree', 'busy'), ('calltree;sampling', 'busy'), ('locks;exceptions', 'busy')):
+    kinds = [('calltree', 'fork'), ('memory;calltree', 'busy'), ('calltree;sampling', 'busy'),
+             ('calltree', 'busy'), ('calltree:exact', 'busy'), ('locks;exceptions', 'busy')]
+    for profile, kind in kinds if shimtest.ALL else kinds[:3]:
         with Program(2, kind) as program:
             program.attach(*[word for name in profile.split(';') for word in ('-p', name)])
             program.until_called('leaf', 1000, profile)

@@ -22,7 +22,7 @@ from shimtest import (Failed, add_test, compile, environment, expect,
                       expect_equal, new_directory)
 
 INJECT = os.environ['INJECT']
-RUNS = int(os.environ.get('INJECTIONS', '15'))
+RUNS = int(os.environ.get('INJECTIONS', '8'))
 SEED = int(os.environ.get('SEED', '1'))
 FIRST = int(os.environ.get('FIRST', '0'))
 FOR_GOOD = os.environ.get('FOR_GOOD') == '1'

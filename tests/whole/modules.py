@@ -766,7 +766,7 @@ def data_of_more_than_a_mebibyte_is_refused():
 
 @test
 def attach_and_detach_again_and_again():
-    cycles = int(os.environ.get('SHIM_CYCLES', 400))
+    cycles = int(os.environ.get('SHIM_CYCLES', 400 if shimtest.ALL else 160))
     path = new_file()
     with Target() as target:
         connection = Connection(target)
