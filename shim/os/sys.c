@@ -944,6 +944,8 @@ int sys_receive(int fd, void *buffer, size_t size, int *file)
 	*file = -1;
 	if (r < 0)
 		return (int)r;
+	if (message.msg_flags & MSG_CTRUNC)
+		return -EMFILE;
 	if (message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	    control.head.cmsg_level == SOL_SOCKET &&
 	    control.head.cmsg_type == SCM_RIGHTS)

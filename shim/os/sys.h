@@ -228,7 +228,8 @@ long sys_send(int fd, const void *buffer, size_t size);
 /* Connects to an abstract socket for packets. */
 int sys_connect(const char *name);
 /* Reads a packet of @size bytes, without waiting.  *@file gets the descriptor that came with
- * it, or -1.  Returns 0; -EIO if the packet is shorter. */
+ * it, or -1.  Returns 0; -EIO if the packet is shorter; -EMFILE if this process has no room for
+ * the descriptor. */
 int sys_receive(int fd, void *buffer, size_t size, int *file);
 
 /* Reads directory entries (struct linux_dirent64); returns their size, 0 at the end. */

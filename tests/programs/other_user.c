@@ -6,16 +6,20 @@
  *     other_user user            setuid
  *     other_user root            chroot, before setuid
  *     other_user daemon          in a child, when its parent and that one's have ended
+ *     other_user full            setuid, with one free descriptor; prints the size of its input
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define USER  65534
+#define LIMIT 64
 #define APART __attribute__((noinline))
 #define QUIET __attribute__((no_instrument_function))
 
@@ -96,6 +100,24 @@ QUIET static int everything(const char *program)
 	return status != 0;
 }
 
+/* One is free for a socket, none for a descriptor that comes from there. */
+QUIET static int with_one_descriptor(void)
+{
+	const struct rlimit limit = { LIMIT, LIMIT };
+	struct stat input;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	while (dup(0) >= 0)
+		;
+	close(LIMIT - 1);
+	after();
+	if (fstat(0, &input) < 0)
+		return 1;
+	printf("%ld\n", (long)input.st_size);
+	return 0;
+}
+
 int main(int count, char **arguments)
 {
 	const char *what = count > 1 ? arguments[1] : "";
@@ -115,6 +137,8 @@ int main(int count, char **arguments)
 			usleep(1000);
 	}
 	become(strcmp(what, "root") == 0);
+	if (strcmp(what, "full") == 0)
+		return with_one_descriptor();
 	count = everything(strcmp(what, "root") == 0 ? NULL : arguments[0]);
 	printf("%d\n", count);
 	return count;

@@ -286,6 +286,26 @@ def a_stopped_opener_stops_nobody():
 
 
 @test
+def a_program_with_one_free_descriptor_keeps_its_input():
+    """The opener's socket takes that one, so nothing can be received."""
+    need_root()
+    program = compile('other_user.c', 'gcc', '-O1')
+    directory = new_directory('users')
+    output = os.path.join(directory, 'recording')
+    with open(os.path.join(directory, 'input'), 'w+b') as file:
+        file.write(b'x' * 100)
+        file.flush()
+        done = subprocess.run([profrun(), 'run', '-q', '--no-report', '-o', output, '-p',
+                               'calltree', '--', program, 'full'], stdin=file,
+                              stdout=subprocess.PIPE, env=environment(), timeout=60)
+    expect_equal((done.returncode, done.stdout), (0, b'100\n'), 'its input')
+    about = json_of(output)
+    expect(about['lost_causes']['other'] > 0, about['lost_causes'])
+    calls = 1 + PATHS + 2 ** 12 + 1
+    expect_equal(about['calls'] + about['lost'], calls, 'calls')
+
+
+@test
 def only_root_has_an_opener():
     need_root()
     need_readable_library()
