@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +36,7 @@
 #define START_MS    1
 #define LOOK_MS	    1000 /* between looks whether it is needed */
 #define BACKLOG	    128
-#define PATIENCE_US 50000 /* for the request of a process that has connected */
+#define CONNECTIONS 256
 #define TICK	    "tick"
 #define LOG	    "log"
 
@@ -199,13 +198,12 @@ static bool ends(const char *text, size_t size)
 
 static bool receive(int fd, struct opener_request *request, pid_t *pid)
 {
-	struct timeval patience = { .tv_usec = PATIENCE_US };
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-	    recv(fd, request, sizeof(*request), 0) != sizeof(*request))
+	    recv(fd, request, sizeof(*request), MSG_DONTWAIT) !=
+		    sizeof(*request))
 		return false;
 	*pid = peer.pid;
 	return is_secret(request->secret) &&
@@ -234,21 +232,31 @@ static void answer(int fd, int result)
 	sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void serve_one(int listener, int recording)
+static void serve_one(struct pollfd *connection, int recording)
 {
 	struct opener_request request;
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC), result;
+	int result;
 	pid_t pid;
 
-	if (fd < 0)
-		return;
-	if (receive(fd, &request, &pid)) {
+	if (receive(connection->fd, &request, &pid)) {
 		result = serve(recording, &request, pid);
-		answer(fd, result);
+		answer(connection->fd, result);
 		if (result > 0)
 			close(result);
 	}
-	close(fd);
+	close(connection->fd);
+	connection->fd = -1;
+}
+
+/* Accepts a connection, instead of the oldest. */
+static void admit(int listener, struct pollfd connections[CONNECTIONS])
+{
+	static unsigned int next;
+	struct pollfd *connection = &connections[next++ % CONNECTIONS];
+
+	if (connection->fd >= 0)
+		close(connection->fd);
+	connection->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 }
 
 /* --- the process --------------------------------------------------------- */
@@ -263,14 +271,23 @@ static void close_others(int listener)
 			close(fd);
 }
 
-/* Serves until profrun and all processes of the recording have ended. */
+/* Serves until profrun and all processes of the recording have ended.  A stranger who connects
+ * and asks nothing delays nobody. */
 static void serve_all(int recording, const char *directory, pid_t parent)
 {
-	struct pollfd listener = { .fd = 0, .events = POLLIN };
+	static struct pollfd polled[1 + CONNECTIONS];
 
+	for (unsigned int i = 0; i <= CONNECTIONS; i++)
+		polled[i] = (struct pollfd){ .fd = i == 0 ? 0 : -1,
+					     .events = POLLIN };
 	while (getppid() == parent || recording_is_alive(directory))
-		while (poll(&listener, 1, LOOK_MS) > 0)
-			serve_one(0, recording);
+		while (poll(polled, 1 + CONNECTIONS, LOOK_MS) > 0) {
+			for (unsigned int i = 1; i <= CONNECTIONS; i++)
+				if (polled[i].revents != 0)
+					serve_one(&polled[i], recording);
+			if (polled[0].revents != 0)
+				admit(0, polled + 1);
+		}
 }
 
 static void be_opener(int listener, const char *directory, const bool *is_there,

@@ -59,7 +59,7 @@ static int connect_to_opener(void)
 	text_init(&text, name, sizeof(name));
 	text_add(&text, OPENER_PREFIX);
 	text_add_part(&text, secret, OPENER_NAME_SIZE);
-	fd = sys_connect(name);
+	fd = sys_connect(name, WAIT_MS);
 	if (fd < 0)
 		return fd;
 	r = check_peer(fd);
@@ -106,7 +106,8 @@ int opener_help(int error, enum opener_what what, const char *directory,
 	r = fd < 0 ? fd : ask(fd, &request);
 	if (fd >= 0)
 		sys_close(fd);
-	if (fd == -ECONNREFUSED || fd == -EACCES || r == -ETIMEDOUT) {
+	if (fd == -ECONNREFUSED || fd == -EACCES || fd == -EAGAIN ||
+	    r == -ETIMEDOUT) {
 		__atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
 		return error;
 	}

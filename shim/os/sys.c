@@ -902,9 +902,10 @@ long sys_send(int fd, const void *buffer, size_t size)
 			MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
 }
 
-int sys_connect(const char *name)
+int sys_connect(const char *name, unsigned time_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct timeval time = { time_ms / 1000, time_ms % 1000 * 1000l };
 	size_t size = 0;
 	int fd, r;
 
@@ -919,7 +920,12 @@ int sys_connect(const char *name)
 			   0, 0, 0, 0);
 	if (fd < 0)
 		return fd;
-	r = (int)sys_call(SYS_connect, fd, (long)&address, (long)size, 0, 0, 0);
+	/* It limits connect, too. */
+	r = (int)sys_call(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO,
+			  (long)&time, sizeof(time), 0);
+	if (r == 0)
+		r = (int)sys_call(SYS_connect, fd, (long)&address, (long)size,
+				  0, 0, 0);
 	if (r < 0)
 		sys_close(fd);
 	return r < 0 ? r : fd;

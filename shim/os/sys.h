@@ -225,8 +225,9 @@ int sys_accept(int fd);
 int sys_peer(int fd, unsigned *uid);
 /* Writes to a socket without waiting; raises no signal. */
 long sys_send(int fd, const void *buffer, size_t size);
-/* Connects to an abstract socket for packets. */
-int sys_connect(const char *name);
+/* Connects to an abstract socket for packets.  -EAGAIN: for @time_ms, too many processes
+ * waited to be accepted. */
+int sys_connect(const char *name, unsigned time_ms);
 /* Reads a packet of @size bytes, without waiting.  *@file gets the descriptor that came with
  * it, or -1.  Returns 0; -EIO if the packet is shorter; -EMFILE if this process has no room for
  * the descriptor. */

@@ -161,6 +161,29 @@ def the_opener_ends_with_profrun():
         wait_until('the opener lives after signal %d' % how, lambda: openers() <= before)
 
 
+def started_with_secret(pid):
+    """The program that the profrun @pid runs, and the secret that it has got."""
+    with open('/proc/%d/task/%d/children' % (pid, pid)) as file:
+        children = file.read().split()
+    for child in children:
+        with open('/proc/%s/environ' % child, 'rb') as file:
+            for variable in file.read().split(b'\0'):
+                if variable.startswith(b'SHIM_OPENER='):
+                    return int(child), variable.partition(b'=')[2]
+    raise Failed('no program has a secret')
+
+
+def connect(secret, is_waiting=True):
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel.settimeout(10 if is_waiting else 0)
+    try:
+        channel.connect(PREFIX + secret[:16])
+    except OSError:
+        channel.close()
+        raise
+    return channel
+
+
 class Asked:
     """profrun with a program that waits, and what its opener answers."""
 
@@ -173,14 +196,7 @@ class Asked:
              compile('busy.c', 'gcc', '-O1'), 'wait'],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())
         expect_equal(self.process.stdout.readline(), b'now\n', 'begin')
-        with open('/proc/%d/task/%d/children' % (self.process.pid, self.process.pid)) as file:
-            children = file.read().split()
-        for child in children:
-            with open('/proc/%s/environ' % child, 'rb') as file:
-                for variable in file.read().split(b'\0'):
-                    if variable.startswith(b'SHIM_OPENER='):
-                        self.secret = variable.partition(b'=')[2]
-                        self.pid = int(child)
+        self.pid, self.secret = started_with_secret(self.process.pid)
         return self
 
     def __exit__(self, *unused):
@@ -188,10 +204,7 @@ class Asked:
         self.process.wait()
 
     def connect(self):
-        channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        channel.settimeout(10)
-        channel.connect(PREFIX + self.secret[:16])
-        return channel
+        return connect(self.secret)
 
     def ask(self, what, directory='', name='', secret=None):
         """The answer, or None if the opener closes; whether a descriptor came."""
@@ -256,33 +269,59 @@ def strangers_get_nothing_of_the_opener():
 
 
 @test
+def silent_strangers_delay_nobody():
+    need_root()
+    with Asked() as asked, contextlib.ExitStack() as strangers:
+        for _ in range(100):
+            strangers.enter_context(asked.connect())
+        begin = time.monotonic()
+        expect_equal(asked.ask(ANSWER), (0, 0), 'answer')
+        took = time.monotonic() - begin
+        expect(took < 2, 'the answer took %.1f s' % took)
+
+
+def connect_until_full(secret, connections):
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            connections.enter_context(connect(secret, is_waiting=False))
+
+
+@test
 def a_stopped_opener_stops_nobody():
     """Calls are then lost, as without it."""
     need_root()
     program = compile('busy.c', 'gcc', '-O1')
-    output = os.path.join(new_directory('users'), 'recording')
-    with open(os.devnull) as null:
-        process = subprocess.Popen(
-            [profrun(), 'run', '-q', '--no-report', '-o', output, '-p', 'calltree', 'sh',
-             '-c', 'while [ ! -e go ]; do sleep .02; done; exec "$@"', 'sh', program,
-             'setuid'], stdin=null, stdout=subprocess.PIPE, env=environment(),
-            cwd=new_directory('gate'), start_new_session=True)
-    try:
-        wait_until('no opener', lambda: child_openers(process.pid))
-        opener, = child_openers(process.pid)
-        os.kill(opener, signal.SIGSTOP)
-        gate = os.readlink('/proc/%d/cwd' % process.pid)
-        with open(os.path.join(gate, 'go'), 'w'):
-            pass
-        stdout, _ = process.communicate(timeout=60)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    about = json_of(output)
-    expect(about['lost'] > 0, 'nothing was lost')
-    truth = sum(shimtest.Result(0, stdout, b'', output).truth().values())
-    expect_equal(about['calls'] + about['lost'], truth, 'calls')
+    for is_full in False, True:
+        output = os.path.join(new_directory('users'), 'recording')
+        with open(os.devnull) as null:
+            process = subprocess.Popen(
+                [profrun(), 'run', '-q', '--no-report', '-o', output, '-p', 'calltree', 'sh',
+                 '-c', 'while [ ! -e go ]; do sleep .02; done; exec "$@"', 'sh', program,
+                 'setuid'], stdin=null, stdout=subprocess.PIPE, env=environment(),
+                cwd=new_directory('gate'), start_new_session=True)
+        opener = process.pid
+        try:
+            wait_until('no opener', lambda: child_openers(process.pid))
+            wait_until('no recording', lambda: os.path.isdir(output) and os.listdir(output))
+            opener, = child_openers(process.pid)
+            os.kill(opener, signal.SIGSTOP)
+            gate = os.readlink('/proc/%d/cwd' % process.pid)
+            with contextlib.ExitStack() as connections:
+                if is_full:
+                    connect_until_full(started_with_secret(process.pid)[1], connections)
+                with open(os.path.join(gate, 'go'), 'w'):
+                    pass
+                stdout, _ = process.communicate(timeout=60)
+        finally:
+            for stop, pid, how in ((os.kill, opener, signal.SIGCONT),
+                                   (os.killpg, process.pid, signal.SIGKILL)):
+                with contextlib.suppress(ProcessLookupError):
+                    stop(pid, how)
+            process.wait()
+        about = json_of(output)
+        expect(about['lost'] > 0, 'nothing was lost')
+        truth = sum(shimtest.Result(0, stdout, b'', output).truth().values())
+        expect_equal(about['calls'] + about['lost'], truth, 'calls')
 
 
 @test
