@@ -10,6 +10,8 @@
  * choose.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -39,6 +41,7 @@
 #define CONNECTIONS 256
 #define TICK	    "tick"
 #define LOG	    "log"
+#define VARIABLE    "SHIM_OPENER="
 
 static char secret[OPENER_SECRET_SIZE + 1];
 static pid_t opener = -1;
@@ -259,6 +262,48 @@ static void admit(int listener, struct pollfd connections[CONNECTIONS])
 	connection->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 }
 
+/* --- whether it is needed ------------------------------------------------ */
+
+static bool has_secret(const char *process)
+{
+	char path[64], *variable = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/environ", process);
+	file = fopen(path, "re");
+	while (file != NULL && !found &&
+	       getdelim(&variable, &size, '\0', file) > 0)
+		found = strncmp(variable, VARIABLE, strlen(VARIABLE)) == 0 &&
+			strcmp(variable + strlen(VARIABLE), secret) == 0;
+	free(variable);
+	if (file != NULL)
+		fclose(file);
+	return found;
+}
+
+/* Between fork or exec and the begin of their recordings, processes have the secret only. */
+static bool any_has_secret(void)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	while (processes != NULL && !found &&
+	       (entry = readdir(processes)) != NULL)
+		found = isdigit((unsigned char)entry->d_name[0]) &&
+			has_secret(entry->d_name);
+	if (processes != NULL)
+		closedir(processes);
+	return found;
+}
+
+static bool is_needed(const char *directory)
+{
+	return recording_is_alive(directory) || any_has_secret();
+}
+
 /* --- the process --------------------------------------------------------- */
 
 /* Keeps only the @listener, as number 0. */
@@ -280,7 +325,7 @@ static void serve_all(int recording, const char *directory, pid_t parent)
 	for (unsigned int i = 0; i <= CONNECTIONS; i++)
 		polled[i] = (struct pollfd){ .fd = i == 0 ? 0 : -1,
 					     .events = POLLIN };
-	while (getppid() == parent || recording_is_alive(directory))
+	while (getppid() == parent || is_needed(directory))
 		while (poll(polled, 1 + CONNECTIONS, LOOK_MS) > 0) {
 			for (unsigned int i = 1; i <= CONNECTIONS; i++)
 				if (polled[i].revents != 0)
@@ -334,7 +379,7 @@ const char *opener_secret(void)
 
 void opener_end(const char *directory)
 {
-	if (opener <= 0 || recording_is_alive(directory))
+	if (opener <= 0 || is_needed(directory))
 		return;
 	kill(opener, SIGKILL);
 	waitpid(opener, NULL, 0);

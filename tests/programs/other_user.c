@@ -6,6 +6,7 @@
  *     other_user user            setuid
  *     other_user root            chroot, before setuid
  *     other_user daemon          in a child, when its parent and that one's have ended
+ *     other_user unseen          the same, but shim does not see the fork
  *     other_user full            setuid, with one free descriptor; prints the size of its input
  */
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,8 +129,10 @@ int main(int count, char **arguments)
 		after();
 		return 0;
 	}
-	if (strcmp(what, "daemon") == 0) {
-		if (fork() != 0)
+	if (strcmp(what, "daemon") == 0 || strcmp(what, "unseen") == 0) {
+		if ((*what == 'd' ?
+			     fork() :
+			     syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) != 0)
 			return 0;
 		/* The test reads the outputs to their end, then waits for profrun. */
 		freopen("/dev/null", "w", stdout);
