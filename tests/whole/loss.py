@@ -443,6 +443,42 @@ def samples_that_are_lost_are_no_calls():
                  'of samples')
 
 
+TAKES = '''
+#define _GNU_SOURCE
+#include <sys/mman.h>
+__attribute__((constructor, no_instrument_function, patchable_function_entry(0)))
+static void take(void)
+{
+    mmap((void *)0x200000000000, 0x100000000000, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+'''
+
+
+def lose_returns(flags, takes=True, profile='calltree', **more):
+    """Records a program that has memory, as MemorySanitizer has, where shim would keep return
+    addresses; or does not have it."""
+    if takes:
+        flags = [*flags, '-include', shimtest.new_source('takes.h', TAKES)]
+    program = compile('nesting.c', flags=flags, name='nesting-taken', instrument=False)
+    return shimtest.record([program], profile, SHIM_VERBOSE='1', PROFDIR='', **more)
+
+
+@test
+def calls_that_are_all_lost_are_told_instead_of_samples():
+    whole = lose_returns(['-pg'], takes=False)
+    calls = json_of(whole.output)['calls']
+    for profile in 'calltree', 'calltree;sampling':     # without sampling: samples of pchist
+        made = lose_returns(['-pg'], profile=profile)
+        expect_equal((made.status, made.stdout), (0, whole.stdout), 'the program')
+        about = json_of(made.output)
+        expect_equal((about['calls'], about['lost']), (0, calls), profile)
+        said = shim_report('report', made.output)
+        expect('%d calls LOST (limit: %d)' % (calls, calls) in said, said)
+        samples = json.loads(shim_report('report', '--samples', '--format', 'json', made.output))
+        expect_equal(samples['lost'], 0, profile)
+
+
 # --- the clock ---
 
 @test

@@ -5,6 +5,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <shim/format.h>
 
 #include "base/messages.h"
 #include "model/choose.h"
@@ -31,6 +32,24 @@ static void find_kinds(const struct recording *recording, bool *calls,
 			*(recording->processes[i].files[n].is_sampled ?
 				  samples :
 				  calls) = true;
+}
+
+/* Whether threads that got no file have lost calls. */
+static bool has_lost_calls(const struct recording *recording)
+{
+	uint32_t i, n, cause;
+
+	for (i = 0; i < recording->process_count; i++) {
+		const struct shim_meta *meta = &recording->processes[i].meta;
+
+		if (!meta_counts_calls_apart(meta))
+			continue;
+		for (n = 0; n < SHIM_META_THREADS; n++)
+			for (cause = 0; cause < SHIM_LOST_CAUSES; cause++)
+				if (meta->lost[n].lost[cause])
+					return true;
+	}
+	return false;
 }
 
 /* Reads the calls of traces that lie in the window. */
@@ -118,6 +137,7 @@ void choose_build(struct model *model, struct model *samples,
 	find_kinds(recording, &has_calls, &has_samples);
 	read_traces(recording, options, has_calls);
 	find_kinds(recording, &has_calls, &has_samples);
+	has_calls |= has_lost_calls(recording);
 	has_samples |= !has_calls && is_for_samples(recording);
 	if (options->samples && !has_samples &&
 	    (has_calls || coverage_is_there(recording)))

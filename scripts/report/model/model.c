@@ -653,12 +653,6 @@ static void add_file(struct build *build, struct tree_file *file)
 		forget_entries(file);
 }
 
-/* Older programs counted lost samples as calls. */
-static bool counts_lost_samples(const struct shim_meta *meta)
-{
-	return meta->size > offsetof(struct shim_meta, lost_more);
-}
-
 static void blame_meta(struct build *build)
 {
 	warn("%s/%s/meta: a count of losses that cannot be; not added",
@@ -814,7 +808,7 @@ void model_add_up(struct model *model)
 			budget_end(&build);
 		if (build.has_heap)
 			snapshots_end(model, process);
-		if (!is_sampled || !counts_lost_samples(&process->meta))
+		if (!is_sampled || !meta_counts_calls_apart(&process->meta))
 			add_lost_threads(&build);
 		add_lost_others(&build);
 	}

@@ -78,6 +78,11 @@ bool process_has_calls(const struct process *process)
 	return false;
 }
 
+bool meta_counts_calls_apart(const struct shim_meta *meta)
+{
+	return meta->size > offsetof(struct shim_meta, lost_more);
+}
+
 double process_ns(const struct process *process, uint64_t clock)
 {
 	return (double)clock * process->unit_ns;

@@ -90,6 +90,9 @@ bool process_has_profile(const struct process *process, const char *name);
 /* Whether it has a file of counted calls. */
 bool process_has_calls(const struct process *process);
 
+/* Whether @meta->lost has calls only: older programs counted lost samples there, too. */
+bool meta_counts_calls_apart(const struct shim_meta *meta);
+
 /* @directory is that of the process, @path that of the recording. */
 void read_meta(struct process *process, int directory, const char *path);
 void read_images(struct process *process, int directory, const char *path);
