@@ -130,6 +130,20 @@ static int map_mirror(uint64_t *place, uint32_t chunk)
 	return r;
 }
 
+/* Once in a process.  MemorySanitizer's own memory is where each mirror would be. */
+static void say_taken(void)
+{
+	static bool is_said;
+
+	if (!__atomic_exchange_n(&is_said, true, __ATOMIC_RELAXED))
+		log_line(
+			"%s",
+			"other memory of the program, as MemorySanitizer's, is "
+			"where shim would keep return addresses: calls of "
+			"functions without marks at their ends are lost "
+			"(compile with -finstrument-functions)");
+}
+
 static bool map_chunk(uint32_t chunk)
 {
 	uint64_t *place = find_chunk(chunk), found;
@@ -149,6 +163,8 @@ static bool map_chunk(uint32_t chunk)
 	r = map_mirror(place, chunk);
 	if (r == 0 || (r == -EEXIST && wait_for_other_task(place)))
 		return true;
+	if (r == -EEXIST)
+		say_taken();
 	shim_record_lost(cause_of(r));
 	return false;
 }

@@ -479,6 +479,18 @@ def calls_that_are_all_lost_are_told_instead_of_samples():
         expect_equal(samples['lost'], 0, profile)
 
 
+@test
+def the_log_says_that_return_addresses_have_no_room():
+    """The report sends the reader there for the reason."""
+    for flags, more in (['-fpatchable-function-entry=5'], {}), (['-pg'], {}), \
+            ([], {'SHIM_PATCH': 'program,-take'}):
+        whole, made = (lose_returns(flags, takes, **more) for takes in (False, True))
+        expect_equal((made.status, made.stdout), (0, whole.stdout), flags)
+        expect_equal([result.stderr.count('where shim would keep return addresses')
+                      for result in (whole, made)], [0, 1], flags)
+        expect_equal(json_of(made.output)['lost'], json_of(whole.output)['calls'], flags)
+
+
 # --- the clock ---
 
 @test
