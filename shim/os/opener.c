@@ -45,7 +45,7 @@ static int check_peer(int fd)
 
 	if (r == 0)
 		r = sys_user(&user);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	return peer == 0 || peer == user ? 0 : -EACCES;
 }
@@ -80,11 +80,13 @@ static int ask(int fd, const struct opener_request *request)
 	if (r <= 0)
 		return r < 0 ? r : -ETIMEDOUT;
 	r = sys_receive(fd, &answer, sizeof(answer), &opened);
-	if (r < 0)
-		return r;
+	if (r == 0 && answer > 0)
+		r = -EIO;
+	if (r == 0)
+		return opened >= 0 ? opened : answer;
 	if (opened >= 0)
-		return opened;
-	return answer;
+		sys_close(opened);
+	return r;
 }
 
 int opener_help(int error, enum opener_what what, const char *directory,
