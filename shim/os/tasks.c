@@ -101,22 +101,42 @@ static long read_file_of(uint32_t tid, const char *file, char *text,
 	return size;
 }
 
+/* The value behind @key, which begins with the end of a line; NULL if it is not there. */
+static const char *find_value(const char *text, const char *key)
+{
+	for (; *text; text++) {
+		const char *value = text_after(text, key);
+
+		if (value)
+			return value;
+	}
+	return NULL;
+}
+
 int tasks_blocked(uint32_t tid, uint64_t *signals)
 {
-	static const char key[] = "\nSigBlk:\t";
 	char text[2048];
 	long size = read_file_of(tid, "/status", text, sizeof(text) - 1);
+	const char *value;
 
 	if (size < 0)
 		return (int)size;
 	text[size] = '\0';
-	for (const char *at = text; *at; at++) {
-		const char *value = text_after(at, key);
+	value = find_value(text, "\nSigBlk:\t");
+	return value && read_digits(value, signals) ? 0 : -EINVAL;
+}
 
-		if (value)
-			return read_digits(value, signals) ? 0 : -EINVAL;
-	}
-	return -EINVAL;
+uint32_t tasks_tracer(uint32_t tid)
+{
+	char text[384]; /* the seventh line, behind a name of 15 bytes */
+	long size = read_file_of(tid, "/status", text, sizeof(text) - 1);
+	const char *value;
+
+	if (size < 0)
+		return 0;
+	text[size] = '\0';
+	value = find_value(text, "\nTracerPid:\t");
+	return value ? (uint32_t)text_read_decimal(&value) : 0;
 }
 
 /* The line is "NUMBER 0xHEX 0xHEX ...", "running", or has -1 for the number. */

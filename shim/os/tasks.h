@@ -16,6 +16,9 @@ int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument);
  * or the kernel refuses. */
 int tasks_blocked(uint32_t tid, uint64_t *signals);
 
+/* The process that traces a task (ptrace(2)); 0 if there is none, or that is unknown. */
+uint32_t tasks_tracer(uint32_t tid);
+
 /* Whether a task waits for something but a processor or a device; true if that is unknown,
  * and if the task has ended. */
 bool tasks_is_asleep(uint32_t tid);

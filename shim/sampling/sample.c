@@ -130,6 +130,32 @@ static struct sample_rate rate_now(void)
 typedef void (*plain_handler)(int signal);
 typedef void (*full_handler)(int signal, siginfo_t *info, void *context);
 
+/* Whether a tracer delivers the signal of a timer later than it came, as ltrace does: nothing
+ * tells then that the timer has sent it.  At the end of a system call, the kernel seems to
+ * have sent it, otherwise the tracer. */
+static bool is_late(const siginfo_t *info)
+{
+	bool is_of_kernel = info->si_code == SI_KERNEL;
+	uint32_t tracer;
+
+	if (!is_of_kernel && info->si_code != SI_USER)
+		return false;
+	tracer = tasks_tracer((uint32_t)sys_gettid());
+	return tracer != 0 &&
+	       (is_of_kernel || (uint32_t)info->si_pid == tracer);
+}
+
+static void lose_late_sample(void)
+{
+	static bool is_logged;
+
+	add_count(&counts.lost, 1);
+	shim_record_lost_other(SHIM_LOST_SAMPLES, SHIM_LOST_OTHER, 1);
+	if (!__atomic_exchange_n(&is_logged, true, __ATOMIC_RELAXED))
+		log_line("%s", "a tracer (ltrace) delivers signals of timers "
+			       "later than they come: these samples are lost");
+}
+
 /* Passes a signal of libc or of another process to libc's action. */
 static void pass_to_libc(int signal, siginfo_t *info, void *context)
 {
@@ -142,6 +168,10 @@ static void pass_to_libc(int signal, siginfo_t *info, void *context)
 	if (action.handler == (void *)SIG_IGN)
 		return;
 	if (action.handler == (void *)SIG_DFL) {
+		if (is_late(info)) {
+			lose_late_sample();
+			return;
+		}
 		sys_signal_action(signal, &action, NULL);
 		sys_signal_thread(signal);
 		sys_block_signal(signal, false);

@@ -4,6 +4,7 @@
 The sampler: its owner, the weight of its hits, and that the program does not notice it
 (tests/programs/sampled.c prints whatever it notices).
 """
+import glob
 import json
 import os
 import re
@@ -686,6 +687,57 @@ def a_program_that_lets_its_parent_trace_it_gets_no_signals():
         expect_equal(done.status, 3, profile)
         expect('PTRACE_TRACEME: no more samples are taken' in
                shim_report('info', done.output), profile)
+
+
+# As ltrace does where a signal comes while it steps over a breakpoint.
+DELIVERS_LATER = r'''
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	int status, signal, late = 0;
+	siginfo_t info;
+	pid_t child = fork();
+
+	if (child == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execvp(argv[2], argv + 2);
+		_exit(1);
+	}
+	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+		signal = WSTOPSIG(status);
+		ptrace(PTRACE_GETSIGINFO, child, NULL, &info);
+		if (signal > SIGSYS && info.si_code == SI_TIMER) {
+			late++;
+			ptrace(argv[1][0] == 's' ? PTRACE_SYSCALL : PTRACE_SINGLESTEP, child,
+			       NULL, NULL);
+			waitpid(child, &status, 0);
+		}
+		ptrace(PTRACE_CONT, child, NULL, signal == SIGTRAP ? 0 : signal);
+	}
+	printf("%s\n", late ? "late" : "no signal");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+}
+'''
+
+
+@test
+def a_tracer_that_delivers_samples_later_does_not_end_the_program():
+    tracer = compile(shimtest.new_source('delivers.c', DELIVERS_LATER), instrument=False)
+    program = compile(shimtest.new_source('traced.c', TRACED.replace('PTRACE_TRACEME', '99')))
+    for profile in 'sampling', 'pchist':
+        for when in 'instruction', 'system call':
+            made = os.path.join(new_directory('later'), 'made')
+            done = run([tracer, when[0], 'env', 'LD_PRELOAD=' + shimtest.library, program],
+                       SHIM_PROFILE=profile, SHIM_OUTPUT=made)
+            expect_equal((done.status, done.stdout), (3, '-1\nlate\n'), (profile, when))
+            # env has a recording, too.
+            logs = [shim_report('info', each) for each in glob.glob(made + '*')]
+            expect(any('a tracer (ltrace) delivers' in log for log in logs), logs)
 
 
 # While the handler of the main thread blocks an ignored signal, the kernel wakes another
