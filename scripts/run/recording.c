@@ -317,6 +317,31 @@ void recording_keep_jit_names(const char *path)
 	recording_each_process(path, keep_jit_names, NULL);
 }
 
+/* Whether it has ended, and its parent has not waited for it: in a container, the first process
+ * may never do so.  If only its first thread has ended, it has others. */
+static bool is_zombie(pid_t pid)
+{
+	char path[64], *line = NULL, *name_end;
+	size_t size = 0;
+	char state = '\0';
+	long threads = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	if (getdelim(&line, &size, '\0', file) > 0 &&
+	    (name_end = strrchr(line, ')')) != NULL)
+		sscanf(name_end,
+		       ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+		       " %*s %*s %*s %*s %ld",
+		       &state, &threads);
+	free(line);
+	fclose(file);
+	return state == 'Z' && threads <= 1;
+}
+
 static bool process_has_ended(int directory, const char *name, void *data)
 {
 	static struct shim_meta meta;
@@ -324,7 +349,8 @@ static bool process_has_ended(int directory, const char *name, void *data)
 	(void)name;
 	if (recording_read_meta(directory, &meta) &&
 	    meta.end == SHIM_END_UNKNOWN)
-		*(bool *)data = kill((pid_t)meta.pid, 0) == 0;
+		*(bool *)data = kill((pid_t)meta.pid, 0) == 0 &&
+				!is_zombie((pid_t)meta.pid);
 	return !*(bool *)data;
 }
 

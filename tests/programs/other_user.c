@@ -7,11 +7,13 @@
  *     other_user root            chroot, before setuid
  *     other_user daemon          in a child, when its parent and that one's have ended
  *     other_user unseen          the same, but shim does not see the fork
+ *     other_user killed          the same as daemon, and kills itself
  *     other_user full            setuid, with one free descriptor; prints the size of its input
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -124,15 +126,17 @@ int main(int count, char **arguments)
 {
 	const char *what = count > 1 ? arguments[1] : "";
 	pid_t parent = getppid();
+	bool is_daemon, is_unseen;
 
 	if (strcmp(what, "work") == 0) {
 		after();
 		return 0;
 	}
-	if (strcmp(what, "daemon") == 0 || strcmp(what, "unseen") == 0) {
-		if ((*what == 'd' ?
-			     fork() :
-			     syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) != 0)
+	is_daemon = strcmp(what, "daemon") == 0 || strcmp(what, "killed") == 0;
+	is_unseen = strcmp(what, "unseen") == 0;
+	if (is_daemon || is_unseen) {
+		if ((is_daemon ? fork() :
+				 syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) != 0)
 			return 0;
 		/* The test reads the outputs to their end, then waits for profrun. */
 		freopen("/dev/null", "w", stdout);
@@ -140,6 +144,8 @@ int main(int count, char **arguments)
 		while (kill(parent, 0) == 0)
 			usleep(1000);
 	}
+	if (strcmp(what, "killed") == 0)
+		raise(SIGKILL);
 	become(strcmp(what, "root") == 0);
 	if (strcmp(what, "full") == 0)
 		return with_one_descriptor();

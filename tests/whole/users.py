@@ -5,6 +5,7 @@ Programs of root that become other users: profrun opens the files of the recordi
 them.  It does so for no one else.
 """
 import contextlib
+import ctypes
 import errno
 import os
 import signal
@@ -21,6 +22,7 @@ from shimtest import (Failed, Skipped, compile, environment, expect, expect_equa
 REQUEST = struct.Struct('<48sI28s48s')
 (ANSWER, TICK, LIST, LOG, MAKE_DIRECTORY, REMOVE_DIRECTORY, CREATE, OPEN,
  REMOVE) = range(1, 10)
+PR_SET_CHILD_SUBREAPER = 36
 PREFIX = b'\0shim-opener-'
 PROFILES = ['calltree:counts', 'calltree', 'trace', 'calltree;sampling:hz=1000', 'memory']
 PATHS = 2 ** 13 - 1     # calls of left(12) and all below it, but for leaf
@@ -143,6 +145,28 @@ def the_opener_serves_a_daemon_after_profruns_end():
         expect_equal((done.status, done.stderr), (0, ''), 'status')
         wait_until('the opener does not end', lambda: openers() <= before)
         check_calls(output, {'in_thread': 1, 'in_child': 1})
+
+
+def state(pid):
+    with open('/proc/%d/stat' % pid) as file:
+        return file.read().rsplit(')', 1)[1].split()[0]
+
+
+@test
+def the_opener_ends_with_a_daemon_for_which_nobody_waits():
+    """Orphans become children of this process, as of the first one in a container."""
+    need_root()
+    prctl = ctypes.CDLL(None).prctl
+    expect_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0, 'prctl')
+    try:
+        recorded(compile('other_user.c', 'gcc', '-O1'), 'killed')
+        opener, = child_openers(os.getpid())
+        wait_until('the opener does not end', lambda: state(opener) == 'Z')
+    finally:
+        prctl(PR_SET_CHILD_SUBREAPER, 0)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, 0):
+                pass
 
 
 @test
