@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -78,14 +79,24 @@ static int listen_to_all(void)
 
 /* --- requests ------------------------------------------------------------ */
 
+/* A child of vfork records into the directory of its parent. */
+static bool share_memory(pid_t one, pid_t other)
+{
+	return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0;
+}
+
 /* Whether @name is PID.N, for the process @pid. */
 static bool is_directory_of(const char *name, pid_t pid)
 {
-	char begin[24];
-	size_t n = snprintf(begin, sizeof(begin), "%ld.", (long)pid);
+	static const char digits[] = "0123456789";
+	size_t n = strspn(name, digits);
+	pid_t owner = n < sizeof("4194304") ? atoi(name) : 0;
 
-	return strncmp(name, begin, n) == 0 && name[n] != '\0' &&
-	       strspn(name + n, "0123456789") == strlen(name + n);
+	if (*name == '0' || owner <= 0 || name[n] != '.' ||
+	    name[n + 1] == '\0' ||
+	    strspn(name + n + 1, digits) != strlen(name + n + 1))
+		return false;
+	return owner == pid || share_memory(owner, pid);
 }
 
 /* "meta", "images", "0.calltree" */

@@ -1,6 +1,6 @@
 /*
- * other_user WHAT - becomes another user, and calls functions then: in a thread, a child, and
- * a program that it executes
+ * other_user WHAT - becomes another user, and calls functions then: in a thread, children
+ * of fork and vfork, and a program that it executes
  *
  *     other_user work            calls them and ends
  *     other_user user            setuid
@@ -68,6 +68,11 @@ static APART void in_child(void)
 	left(12);
 }
 
+static APART void in_vfork(void)
+{
+	left(12);
+}
+
 static APART void after(void)
 {
 	left(12);
@@ -92,6 +97,11 @@ QUIET static int everything(const char *program)
 	pthread_join(thread, NULL);
 	if (fork() == 0) {
 		in_child();
+		_exit(0);
+	}
+	wait(&status);
+	if (status == 0 && vfork() == 0) {
+		in_vfork();
 		_exit(0);
 	}
 	wait(&status);

@@ -109,7 +109,7 @@ def threads_and_children_of_another_user_are_recorded():
     for profile in 'calltree', 'trace':
         output, done = recorded(program, 'root', options=['-p', profile])
         expect_equal((done.status, done.stdout, done.stderr), (0, '0\n', ''), 'chroot')
-        check_calls(output, {'after': 1, 'in_thread': 1, 'in_child': 1})
+        check_calls(output, {'after': 1, 'in_thread': 1, 'in_child': 1, 'in_vfork': 1})
 
 
 @test
@@ -124,7 +124,7 @@ def programs_that_another_user_executes_are_recorded():
         if done.status != 0:
             raise Skipped('nobody cannot execute the program')
         expect_equal((done.stdout, done.stderr), ('0\n', ''), 'user')
-        check_calls(output, {'after': 2, 'in_thread': 1, 'in_child': 1})
+        check_calls(output, {'after': 2, 'in_thread': 1, 'in_child': 1, 'in_vfork': 1})
 
 
 def wait_until(what, condition):
@@ -144,7 +144,7 @@ def the_opener_serves_a_daemon_after_profruns_end():
         output, done = recorded(program, what)
         expect_equal((done.status, done.stderr), (0, ''), 'status')
         wait_until('the opener does not end', lambda: openers() <= before)
-        check_calls(output, {'in_thread': 1, 'in_child': 1})
+        check_calls(output, {'in_thread': 1, 'in_child': 1, 'in_vfork': 1})
 
 
 def state(pid):
