@@ -6,7 +6,7 @@
  *
  * Any process of the machine can connect.  The opener serves those that know the secret,
  * which is in the environment of the run's processes, and lets each use only its own
- * directory, PID.N.  It follows no links, and opens nothing by a name that shim would not
+ * directory, the last PID.N.  It follows no links, and opens nothing by a name that shim would not
  * choose.
  */
 #define _GNU_SOURCE
@@ -99,6 +99,19 @@ static bool is_directory_of(const char *name, pid_t pid)
 	return owner == pid || share_memory(owner, pid);
 }
 
+/* Whether @name, a name PID.N, is the last one of its process.  A program that was executed may
+ * be another user's, as the shell of su: it gets nothing of what the process was before. */
+static bool is_last(int recording, const char *name)
+{
+	const char *number = strchr(name, '.') + 1;
+	char next[64];
+
+	snprintf(next, sizeof(next), "%.*s%ld", (int)(number - name), name,
+		 atol(number) + 1);
+	return faccessat(recording, next, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	       errno == ENOENT;
+}
+
 /* "meta", "images", "0.calltree" */
 static bool is_file_name(const char *name)
 {
@@ -188,7 +201,8 @@ static int serve(int recording, const struct opener_request *request, pid_t pid)
 	case OPENER_CREATE:
 	case OPENER_OPEN:
 	case OPENER_REMOVE:
-		return is_file_name(request->name) ?
+		return is_file_name(request->name) &&
+				       is_last(recording, request->directory) ?
 			       serve_file(recording, request) :
 			       -EPERM;
 	}

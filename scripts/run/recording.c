@@ -342,7 +342,7 @@ static bool is_zombie(pid_t pid)
 	return state == 'Z' && threads <= 1;
 }
 
-static bool process_has_ended(int directory, const char *name, void *data)
+static bool note_alive(int directory, const char *name, void *data)
 {
 	static struct shim_meta meta;
 
@@ -358,7 +358,7 @@ bool recording_is_alive(const char *path)
 {
 	bool is_alive = false;
 
-	recording_each_process(path, process_has_ended, &is_alive);
+	recording_each_process(path, note_alive, &is_alive);
 	return is_alive;
 }
 

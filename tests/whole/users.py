@@ -284,6 +284,12 @@ def strangers_get_nothing_of_the_opener():
         expect_equal(asked.ask(LIST, '', 'filter'), (-errno.ENOENT, 0), 'list')
         expect_equal(asked.ask(LIST, '', 'end'), (-errno.EPERM, 0), 'no list')
         expect_equal(asked.ask(99, own), (-errno.EINVAL, 0), 'an unknown request')
+        after = '%d.1' % os.getpid()
+        expect_equal(asked.ask(MAKE_DIRECTORY, after), (0, 1), 'after an exec')
+        for what in CREATE, OPEN, REMOVE:
+            expect_equal(asked.ask(what, own, '0.calltree'), (-errno.EPERM, 0),
+                         '%d of the program before' % what)
+        expect_equal(asked.ask(REMOVE_DIRECTORY, after), (0, 0), 'remove the last')
         for name in 'link', 'second', 'fifo', '0.calltree':
             expect_equal(asked.ask(REMOVE, own, name), (0, 0), 'remove ' + name)
         os.rmdir(os.path.join(path, 'inner'))
