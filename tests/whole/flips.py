@@ -88,7 +88,7 @@ def a_bit_that_is_wrong_crashes_no_reader():
     kinds = {re.sub(r'^[\d.]+', '', os.path.basename(path))
              for path in glob.glob(top + '/*/*/*') + glob.glob(top + '/*/[ceg]*')}
     expect(KINDS <= kinds, 'no file of %s' % (KINDS - kinds))
-    flips = os.environ.get('FLIPS', '2')
+    flips = os.environ.get('FLIPS', '1')
     done = run([os.environ['FLIPS_PROGRAM'], top, flips,
                 os.environ.get('SEED', '1'),
                 *os.environ.get('KIND', '').split()], timeout=36000)
