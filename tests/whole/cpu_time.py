@@ -12,12 +12,7 @@ import subprocess
 
 import shimtest
 from shimtest import (compile, environment, expect, expect_equal, json_of,
-                      linker_name, new_directory, record, run, test)
-
-
-def profrun():
-    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
-    return os.path.normpath(path)
+                      linker_name, new_directory, profrun, record, run, test)
 
 
 def text_of(output, verb='report'):

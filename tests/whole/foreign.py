@@ -22,7 +22,7 @@ import zlib
 import craft
 import shimtest
 from craft import BASE, MEMORY, node, thread
-from shimtest import (compile, expect, expect_equal, new_directory, record,
+from shimtest import (compile, expect, expect_equal, new_directory, profrun, record,
                       test)
 
 MIB = 1024
@@ -117,10 +117,6 @@ def names_are_found_where_standard_streams_are_closed():
              recorded()], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             timeout=60, env=shimtest.environment())
         expect(b'main [nesting' in done.stdout, '%s: %s' % (closed, done))
-
-
-def profrun():
-    return os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
 
 
 @test

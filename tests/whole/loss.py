@@ -17,7 +17,7 @@ import subprocess
 
 import shimtest
 from shimtest import (PROFILES, Failed, Skipped, calls_of, compile, environment, expect,
-                      expect_equal, json_of, new_directory, run, shim_report, test)
+                      expect_equal, json_of, need_root, new_directory, run, shim_report, test)
 
 
 class Run:
@@ -83,11 +83,6 @@ def expect_one_line(result, says, is_made=False):
     expect(result.stderr.startswith('shim: ') and
            result.stderr.count('\n') == 1 and says in result.stderr,
            'stderr: %r' % result.stderr)
-
-
-def need_root():
-    if os.geteuid() != 0:
-        raise Skipped('not root')
 
 
 @contextlib.contextmanager

@@ -88,6 +88,11 @@ def need(*commands):
                'check installs what the tests need' % command)
 
 
+def need_root():
+    if os.geteuid() != 0:
+        raise Skipped('not root')
+
+
 def expect(condition, text):
     if not condition:
         raise Failed(text)
@@ -182,6 +187,11 @@ def linked(library):
 
 
 # --- running ---
+
+def profrun():
+    path = os.path.join(os.path.dirname(report), '..', '..', 'profrun')
+    return os.path.normpath(path)
+
 
 def environment(output=None, profile='calltree:counts', **more):
     variables = {k: v for k, v in os.environ.items()

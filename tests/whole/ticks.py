@@ -13,15 +13,10 @@ import time
 
 import shimtest
 from shimtest import (compile, environment, expect, expect_equal, json_of,
-                      linker_name, need, new_directory, run, test)
+                      linker_name, need, new_directory, profrun, run, test)
 
 # A struct shim_tick.
 TICK = struct.Struct('<8sII48sQQI44x')
-
-
-def profrun():
-    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
-    return os.path.normpath(path)
 
 
 def command(output, *options, words=()):

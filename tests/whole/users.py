@@ -16,7 +16,7 @@ import time
 
 import shimtest
 from shimtest import (Failed, Skipped, compile, environment, expect, expect_equal, json_of,
-                      new_directory, run, shim_report, test, tree_of)
+                      need_root, new_directory, profrun, run, shim_report, test, tree_of)
 
 # A struct opener_request, and enum opener_what.
 REQUEST = struct.Struct('<48sI28s48s')
@@ -26,16 +26,6 @@ PR_SET_CHILD_SUBREAPER = 36
 PREFIX = b'\0shim-opener-'
 PROFILES = ['calltree:counts', 'calltree', 'trace', 'calltree;sampling:hz=1000', 'memory']
 PATHS = 2 ** 13 - 1     # calls of left(12) and all below it, but for leaf
-
-
-def profrun():
-    path = os.path.join(os.path.dirname(shimtest.report), '..', '..', 'profrun')
-    return os.path.normpath(path)
-
-
-def need_root():
-    if os.geteuid() != 0:
-        raise Skipped('not root')
 
 
 def need_readable_library():
