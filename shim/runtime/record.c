@@ -257,10 +257,11 @@ static int open_or_create_base(void)
 	return text.cut ? -ENAMETOOLONG : create_numbered(&text);
 }
 
-/* Creates the process's directory in the recording. */
-static int make_own_directory(void)
+/* Creates the process's directory in the recording.  @parent is negative if the recording could
+ * not be opened: another directory may have its path. */
+static int make_own_directory(int parent)
 {
-	int fd = directory_make(directory), r;
+	int fd = parent < 0 ? parent : directory_make(directory), r;
 
 	if (fd >= 0 || fd == -EEXIST)
 		return fd;
@@ -278,8 +279,6 @@ static int create_process_directory(void)
 
 	if (parent >= 0)
 		sys_close(parent);
-	else if (opener_help(parent, OPENER_ANSWER, "", "") < 0)
-		return parent;
 	text_init(&text, directory->path, sizeof(directory->path));
 	text_add(&text, base.path);
 	text_add(&text, "/");
@@ -289,7 +288,7 @@ static int create_process_directory(void)
 	for (unsigned n = 0; fd == -EEXIST && n < 100000; n++) {
 		text.length = length;
 		text_add_number(&text, n);
-		fd = text.cut ? -ENAMETOOLONG : make_own_directory();
+		fd = text.cut ? -ENAMETOOLONG : make_own_directory(parent);
 	}
 	if (fd >= 0)
 		sys_close(fd);

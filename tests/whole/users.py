@@ -366,6 +366,21 @@ def a_program_with_one_free_descriptor_keeps_its_input():
 
 
 @test
+def children_record_where_their_parent_does_whatever_has_its_path():
+    need_root()
+    output = os.path.join(new_directory('users'), 'recording')
+    script = 'mv "$0" "$0.away"; mkdir -m 700 "$0"; (:); (:)'
+    done = run([profrun(), 'run', '-q', '--no-report', '-o', output, '-p', 'calltree', 'sh',
+                '-c', script, output])
+    expect_equal((done.status, done.stderr), (0, ''), 'status')
+    expect_equal([name for name in os.listdir(output) if name[0].isdigit()], [],
+                 'in its place')
+    # The shell, its two last children, and those before, that execute programs.
+    expect(len([name for name in os.listdir(output + '.away') if name[0].isdigit()]) >= 3,
+           os.listdir(output + '.away'))
+
+
+@test
 def only_root_has_an_opener():
     need_root()
     need_readable_library()
