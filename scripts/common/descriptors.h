@@ -11,4 +11,11 @@
  */
 void descriptors_hold(void);
 
+/*
+ * descriptors_close_from - close all descriptors from @first on
+ *
+ * Kernels before Linux 5.9 lack the call for it; then those below 1024 are closed.
+ */
+void descriptors_close_from(int first);
+
 #endif

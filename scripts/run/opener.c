@@ -31,7 +31,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/descriptors.h"
 #include "opener.h"
+#include "os/fine_tick.h"
 #include "os/opener.h"
 #include "private.h"
 #include "recording.h"
@@ -40,7 +42,6 @@
 #define LOOK_MS	    1000 /* between looks whether it is needed */
 #define BACKLOG	    128
 #define CONNECTIONS 256
-#define TICK	    "tick"
 #define LOG	    "log"
 #define VARIABLE    "SHIM_OPENER="
 
@@ -99,8 +100,8 @@ static bool is_directory_of(const char *name, pid_t pid)
 	return owner == pid || share_memory(owner, pid);
 }
 
-/* Whether @name, a name PID.N, is the last one of its process.  A program that was executed may
- * be another user's, as the shell of su: it gets nothing of what the process was before. */
+/* Whether @name, a name PID.N, is the last one of its process.  If root's su executes a shell,
+ * that belongs to another user: it may not open the files of su, which has the same PID. */
 static bool is_last(int recording, const char *name)
 {
 	const char *number = strchr(name, '.') + 1;
@@ -181,7 +182,7 @@ static int serve(int recording, const struct opener_request *request, pid_t pid)
 
 	switch (request->what) {
 	case OPENER_ANSWER: return 0;
-	case OPENER_TICK: return open_file(recording, TICK, O_RDONLY);
+	case OPENER_TICK: return open_file(recording, FINE_TICK_NAME, O_RDONLY);
 	case OPENER_LIST:
 		return is_list(request->name) ?
 			       open_file(recording, request->name, O_RDONLY) :
@@ -336,13 +337,11 @@ static void close_others(int listener)
 {
 	if (dup2(listener, 0) < 0)
 		_exit(1);
-	if (syscall(SYS_close_range, 1, ~0u, 0) < 0)
-		for (int fd = 1; fd < 1024; fd++)
-			close(fd);
+	descriptors_close_from(1);
 }
 
-/* Serves until profrun and all processes of the recording have ended.  A stranger who connects
- * and asks nothing delays nobody. */
+/* Serves until profrun and all processes of the recording have ended.  Connections without a
+ * request do not delay others. */
 static void serve_all(int recording, const char *directory, pid_t parent)
 {
 	static struct pollfd polled[1 + CONNECTIONS];

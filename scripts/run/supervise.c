@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/descriptors.h"
 #include "say.h"
 #include "supervise.h"
 
@@ -94,9 +95,7 @@ static void watch(pid_t parent)
 	if (getppid() != parent)
 		_exit(0);
 	/* An open pipe here would keep its reader waiting for the end. */
-	if (syscall(SYS_close_range, 0, ~0u, 0) < 0)
-		for (int fd = 0; fd < 1024; fd++)
-			close(fd);
+	descriptors_close_from(0);
 	for (;;)
 		sigsuspend(&all_signals);
 }

@@ -34,6 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/descriptors.h"
+#include "os/fine_tick.h"
 #include "private.h"
 #include "supervise.h"
 #include "tick.h"
@@ -41,7 +43,6 @@
 #include <shim/cpu.h>
 #include <shim/format.h>
 
-#define NAME	   "tick"
 #define PAGE	   4096
 #define START_NS   200000
 #define WAITS	   10000 /* of half of START_NS: a second */
@@ -92,7 +93,7 @@ static struct shim_tick *map_file(int flags)
 
 	if (above < 0)
 		return NULL;
-	fd = openat(above, NAME,
+	fd = openat(above, FINE_TICK_NAME,
 		    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0600);
 	close(above);
 	if (fd < 0)
@@ -271,7 +272,7 @@ static void write_clocks(struct shim_tick *page, pid_t parent)
 		keep_pace(&pace, ns_between(&next, &now));
 	}
 	finish(page);
-	private_remove(directory, NAME);
+	private_remove(directory, FINE_TICK_NAME);
 }
 
 /* The thread that sleeps.  It shares the other's thread-local data, so it does nothing
@@ -301,7 +302,7 @@ static struct shim_tick *make_file(void)
 	struct shim_tick *page = map_file(O_CREAT | O_EXCL);
 
 	if (page == NULL) {
-		private_remove(directory, NAME);
+		private_remove(directory, FINE_TICK_NAME);
 		return NULL;
 	}
 	page->version = SHIM_FORMAT_VERSION;
@@ -311,13 +312,6 @@ static struct shim_tick *make_file(void)
 	page->clock = read_clock();
 	memcpy(page->magic, SHIM_TICK_MAGIC, sizeof(page->magic));
 	return page;
-}
-
-static void close_all(void)
-{
-	if (syscall(SYS_close_range, 0, ~0u, 0) < 0)
-		for (int fd = 0; fd < 1024; fd++)
-			close(fd);
 }
 
 static void settle(void)
@@ -351,7 +345,7 @@ static void be_writer(pid_t parent)
 	const struct timespec pause = { .tv_nsec = START_NS };
 	struct shim_tick *page;
 
-	close_all();
+	descriptors_close_from(0);
 	prctl(PR_SET_TIMERSLACK, 1);
 	ask_for_little();
 	while (!__atomic_load_n(has_directory, __ATOMIC_ACQUIRE)) {
@@ -391,7 +385,7 @@ static void end_ticks(void)
 		finish(page);
 		munmap(page, PAGE);
 	}
-	private_remove(directory, NAME);
+	private_remove(directory, FINE_TICK_NAME);
 }
 
 static void on_writer_ended(void)
