@@ -38,12 +38,12 @@ struct opener_request {
 
 /* The answer is an int32_t: 0, with a descriptor if the request opens something, or -errno. */
 
-/* From now on, the opener is that of @secret; "": there is none. */
+/* Sets the secret of the run's opener; "" if the run has no opener. */
 void opener_use(const char *secret);
 
 /*
- * Asks the opener for what this process could not do because of @error, a negative errno or a
- * reason of trust.h.  @directory is a path, of which the last part counts, or ""; @name may be
+ * Asks the opener to do what has just failed here.  @error is the error of that, a negative
+ * errno or a reason of trust.h.  @directory is a path, of which the last part counts, or ""; @name may be
  * "".  Returns the descriptor, or 0; @error if there is no opener that could help; or -errno.
  */
 int opener_help(int error, enum opener_what what, const char *directory,

@@ -16,7 +16,8 @@ int tasks_each(bool (*each)(uint32_t tid, void *argument), void *argument);
  * or the kernel refuses. */
 int tasks_blocked(uint32_t tid, uint64_t *signals);
 
-/* The process that traces a task (ptrace(2)); 0 if there is none, or that is unknown. */
+/* The id of the process that traces a task (ptrace(2)); 0 if no process does, or if the id cannot
+ * be read. */
 uint32_t tasks_tracer(uint32_t tid);
 
 /* Whether a task waits for something but a processor or a device; true if that is unknown,
