@@ -68,8 +68,9 @@ static const struct reader consumers[] = {
 #define CONSUMERS (sizeof(consumers) / sizeof(consumers[0]))
 
 static char recording[PATH_SIZE];
-/* which consumers can read this recording undamaged */
-static bool applies[CONSUMERS];
+/* whether a consumer can read this recording undamaged; asked once, when it is its
+ * turn */
+static enum { UNKNOWN, READS, REFUSES } applies[CONSUMERS];
 static unsigned failures, runs;
 
 /* Returns the exit status. */
@@ -87,6 +88,20 @@ static int run(unsigned number, const char *what)
 		       outcome.said);
 	}
 	return outcome.status;
+}
+
+static unsigned next_consumer(unsigned before)
+{
+	for (unsigned i = 1; i <= CONSUMERS; i++) {
+		unsigned number = (before + i) % CONSUMERS;
+
+		if (applies[number] == UNKNOWN)
+			applies[number] = run(number, recording) ? REFUSES :
+								   READS;
+		if (applies[number] == READS)
+			return number;
+	}
+	fail(recording);
 }
 
 /* --- files --- */
@@ -156,19 +171,19 @@ static void flip(const struct file *file, unsigned consumer)
 
 static void flip_kind(const char *name, const char *kind, unsigned flips)
 {
-	unsigned before = runs, failed = failures, consumer = 0;
+	unsigned done = 0, failed = failures,
+		 consumer = (unsigned)any(CONSUMERS);
 
-	while (runs - before < flips) {
+	while (done < flips) {
 		const struct file *file = &files[any(file_count)];
 
 		if (strcmp(file->kind, kind))
 			continue;
-		do
-			consumer = (consumer + 1) % CONSUMERS;
-		while (!applies[consumer]);
+		consumer = next_consumer(consumer);
 		flip(file, consumer);
+		done++;
 	}
-	printf("%s: %s: %u flips, %u failures\n", name, kind, runs - before,
+	printf("%s: %s: %u flips, %u failures\n", name, kind, done,
 	       failures - failed);
 }
 
@@ -182,17 +197,9 @@ static bool is_first_of_kind(unsigned file)
 
 static void flip_recording(const char *name, unsigned flips, const char *only)
 {
-	unsigned consumers_left = 0;
-
-	for (unsigned i = 0; i < CONSUMERS; i++) {
-		applies[i] = run(i, recording) == 0;
-		consumers_left += applies[i];
-	}
-	if (!consumers_left)
-		fail(recording);
+	memset(applies, 0, sizeof(applies));
 	file_count = 0;
 	nftw(recording, note_file, 16, FTW_PHYS);
-	printf("%s: %u consumers\n", name, consumers_left);
 	for (unsigned i = 0; i < file_count; i++)
 		if (is_first_of_kind(i) &&
 		    (!only || !strcmp(only, files[i].kind)))

@@ -1130,7 +1130,7 @@ Test(conventions, what_grows_between_two_passes_is_asked_for_again,
 
 	for (unsigned i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, come_and_go, NULL);
-	for (unsigned round = 0; round < 200; round++) {
+	for (unsigned round = 0; round < 60; round++) {
 		struct shim_enum *list;
 		uint32_t count;
 		uint64_t id;

@@ -100,20 +100,23 @@ def check_threads(threads, at_once, files):
         read('export', format, '-o', new_directory('e') + '/out', made.output)
 
 
-@test
-def ten_thousand_threads_one_group_after_the_other():
-    check_threads(10000, 50, 70)
+MANY = 10000 if shimtest.ALL else 3000
 
 
 @test
-def ten_thousand_threads_that_share_four_files():
+def thousands_of_threads_one_group_after_the_other():
+    check_threads(MANY, 50, 70)
+
+
+@test
+def thousands_of_threads_that_share_four_files():
     """A thread's record is often the first that does not fit in a block."""
-    check_threads(10000, 4, 70)
+    check_threads(MANY, 4, 70)
 
 
 @test
-def ten_thousand_threads_at_once():
-    check_threads(10000, 10000, 70)
+def thousands_of_threads_at_once():
+    check_threads(MANY, MANY, 70)
 
 
 # --- names ---

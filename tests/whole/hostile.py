@@ -37,10 +37,15 @@ SIGNALS = {'little_left': 'coverage|sampling|pchist',
            'other_pointer': 'coverage'}
 
 
+def profiles_of(family):
+    """Each with one of the two."""
+    return shimtest.some(PROFILES, 2, FAMILIES.index(family))
+
+
 def each(name, make):
     """A test for each compiler; @make returns the command."""
     def check(family):
-        for profile in PROFILES:
+        for profile in profiles_of(family):
             if name not in SIGNALS or not re.search(SIGNALS[name], profile):
                 run_both(make(family), profile, without_counts=True)
     for family in FAMILIES:
@@ -129,13 +134,13 @@ for kind in 'address', 'undefined':
     for family in FAMILIES:
         add_test('with the %s sanitizer it is as ever (%s)' % (kind, family),
                  lambda family=family, kind=kind: sanitized(family, kind, 'nesting',
-                                                            PROFILES))
+                                                            profiles_of(family)))
 for family in FAMILIES:
     # Some read debug information, for which new threads are prepared.
     add_test('threads with the thread sanitizer are as ever (%s)' % family,
              lambda family=family: sanitized(
                  family, 'thread', 'threads',
-                 PROFILES + ['trace:args=all,results=all']))
+                 profiles_of(family) + ['trace:args=all,results=all']))
 
 
 if __name__ == '__main__':

@@ -19,7 +19,7 @@ from shimtest import Skipped, expect, expect_equal, shim_report, test
 shimtest.tests.clear()          # flips.py's
 
 # Of a check; scripts/check --nightly has more.
-SECONDS = float(os.environ.get('MUTATION_SECONDS', '8'))
+SECONDS = float(os.environ.get('MUTATION_SECONDS', '4'))
 
 
 def forget_names(recording):

@@ -102,11 +102,13 @@ def check_run(program, wanted, profile):
 
 
 def chosen_profiles(number, family, optimize):
-    """A check has each program in each build, and in each profile of some build."""
-    if (family, optimize) == ('gcc', '-O2') or shimtest.ALL:
-        # An emulator is too slow to run the others as well.
-        return PROFILES + ([] if shimtest.machine else ['trace'])
-    return [('calltree', 'trace')[(number + (optimize == '-O0') + (family == 'gcc')) % 2]]
+    """A check has each program in each build, and each of the four in another profile."""
+    # An emulator is too slow to run the others as well.
+    profiles = PROFILES + ([] if shimtest.machine else ['trace'])
+    if shimtest.ALL:
+        return profiles
+    build = 2 * (family == 'gcc') + (optimize == '-O2')
+    return [profiles[(number + build) % len(profiles)]]
 
 
 def add_tests(family, optimize):
