@@ -45,21 +45,21 @@ static char *piece, *piece_end;
 static void *find_room(size_t size)
 {
 	enum shim_lost cause;
-	size_t got;
-	void *memory;
+	size_t got = 0;
+	void *memory = NULL;
 
 	if ((size_t)(values_file.end - values_file.at) >= size)
 		return values_file.at;
 	/* A try makes system calls, so not every call tries. */
 	if (now() < values_file.retry_clock)
 		return NULL;
-	if (values_file.record)
-		memory = shim_record_grow(values_file.record, size, &got,
-					  &cause);
-	else
+	if (!values_file.record)
 		values_file.record = shim_record_open(SHIM_VALUES_KIND, &memory,
 						      &got, &cause);
-	if (!values_file.record || !memory || got < size) {
+	if (values_file.record && got < size)
+		memory = shim_record_grow(values_file.record, size, &got,
+					  &cause);
+	if (!memory || got < size) {
 		values_file.retry_clock = now() + 20000 * tree_long_clock;
 		return NULL;
 	}

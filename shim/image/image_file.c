@@ -15,7 +15,7 @@
 
 #include <shim/banned.h>
 
-#define WINDOW_SIZE (128u << 10)
+#define WINDOW_SIZE (16u << 10)
 
 /* The file, and the position of the next record. */
 static struct shim_images *header;

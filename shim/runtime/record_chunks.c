@@ -18,10 +18,7 @@
 
 #define PAGE 4096
 
-/* The initial sizes of a process's first file and of the following files: the main thread
- * records more than workers do. */
-#define FIRST_SIZE     (256u << 10)
-#define NEXT_SIZE      (64u << 10)
+#define CHUNK_SIZE_MIN (64u << 10)
 #define CHUNK_SIZE_MAX (64u << 20)
 
 struct shim_record {
@@ -120,7 +117,7 @@ static void add_chunk(struct shim_file *file, uint64_t offset, uint64_t size,
 static int make_file(void *argument)
 {
 	struct request *request = argument;
-	size_t size = files == 0 ? FIRST_SIZE : NEXT_SIZE;
+	size_t size = CHUNK_SIZE_MIN;
 	struct record_file *on_disk;
 	struct shim_record *record;
 	struct shim_file *file;
@@ -196,15 +193,16 @@ static int extend_file(void *argument)
 		return -EOVERFLOW;
 	if (size < request->least)
 		size = request->least;
-	if (size < NEXT_SIZE)
-		size = NEXT_SIZE;
+	if (size < CHUNK_SIZE_MIN)
+		size = CHUNK_SIZE_MIN;
 	if (size > CHUNK_SIZE_MAX)
 		size = CHUNK_SIZE_MAX;
 	size = (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	offset = record_file_end(record->on_disk);
 	r = record_file_extend(record->on_disk, size, &request->memory);
-	if (r == -ENOSPC && size > NEXT_SIZE && request->least <= NEXT_SIZE) {
-		size = NEXT_SIZE; /* the last free space of the disk */
+	if (r == -ENOSPC && size > CHUNK_SIZE_MIN &&
+	    request->least <= CHUNK_SIZE_MIN) {
+		size = CHUNK_SIZE_MIN; /* the last free space of the disk */
 		r = record_file_extend(record->on_disk, size, &request->memory);
 	}
 	if (r < 0)

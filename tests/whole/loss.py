@@ -165,7 +165,7 @@ def a_full_disk_is_named_as_the_cause():
 def a_file_that_a_full_disk_has_prevented_is_not_one_that_cannot_be_opened():
     """The cause is the disk, not the missing list of objects."""
     program = compile('busy.c', 'gcc', '-O1')
-    with small_disk(64 << 10) as directory:
+    with small_disk(28 << 10) as directory:
         run([program, 'none'], directory, 'calltree')
         expect(not glob.glob(os.path.join(directory, '*', 'images')), 'images')
         done = subprocess.run([shimtest.report, 'report', directory], text=True,
