@@ -370,7 +370,7 @@ def load_and_unload_at_once():
 
 @test
 def threads_may_load_and_unload_at_once():
-    for _ in range(10):     # this crashed in two of three runs once
+    for _ in range(10 if shimtest.ALL else 4):  # this crashed in two of three runs once
         about, wanted = load_and_unload_at_once()
         expect_equal(about['calls'] + about['lost'], sum(wanted.values()),
                      'calls')

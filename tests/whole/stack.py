@@ -20,7 +20,7 @@ from shimtest import (Skipped, compile, expect, expect_equal, need, new_director
                       test, until)
 
 # In one process; nightly there are more.
-MANY = min((40 if shimtest.ALL else 16) * os.cpu_count(), 640)
+MANY = min((40 if shimtest.ALL else 12) * os.cpu_count(), 640)
 PROFRUN = os.path.join(os.environ['SHIM_BUILD'], 'profrun')
 
 
