@@ -4,9 +4,10 @@
  *
  *     flips DIRECTORY FLIPS [SEED [KIND]]
  *
- * DIRECTORY holds recordings.  For each kind of file in each, or for KIND
- * ("trace"), FLIPS times one bit of a file is flipped; one consumer, each in
- * its turn, reads the recording; then the bit is flipped back.
+ * DIRECTORY holds recordings.  For each kind of file in each (with one flip, in
+ * one of them), or for KIND ("trace"), FLIPS times one bit of a file is flipped;
+ * one consumer, each in its turn, reads the recording; then the bit is flipped
+ * back.
  */
 #include "readers.h"
 
@@ -187,21 +188,33 @@ static void flip_kind(const char *name, const char *kind, unsigned flips)
 	       failures - failed);
 }
 
-static bool is_first_of_kind(unsigned file)
+#define KINDS_MAX 64
+
+static char kinds[KINDS_MAX][NAME_MAX + 1];
+static unsigned kind_count;
+
+/* Whether no file before it was of its kind. */
+static bool is_first_of_kind(const char *kind)
 {
-	for (unsigned i = 0; i < file; i++)
-		if (!strcmp(files[i].kind, files[file].kind))
+	for (unsigned i = 0; i < kind_count; i++)
+		if (!strcmp(kinds[i], kind))
 			return false;
+	if (kind_count == KINDS_MAX)
+		fail("too many kinds");
+	strcpy(kinds[kind_count++], kind);
 	return true;
 }
 
 static void flip_recording(const char *name, unsigned flips, const char *only)
 {
 	memset(applies, 0, sizeof(applies));
+	/* One flip of each kind is one of all recordings. */
+	if (flips > 1)
+		kind_count = 0;
 	file_count = 0;
 	nftw(recording, note_file, 16, FTW_PHYS);
 	for (unsigned i = 0; i < file_count; i++)
-		if (is_first_of_kind(i) &&
+		if (is_first_of_kind(files[i].kind) &&
 		    (!only || !strcmp(only, files[i].kind)))
 			flip_kind(name, files[i].kind, flips);
 	for (unsigned i = 0; i < file_count; i++)

@@ -8,7 +8,8 @@ are those of other files in this directory.
 The emulator differs from a real machine: it has no coarse clock, so adaptive times are
 exact; it cannot start programs for a program; with signals every few microseconds, the
 program makes no progress; it does not model caches and memory order.  Programs are built
-with -O2, with CHECK_ALL=1 (scripts/check --nightly) also with -O0.
+with -O2.  CHECK_ALL=1 (scripts/check --nightly): also with -O0, and the tests of life.py and
+events.py.
 """
 import os
 import re
@@ -112,12 +113,8 @@ def add_tests():
     import trees        # these imports need the settings above
     for family, optimize in shimtest.BUILDS:
         trees.add_tests(family, optimize)
-    for name in 'kill', 'hooks', 'toggle':
+    for name in ['kill', 'hooks', 'toggle'] + ['life', 'events'] * shimtest.ALL:
         __import__(name)
-    others = len(shimtest.tests)
-    for name in 'life', 'events':
-        __import__(name)
-    shimtest.tests[others:] = shimtest.some(shimtest.tests[others:])
 
 
 @shimtest.test

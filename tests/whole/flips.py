@@ -2,8 +2,8 @@
 """flips.py LIBSHIM SHIM-REPORT FIXTURES [TEST...]
 
 Recordings of all kinds with one wrong bit: see tests/fuzz/flips.c, whose program is
-FLIPS_PROGRAM.  One bit for each kind of file; FLIPS=1000 tests a thousand, SEED
-chooses others, KIND=trace tests one kind.
+FLIPS_PROGRAM.  One bit for each kind of file; FLIPS=1000 tests a thousand in each
+recording, SEED chooses others, KIND=trace tests one kind.
 """
 import glob
 import os
