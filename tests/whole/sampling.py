@@ -283,8 +283,8 @@ def torture_at_20_khz_changes_nothing():
                      instrument=False, name='torture_plugin.so')
     for family, instrument, profile in shimtest.some((
             ('gcc', False, 'sampling:hz=20000,clock=wall'),
-            ('clang', True, 'calltree;sampling:hz=20000,clock=wall'),
             ('gcc', True, 'calltree:counts;sampling:hz=20000,clock=cpu'),
+            ('clang', True, 'calltree;sampling:hz=20000,clock=wall'),
             ('clang', False, 'sampling:hz=20000,clock=cpu'))):
         program = compile('torture.cc', family, '-O1', ['-rdynamic'],
                           instrument=instrument,
