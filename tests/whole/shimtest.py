@@ -75,11 +75,6 @@ def add_test(name, function):
     tests.append((name, function))
 
 
-def long_test(function):
-    """A test that only scripts/check --nightly runs: its claim has a shorter one."""
-    return test(function) if ALL else function
-
-
 def some(things, every=2, first=0):
     """Every second (third...) of what a test goes through, or all with CHECK_ALL=1."""
     things = list(things)
