@@ -305,11 +305,11 @@ def counted_switches(output):
 
 
 def stops_of(output):
-    """The number of events that the kernel dropped, and [ns] when threads stopped."""
+    """The number of events that the kernel dropped, and [ns, thread] of stops."""
     with open(output + '/gaps', 'rb') as file:
         data = file.read()
     _, _, size, lost = HEAD.unpack_from(data)
-    return lost, [ns for ns, _, _, _, kind in SWITCH.iter_unpack(
+    return lost, [(ns, thread) for ns, _, thread, _, kind in SWITCH.iter_unpack(
         data[size:len(data) - (len(data) - size) % SWITCH.size]) if kind != ON]
 
 
@@ -335,18 +335,21 @@ def events_of_processors_are_counters():
     lost, stops = stops_of(made.output)
 
     def between(begin_ns, end_ns):
-        return sum(begin_ns <= stop < end_ns for stop in stops)
+        return sum(begin_ns <= ns < end_ns for ns, _ in stops)
     # A counter is read after the time that is written with it, by a thread that waits for
     # its processor, too.
     (first, begun), (second, _), *_, (last, ended), (end, _) = seen
     expect(between(second, last) - 2 <= ended - begun <= between(first, end) + 2 + lost,
            '%d switches counted, %d to %d told' % (
                ended - begun, between(second, last), between(first, end)))
-    # Before the first call of a thread there are others.
-    main = [start_of(made.output) + round(1e3 * us) for us, _, _, _, what in
-            lines_of(made.output) if what in ('main {', '} main')]
-    told, all_told = len(gaps_of(made.output)), between(*main)
-    expect(all_told / 4 - 5 <= told <= all_told + 5, '%d gaps, %d switches in main' % (
+    # Replay has them from the first call of a thread to its last one.
+    calls = collections.defaultdict(list)
+    for us, _, thread, _, _ in lines_of(made.output):
+        calls[thread].append(start_of(made.output) + round(1e3 * us))
+    told = len(gaps_of(made.output))
+    all_told = sum(calls[thread][0] <= ns < calls[thread][-1] for ns, thread in stops
+                   if thread in calls)
+    expect(abs(told - all_told) <= 2 + lost, '%d gaps, %d switches in calls' % (
         told, all_told))
     if 'cycles' in there:
         expect(counters['instructions'][-1][1] > 1e6, 'no instructions')
