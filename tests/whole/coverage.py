@@ -547,7 +547,7 @@ def an_unrecorded_child_has_the_original_code():
     x86_only()
     directory = new_directory('forks')
     large = ''.join('int large_%d(int n) { return n + %d; }\n' % (i, i)
-                    for i in range(5000))
+                    for i in range(10000 if shimtest.ALL else 5000))
     for name, text in (('slow_fork.c', SLOW_FORK), ('forks.c', FORKS),
                        ('large.c', large)):
         with open('%s/%s' % (directory, name), 'w') as file:

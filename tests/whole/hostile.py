@@ -3,7 +3,7 @@
 
 Programs that leave whoever else is in their process little room, in every profile:
 what they print and how they end is as without shim.  Each program is in a few
-profiles; in all of them with HOSTILE_ALL=1 (scripts/check --nightly).
+profiles; in all of them with CHECK_ALL=1 (scripts/check --nightly).
 """
 import os
 import re
@@ -16,7 +16,7 @@ ALL = ['none', 'calltree:counts', 'calltree', 'calltree:exact', 'trace', 'memory
        'sampling:hz=1000', 'pchist', 'coverage', 'locks', 'exceptions',
        'calltree;sampling;memory;locks', 'trace;coverage']
 FEW = ['calltree', 'trace', 'memory', 'sampling:hz=1000', 'coverage']
-PROFILES = ALL if os.environ.get('HOSTILE_ALL') else FEW
+PROFILES = ALL if shimtest.ALL else FEW
 FAMILIES = ['gcc', 'clang']
 
 CASES = ['handler_that_forks', 'generations', 'vforks', 'callbacks', 'all_blocked',

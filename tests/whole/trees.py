@@ -105,10 +105,8 @@ def chosen_profiles(number, family, optimize):
     """A check has each program in each build, and each of the four in another profile."""
     # An emulator is too slow to run the others as well.
     profiles = PROFILES + ([] if shimtest.machine else ['trace'])
-    if shimtest.ALL:
-        return profiles
     build = 2 * (family == 'gcc') + (optimize == '-O2')
-    return [profiles[(number + build) % len(profiles)]]
+    return shimtest.some(profiles, len(profiles), number + build)
 
 
 def add_tests(family, optimize):
